@@ -1,0 +1,138 @@
+"""Every setting, in one frozen value: defaults < file < environment < arguments."""
+
+import dataclasses
+import math
+import os
+import tomllib
+import zoneinfo
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from graphmem.errors import InvalidInput
+
+# Weights of the reference engine, but for peer and peer_group, which lead: at the channel's own weight a channel
+# hides the person who speaks in it.
+KIND_WEIGHTS: Mapping[str, float] = MappingProxyType(
+    {"chan": 1.0, "peer": 1.2, "peer_group": 1.2, "tool": 0.8, "topic": 0.4, "part": 0.2}
+)
+SELF_NAMES = frozenset({"me", "self", "assistant", "agent", "bot", "system", "default", "unknown", "anonymous", "user"})
+
+_ENVIRONMENT = "GRAPHMEM_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Settings of a memory. Raises InvalidInput naming the setting when a value cannot be used.
+
+    weights: weight of a feature by kind; kinds not listed weigh `other_weight`.
+    identity_floor: a kind that weighs this much or more says who and where; the others are soft.
+    self_names: peers that are the agent itself or nobody; they are dropped from situations.
+    join_score, recall_score: least score to join a scene, to be recalled by situation (0 to 1, inclusive).
+    visits_to_grow: visits of one label until its scene grows. evidence_days: how far apart they may lie.
+    situation_features, scene_features: features kept of a turn, of a scene; of the latter at most
+    `scene_identity_features` identity features and at least `scene_recent_features` of those met last.
+    timezone: IANA name; naive times are read in it, and the part of the day is told by it.
+    busy_timeout: seconds to wait for another writer. durable: fsync each commit (PRAGMA synchronous=FULL).
+    """
+
+    weights: Mapping[str, float] = field(default_factory=lambda: KIND_WEIGHTS)
+    other_weight: float = 0.4
+    identity_floor: float = 0.5
+    self_names: frozenset[str] = SELF_NAMES
+    join_score: float = 0.5
+    recall_score: float = 0.35
+    visits_to_grow: int = 2
+    evidence_days: float = 30.0
+    situation_features: int = 24
+    scene_features: int = 64
+    scene_identity_features: int = 48
+    scene_recent_features: int = 16
+    timezone: str = "UTC"
+    busy_timeout: float = 5.0
+    durable: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", MappingProxyType({**KIND_WEIGHTS, **self.weights}))
+        object.__setattr__(self, "self_names", frozenset(self.self_names))
+        for kind, weight in self.weights.items():
+            check_number(f"weights[{kind}]", weight, low=1e-6, high=1e6)
+        check_number("other_weight", self.other_weight, low=1e-6, high=1e6)
+        for name in ("identity_floor", "join_score", "recall_score"):
+            check_number(name, getattr(self, name), low=1e-6, high=1.0)
+        for name in ("evidence_days", "busy_timeout"):
+            check_number(name, getattr(self, name), low=0.0, high=1e6)
+        counts = ("visits_to_grow", "situation_features", "scene_features", "scene_identity_features", "scene_recent_features")
+        for name in counts:
+            check_count(name, getattr(self, name), low=1)
+        if self.scene_identity_features + self.scene_recent_features > self.scene_features:
+            reason = f"more than scene_features ({self.scene_features}) with scene_recent_features; lower one of them"
+            raise InvalidInput("scene_identity_features", self.scene_identity_features, reason)
+        try:
+            zoneinfo.ZoneInfo(self.timezone)
+        except (ValueError, TypeError, OSError, zoneinfo.ZoneInfoNotFoundError):
+            raise InvalidInput("timezone", self.timezone, "not a known IANA time zone; try 'Asia/Shanghai'") from None
+
+    def weight_of(self, kind: str) -> float:
+        """Return the weight of a feature kind."""
+        return self.weights.get(kind, self.other_weight)
+
+    @property
+    def zone(self) -> zoneinfo.ZoneInfo:
+        """The time zone as a tzinfo."""
+        return zoneinfo.ZoneInfo(self.timezone)
+
+    @classmethod
+    def load(cls, path: Path | None = None, environ: Mapping[str, str] = os.environ, **arguments: Any) -> "Config":
+        """Build a Config from a TOML file, GRAPHMEM_* variables and arguments, the later ones winning.
+
+        A file that was named must exist; None reads no file. An unknown setting is refused by name.
+        """
+        settings: dict[str, Any] = {}
+        if path is not None:
+            try:
+                settings.update(tomllib.loads(path.read_text("utf-8")))
+            except OSError as error:
+                raise InvalidInput("config", str(path), f"cannot be read: {error.strerror}") from error
+            except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+                raise InvalidInput("config", str(path), f"is no TOML: {error}") from error
+        simple = {f.name: f.type for f in dataclasses.fields(cls) if f.name not in ("weights", "self_names")}
+        for name, kind in simple.items():
+            text = environ.get(_ENVIRONMENT + name.upper())
+            if text is not None:
+                settings[name] = _parse(name, text, kind)
+        settings.update(arguments)
+        known = {f.name for f in dataclasses.fields(cls)}
+        for name in settings:
+            if name not in known:
+                raise InvalidInput("setting", name, f"unknown; the settings are {', '.join(sorted(known))}")
+        return cls(**settings)
+
+
+def _parse(name: str, text: str, kind: Any) -> Any:
+    readers: dict[Any, Any] = {int: int, float: float, bool: {"1": True, "true": True, "0": False, "false": False}.__getitem__}
+    try:
+        return readers.get(kind, str)(text.strip().lower() if kind is bool else text)
+    except (ValueError, KeyError):
+        raise InvalidInput(_ENVIRONMENT + name.upper(), text, f"not a value of type {kind.__name__}") from None
+
+
+def check_number(name: str, value: object, *, low: float, high: float) -> None:
+    """Raise InvalidInput unless the value is a finite number within the bounds; booleans and text are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidInput(name, value, "give a number")
+    if not math.isfinite(value) or not low <= value <= high:
+        raise InvalidInput(name, value, f"give a number from {low:g} to {high:g}")
+
+
+def check_count(name: str, value: object, *, low: int = 0) -> None:
+    """Raise InvalidInput unless the value is a whole number of at least `low`."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidInput(name, value, "give a whole number")
+    if value < low:
+        raise InvalidInput(name, value, f"give a whole number of at least {low}")
+
+
+DEFAULT = Config()

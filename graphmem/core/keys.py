@@ -1,0 +1,298 @@
+"""One canonical form for every scene key, feature key and entity name.
+
+All keys are made here, on the writing side and on the reading side alike, so that two spellings of one scene cannot
+become two scenes. A normalised key is a fixed point: normalising it again changes nothing. Whatever the form has to
+drop from a name is kept as eight hex digits of its SHA-256, so that different people stay different people.
+"""
+
+import functools
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from graphmem.errors import InvalidInput
+
+MAX_KEY_BYTES = 96
+MAX_NAME_CHARACTERS = 50
+MAX_KIND_BYTES = 32
+AUTO_PREFIX = "auto:"
+FEATURE_KINDS = frozenset({"chan", "peer", "peer_group", "tool", "topic", "part"})
+PERSON_KINDS = frozenset({"peer", "peer_group"})
+
+_HASH_DIGITS = 8
+_CUT_BYTES = MAX_KEY_BYTES - 1 - _HASH_DIGITS
+
+# Default_Ignorable_Code_Point of Unicode 16, DerivedCoreProperties.txt; it covers all Bidi_Control characters.
+_IGNORABLE_RANGES = (
+    (0x00AD, 0x00AD), (0x034F, 0x034F), (0x061C, 0x061C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
+    (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
+)  # fmt: skip
+_IGNORABLE = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in _IGNORABLE_RANGES) + "]")
+_WHITE = re.compile(r"\s+")
+# ASCII keys that are fixed points already: most keys met in practice, at a tenth of the cost.
+_PLAIN_KEY = re.compile(r"[a-z0-9:-]+(?:[._/][a-z0-9:-]+)*")
+
+
+def fold(text: str) -> str:
+    """Drop invisible characters and apply NFKC and casefold until nothing changes, then trim.
+
+    >>> fold(" ＱＱ\\u200b ")
+    'qq'
+    """
+    if text.isascii():
+        return text.casefold().strip()
+    while True:
+        visible = _IGNORABLE.sub("", text)
+        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible).casefold())
+        if folded == text:
+            return folded.strip()
+        text = folded
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_DIGITS]
+
+
+def _keep(folded: str) -> str:
+    """Letters, marks, numbers and `:` `-` `.`; anything else is one `_`."""
+    kept = "".join(c if c in ":-." or unicodedata.category(c)[0] in "LMN" else "_" for c in folded)
+    return re.sub(r"\.+", ".", re.sub(r"_+", "_", kept)).strip("_")
+
+
+def _with_digest(kept: str, source: str) -> str:
+    return f"{kept.rstrip('._')}.{_digest(source)}"
+
+
+def _cut(key: str) -> str:
+    """Shorten to 96 bytes at a character border; the hash keeps two long keys two."""
+    encoded = key.encode()
+    if len(encoded) <= MAX_KEY_BYTES:
+        return key
+    return _with_digest(encoded[:_CUT_BYTES].decode("utf-8", "ignore"), key)
+
+
+def _segment(folded: str) -> str:
+    """The normal form of one folded segment; a `/` inside it is a lost character, not a separator."""
+    kept = _keep(folded)
+    kind, colon, value = kept.partition(":")
+    lost = folded.partition(":")[2] if colon else folded
+    if not colon:
+        kind, value = "", kept
+    vanished = not value and lost.strip()
+    changed = colon and kind in PERSON_KINDS and value != _WHITE.sub("_", lost)
+    if vanished or changed:
+        kept = kind + colon + _with_digest(value, lost.strip())
+    return _cut(kept)
+
+
+def normalize_key(text: str) -> str:
+    """Return the canonical form of a scene key, at most 96 bytes; '' when nothing is left of it.
+
+    Raises InvalidInput when the key is no text, or so long that it would lose the prefix of its own parent.
+
+    >>> normalize_key("chan:QQ /  peer:1")
+    'chan:qq/peer:1'
+    >>> normalize_key("auto:chan:qq+part:morning")
+    'auto:chan:qq_part:morning'
+    >>> normalize_key("///")
+    ''
+    """
+    if not isinstance(text, str):
+        raise InvalidInput("key", text, "give a scene key as text, such as 'chan:qq'")
+    if len(text) <= MAX_KEY_BYTES and _PLAIN_KEY.fullmatch(text):
+        return text
+    segments = [_segment(folded) for part in text.strip().split("/") if (folded := fold(part))]
+    key = "/".join(segments)
+    if len(key.encode()) <= MAX_KEY_BYTES:
+        return key
+    short = _cut(key)
+    parent = "/".join(segments[:-1])
+    if parent and not short.startswith(parent + "/"):
+        raise InvalidInput("key", text, f"longer than {MAX_KEY_BYTES} bytes and no room for its last part; shorten it")
+    return short
+
+
+def require_key(text: str, argument: str = "key") -> str:
+    """Normalise a key that must name something; raise InvalidInput naming the argument when nothing is left."""
+    key = normalize_key(text)
+    if not key:
+        raise InvalidInput(argument, text, "no scene key is left of it; give one such as 'chan:qq'")
+    return key
+
+
+def key_list(keys: str | Iterable[str], argument: str = "scenes") -> tuple[str, ...]:
+    """Normalise one key or several: blanks dropped, repeats dropped, order kept.
+
+    >>> key_list(["chan:QQ", "", "chan:qq", "auto:a"])
+    ('chan:qq', 'auto:a')
+    """
+    if not isinstance(keys, Iterable):
+        raise InvalidInput(argument, keys, "give one scene key or a list of them")
+    given = [keys] if isinstance(keys, str) else keys
+    return tuple(dict.fromkeys(require_key(key, argument) for key in given if not isinstance(key, str) or key.strip()))
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def kind_key(kind: str) -> str:
+    """Return the normal form of a feature kind: no `:` and no `/`, at most 32 bytes, '' when blank."""
+    if not isinstance(kind, str):
+        raise InvalidInput("kind", kind, "give the kind of a feature as text, such as 'chan'")
+    folded = fold(kind)
+    if ":" in folded or "/" in folded:
+        raise InvalidInput("kind", kind, "a kind holds no ':' and no '/'; put them into the value")
+    key = _segment(folded) if folded else ""
+    if len(key.encode()) > MAX_KIND_BYTES:
+        raise InvalidInput("kind", kind, f"longer than {MAX_KIND_BYTES} bytes; shorten it")
+    return key
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def feature_key(kind: str, value: str) -> str:
+    """Return `kind:value` as one segment, '' when either part is blank.
+
+    >>> feature_key("peer", "Group 1")
+    'peer:group_1'
+    >>> feature_key("topic", "a/b")
+    'topic:a_b'
+    """
+    if not isinstance(value, str):
+        raise InvalidInput("value", value, "give the value of a feature as text")
+    name, folded = kind_key(kind), fold(value)
+    return _segment(f"{name}:{folded}") if name and folded else ""
+
+
+def channel_key(source: str) -> str:
+    """Return the scene key of a channel, '' for a blank source.
+
+    >>> channel_key("QQ")
+    'chan:qq'
+    """
+    return feature_key("chan", source)
+
+
+def tool_key(name: str) -> str:
+    """Return the scene key of a tool, '' for a blank name.
+
+    >>> tool_key("qq_get_message")
+    'tool:qq_get_message'
+    """
+    return feature_key("tool", name)
+
+
+def features_of_key(key: str) -> tuple[str, ...]:
+    """Return the feature keys that a scene key spells out; segments of unknown kind give none.
+
+    >>> features_of_key("chan:qq/peer:group_1027")
+    ('chan:qq', 'peer:group_1027')
+    """
+    segments = (segment.partition(":") for segment in normalize_key(key).split("/"))
+    return tuple(dict.fromkeys(kind + colon + value for kind, colon, value in segments if kind in FEATURE_KINDS and value))
+
+
+def kind_of(feature: str) -> str:
+    """Return the kind of a feature key.
+
+    >>> kind_of("peer:group:1")
+    'peer'
+    """
+    return feature.partition(":")[0]
+
+
+def layered_key(parent: str, last: str) -> str:
+    """Return `parent/last`, or `last` alone where the joined key would be refused."""
+    if not parent:
+        return last
+    try:
+        return normalize_key(f"{parent}/{last}")
+    except InvalidInput:
+        return last
+
+
+def names_peer(key: str, peer: str) -> bool:
+    """Tell whether a normalised scene key names a person, whose feature key is `peer`.
+
+    >>> names_peer("chan:qq/peer:boss", "peer:boss")
+    True
+    >>> names_peer("chan:qq/peer:boss2", "peer:boss")
+    False
+    """
+    parent, slash, _ = key.rpartition("/")
+    return peer in key.split("/") or bool(slash and key == layered_key(parent, peer))
+
+
+def auto_key(label: str) -> str:
+    """Return the key of the scene that grows under a label."""
+    return normalize_key(AUTO_PREFIX + label)
+
+
+def suffixed_key(base: str, number: int) -> str:
+    """Return `base.N` cut so that the whole fits into 96 bytes.
+
+    >>> suffixed_key("auto:chan:qq", 2)
+    'auto:chan:qq.2'
+    """
+    suffix = f".{number}"
+    room = MAX_KEY_BYTES - len(suffix)
+    return base.encode()[:room].decode("utf-8", "ignore").rstrip("._") + suffix
+
+
+def join_label(parts: list[str]) -> str:
+    """Join normalised feature keys to one label, itself a normalised key.
+
+    >>> join_label(["peer:boss", "chan:qq"])
+    'peer:boss_chan:qq'
+    """
+    return normalize_key("_".join(parts))
+
+
+def prefix_range(key: str) -> tuple[str, str]:
+    """Return the half-open range of keys below a normalised key: all that start with `key/`.
+
+    >>> prefix_range("chan:a_b")
+    ('chan:a_b/', 'chan:a_b0')
+    """
+    return key + "/", key + "0"
+
+
+def origin_of(key: str) -> str:
+    """Return the origin of a scene that a write brings into being."""
+    return "emergent" if key.startswith(AUTO_PREFIX) else "declared"
+
+
+def entity_key(name: str) -> str:
+    """Return the canonical form of an entity name: punctuation and emoji stay, spelling variants do not.
+
+    >>> entity_key(" ＵＳＢ  集线器 ")
+    'usb 集线器'
+    >>> entity_key("C#") != entity_key("C")
+    True
+    """
+    return _WHITE.sub(" ", fold(name))
+
+
+def name_problem(name: str) -> str:
+    """Return why a name cannot be an entity, '' when it can.
+
+    >>> name_problem("x" * 51)
+    'a name has at most 50 characters, this one has 51'
+    """
+    if not isinstance(name, str):
+        return f"a name is text, not {type(name).__name__}"
+    if len(name.strip()) > MAX_NAME_CHARACTERS:
+        return f"a name has at most {MAX_NAME_CHARACTERS} characters, this one has {len(name.strip())}"
+    if not entity_key(name):
+        return "nothing that can be seen is left of the name"
+    return ""
+
+
+def clean_text(text: str) -> str:
+    """Replace NUL and halves of surrogate pairs, which UTF-8 and SQLite cannot hold, by U+FFFD.
+
+    >>> clean_text("ok \\ud83d")
+    'ok \\ufffd'
+    """
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").replace("\0", "\ufffd")

@@ -1,0 +1,287 @@
+"""The values that come in and go out: triples, visits, what is recalled, reports. All frozen, all plain Python."""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphmem.config import check_number
+from graphmem.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """A fact to remember: subject, relation, object, and the sentence that said it.
+
+    confidence lies above 0 and is at most 1. valid_from and valid_to (half-open) say when the fact holds in the world.
+    A functional relation has one value at a time: a new one closes the old one.
+
+    >>> Triple("老大", "偏好", "纯文本", confidence=0.9).object
+    '纯文本'
+    """
+
+    subject: str
+    relation: str
+    object: str
+    sentence: str = field(default="", kw_only=True)
+    confidence: float = field(default=1.0, kw_only=True)
+    valid_from: dt.datetime | str | None = field(default=None, kw_only=True)
+    valid_to: dt.datetime | str | None = field(default=None, kw_only=True)
+    functional: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sentence, str):
+            raise InvalidInput("sentence", self.sentence, "give the sentence as text")
+        check_number("confidence", self.confidence, low=0.0, high=1.0)
+        if not self.confidence:
+            raise InvalidInput("confidence", self.confidence, "give a number above 0; leave it out when it is unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What entering a scene came to.
+
+    key: the scene that grew from such situations, '' while there is none. created: it grew just now.
+    keys: declared keys, then the visited scene; for reading. write_keys: where new facts of this turn belong.
+    similarity: how well the scene fitted before this visit, 0 to 1. strength: the scene's, this visit counted.
+    """
+
+    key: str = ""
+    created: bool = False
+    similarity: float = 0.0
+    strength: int = 0
+    keys: tuple[str, ...] = ()
+    write_keys: tuple[str, ...] = ()
+    declared_created: tuple[str, ...] = ()
+
+    @property
+    def primary(self) -> str:
+        """The visited scene, else the first declared one, else ''."""
+        return self.key or next(iter(self.keys), "")
+
+    @property
+    def emergent(self) -> bool:
+        """Whether a scene that grew by itself was visited."""
+        return bool(self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredScene:
+    """A scene that a person or a program named."""
+
+    key: str
+    created: bool
+    strength: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One row of `scenes`. features and refs are counts; refs to relations that are not active do not count."""
+
+    key: str
+    origin: str
+    strength: int
+    visits: int
+    features: int
+    refs: int
+    created_at: str
+    updated_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFeature:
+    """A feature that a situation and a scene have in common, with its weight in each."""
+
+    feature: str
+    here: float
+    there: float
+
+
+@dataclass(frozen=True, slots=True)
+class SceneMatch:
+    """A scene that answers a situation: its score, the features they share, and whether the situation would join it.
+
+    ground: 'person' when it answers because it names the same people, else 'score'.
+    """
+
+    key: str
+    score: float
+    joins: bool
+    ground: str
+    strength: int
+    shared: tuple[SharedFeature, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Visits that no scene answered yet, counted under the label of the scene that may grow from them."""
+
+    label: str
+    count: int
+    updated_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledRelation:
+    """A fact brought back. weight ranks it: of its ref in the scene, times the scene's score where there is one."""
+
+    id: int
+    subject: str
+    relation: str
+    object: str
+    sentence: str
+    confidence: float
+    weight: float
+    updated_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledEntity:
+    """An entity brought back."""
+
+    id: int
+    name: str
+    type: str
+    mentions: int
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """What scenes brought back, best first. scenes: the keys of those that took part."""
+
+    scenes: tuple[str, ...] = ()
+    relations: tuple[RecalledRelation, ...] = ()
+    entities: tuple[RecalledEntity, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.relations or self.entities)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A triple that was not written: its place in the batch, itself, and why."""
+
+    index: int
+    triple: Triple
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommitReport:
+    """What a commit wrote. relations holds an id for each triple in order, None for a refused one.
+
+    created: facts new to the memory, or active again. repeated: facts that were known. superseded: older values closed.
+    """
+
+    created: int
+    repeated: int
+    superseded: int
+    refused: tuple[Refusal, ...]
+    relations: tuple[int | None, ...]
+    scenes: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def written(self) -> int:
+        """The number of triples that were written; 0 means that nothing was remembered."""
+        return self.created + self.repeated
+
+
+@dataclass(frozen=True, slots=True)
+class TagReport:
+    """What tagging attached: relations newly in the scene, those that were there, ids that do not exist."""
+
+    key: str
+    attached: tuple[int, ...]
+    known: tuple[int, ...]
+    unknown: tuple[int, ...]
+    applied: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TwinScene:
+    """One spelling of a scene within a group of twins."""
+
+    id: int
+    key: str
+    origin: str
+    strength: int
+    features: int
+    refs: int
+
+
+@dataclass(frozen=True, slots=True)
+class TwinGroup:
+    """Scenes whose normalised keys are equal; the first one survives under that key and takes in the others."""
+
+    key: str
+    origin: str
+    strength: int
+    features: int
+    refs: int
+    refs_moved: int
+    refs_folded: int
+    members: tuple[TwinScene, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DedupeReport:
+    """What a dedupe did, or with applied=False what it would do; the numbers are the same.
+
+    merged: rows removed. rewritten: (old, new) keys of lone scenes whose key was not normalised.
+    operation: its number, for undo; None for a dry run or when there was nothing to do.
+    """
+
+    groups: tuple[TwinGroup, ...]
+    rewritten: tuple[tuple[str, str], ...]
+    merged: int
+    scenes_before: int
+    scenes_after: int
+    applied: bool
+    operation: int | None = None
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A journaled change: when, what, in numbers, and whether it was undone."""
+
+    id: int
+    kind: str
+    at: str
+    summary: Mapping[str, Any]
+    undone_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class UndoReport:
+    """What an undo put back, or with applied=False what it would."""
+
+    operation: int
+    kind: str
+    restored: int
+    removed: int
+    changed: int
+    applied: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """What a replay left behind in one scene: the scene, and the facts it brings back."""
+
+    scene: Scene
+    relations: tuple[RecalledRelation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayReport:
+    """What a replayed log came to."""
+
+    turns: int
+    unplaced: int
+    facts: int
+    refused: int
+    seconds: float
+    learnt: tuple[Learnt, ...]
+    remarks: tuple[str, ...] = ()

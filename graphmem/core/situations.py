@@ -1,0 +1,311 @@
+"""Situations: what can be observed of one turn, as a small set of weighted features.
+
+A situation names who speaks (peer, peer_group), where (chan), with which tool, about what (topic) and at which part of
+the day. The first four say which situation it is (identity features); the others may draw situations together and
+never keep them apart. Two situations, or a situation and a scene, are compared by weighted Jaccard similarity.
+"""
+
+import datetime as dt
+import functools
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphmem.config import DEFAULT, Config, check_number
+from graphmem.core.keys import feature_key, join_label, kind_of, layered_key
+from graphmem.core.times import part_of_day, read_time
+from graphmem.core.tokens import content_words
+from graphmem.errors import InvalidInput
+
+# Scores are sums of floats: exactly 0.5 on paper may come out as 0.4999999999999999. So they are compared rounded.
+DIGITS = 9
+
+_TOPICS_OF_A_TEXT = 3
+_PEER_FIELDS = ("peer", "peer_id", "group_id", "user_id", "chat_id")
+_LABEL_ORDER = {"peer": 0, "peer_group": 1, "chan": 2, "tool": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One observable of a turn. Its key is `kind:value` in canonical form, '' when either part is blank.
+
+    Raises InvalidInput for a weight that is not a finite number from 1e-6 to 1e6.
+
+    >>> Feature("chan", "QQ").key
+    'chan:qq'
+    """
+
+    kind: str
+    value: str
+    weight: float | None = None
+    key: str = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", feature_key(self.kind, self.value))
+        if self.weight is not None:
+            check_number(f"weight of {self.key}", self.weight, low=1e-6, high=1e6)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Situation:
+    """The features of one turn, at most 24, with the weight of a kind shared by its values.
+
+    given: all features it was built from. features: those kept, without blanks, repeats and the agent's own names.
+    weights: feature key -> weight, heaviest first.
+    identity: the keys that say which situation this is, people first.
+    at: when, in UTC; None lets the memory's clock decide.
+
+    >>> Situation([Feature("chan", "qq"), Feature("topic", "a"), Feature("topic", "b")]).weights
+    {'chan:qq': 1.0, 'topic:a': 0.2, 'topic:b': 0.2}
+    """
+
+    given: tuple[Feature, ...] = field(compare=False, repr=False)
+    features: tuple[Feature, ...]
+    at: dt.datetime | None
+    weights: dict[str, float] = field(compare=False, repr=False)
+    identity: tuple[str, ...] = field(compare=False, repr=False)
+    peers: frozenset[str] = field(compare=False, repr=False)
+    groups: frozenset[str] = field(compare=False, repr=False)
+    channels: frozenset[str] = field(compare=False, repr=False)
+    config: Config = field(compare=False, repr=False)
+
+    def __init__(
+        self, features: Iterable[Feature] = (), *, at: dt.datetime | str | None = None, config: Config = DEFAULT
+    ) -> None:
+        given = tuple(features)
+        kept: dict[str, Feature] = {}
+        selves = _self_keys(config.self_names)
+        for feature in given:
+            if not isinstance(feature, Feature):
+                raise InvalidInput("features", feature, "give Feature(kind, value) objects")
+            known = kept.get(feature.key)
+            if feature.key and feature.key not in selves and (known is None or _given(feature) > _given(known)):
+                kept[feature.key] = feature
+        kinds = {key: kind_of(key) for key in kept}
+        sharing = Counter(kinds.values())
+        shared = {
+            key: (config.weight_of(kinds[key]) if feature.weight is None else float(feature.weight)) / sharing[kinds[key]]
+            for key, feature in kept.items()
+        }
+        heaviest = sorted(shared, key=lambda key: (-shared[key], key))[: config.situation_features]
+        identity = [key for key in heaviest if config.weight_of(kinds[key]) >= config.identity_floor]
+        put = object.__setattr__
+        put(self, "given", given)
+        put(self, "features", tuple(kept[key] for key in heaviest))
+        put(self, "at", None if at is None else read_time(at, config.zone))
+        put(self, "weights", {key: shared[key] for key in heaviest})
+        put(self, "identity", tuple(sorted(identity, key=lambda key: (_LABEL_ORDER.get(kinds[key], 4), key))))
+        for name, kind in (("peers", "peer"), ("groups", "peer_group"), ("channels", "chan")):
+            put(self, name, frozenset(key for key in heaviest if kinds[key] == kind))
+        put(self, "config", config)
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        chan: str | Iterable[str] = (),
+        peer: str | Iterable[str] = (),
+        peer_group: str | Iterable[str] = (),
+        tool: str | Iterable[str] = (),
+        topics: str | Iterable[str] = (),
+        part: str | Iterable[str] = (),
+        at: dt.datetime | str | None = None,
+        config: Config = DEFAULT,
+    ) -> "Situation":
+        """Build a situation from plain values, one or several of each kind.
+
+        >>> Situation.of(chan="QQ", peer="boss", topics=["排班"]).label()
+        'peer:boss_chan:qq'
+        """
+        given = {"chan": chan, "peer": peer, "peer_group": peer_group, "tool": tool, "topic": topics, "part": part}
+        features = [Feature(kind, value) for kind, values in given.items() for value in _values(kind, values)]
+        return cls(features, at=at, config=config)
+
+    @classmethod
+    def observe(
+        cls,
+        *,
+        source: str = "",
+        payload: Mapping[str, Any] | None = None,
+        text: str = "",
+        tool: str = "",
+        at: dt.datetime | str | None = None,
+        config: Config = DEFAULT,
+    ) -> "Situation":
+        """Build a situation from a raw event: its channel, the person in the payload, the part of the day, topics.
+
+        The person is the first of peer, peer_id, group_id, user_id and chat_id that is not blank; a group_id names a
+        group. Topics are the first three content words of the text. The part of the day is that of `at` in
+        `config.timezone`, for an event only; without source and payload (a tool on its own) there is none.
+
+        >>> sorted(Situation.observe(source="qq", payload={"group_id": 1027993713.0}).weights)
+        ['chan:qq', 'peer_group:1027993713']
+        """
+        features = [Feature("chan", source)]
+        for name in _PEER_FIELDS:
+            value = _identifier(name, (payload or {}).get(name))
+            if value:
+                features.append(Feature("peer_group" if name == "group_id" else "peer", value))
+                break
+        if at is not None and (source or payload is not None):
+            features.append(Feature("part", part_of_day(read_time(at, config.zone).astimezone(config.zone))))
+        features.append(Feature("tool", tool))
+        features += [Feature("topic", word) for word in content_words(text, _TOPICS_OF_A_TEXT)]
+        return cls(features, at=at, config=config)
+
+    def __bool__(self) -> bool:
+        return bool(self.features)
+
+    def under(self, config: Config) -> "Situation":
+        """Return this situation weighed by another configuration."""
+        return self if config is self.config else Situation(self.given, at=self.at, config=config)
+
+    def label(self, parts: int = 2) -> str:
+        """Return the first `parts` identity features joined by `_`, else as many others but the part of the day.
+
+        >>> Situation.of(topics="a", part="morning").label()
+        'topic:a'
+        """
+        soft = sorted(key for key in self.weights if kind_of(key) != "part")
+        return join_label(list(self.identity[:parts] or soft[:parts]))
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        """The feature keys of the people spoken with; of the groups when no single person is named."""
+        return tuple(sorted(self.peers or self.groups))
+
+    @property
+    def derived_key(self) -> str:
+        """The declared key of this situation: `chan:X/peer:Y`, the one that is there alone, '' for neither.
+
+        >>> Situation.of(chan="qq", peer="boss").derived_key
+        'chan:qq/peer:boss'
+        """
+        channel, person = min(self.channels, default=""), next(iter(self.people), "")
+        return layered_key(channel, person) if person else channel
+
+
+@functools.lru_cache(maxsize=64)
+def _self_keys(names: frozenset[str]) -> frozenset[str]:
+    return frozenset(feature_key("peer", name) for name in names)
+
+
+def _given(feature: Feature) -> float:
+    return feature.weight or 0.0
+
+
+def _values(kind: str, values: str | Iterable[str]) -> list[str]:
+    if isinstance(values, str):
+        return [values]
+    if not isinstance(values, Iterable):
+        raise InvalidInput(kind, values, "give a text or a list of texts")
+    return list(values)
+
+
+def _identifier(name: str, value: object) -> str:
+    """Return a payload's identifier as text; whole floats lose their decimals, absent and blank ones are ''."""
+    if value is None or isinstance(value, bool):
+        return ""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidInput(f"payload[{name}]", value, "no identifier; give a text or a finite number")
+        return str(int(value)) if value.is_integer() else str(value)
+    if isinstance(value, int | str):
+        return str(value).strip()
+    raise InvalidInput(f"payload[{name}]", value, "no identifier; give a text or a number")
+
+
+def similarity(a: Mapping[str, float], b: Mapping[str, float]) -> float:
+    """Weighted Jaccard similarity of two mappings, 0 for an empty or weightless side.
+
+    Sum of minima over sum of maxima (Ioffe, ICDM 2010, eq. 1). Raises InvalidInput for a weight that is negative or not
+    finite.
+
+    >>> round(similarity({"chan:qq": 1.0, "part:morning": 0.2}, {"chan:qq": 1.0, "part:evening": 0.2}), 3)
+    0.714
+    """
+    for weights in (a, b):
+        for key, weight in weights.items():
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < math.inf:
+                raise InvalidInput(f"weight of {key}", weight, "give a finite number of at least 0")
+    largest = max((*a.values(), *b.values()), default=0.0)
+    if not a or not b or not largest:
+        return 0.0
+    # Scaled by the largest weight, so that no sum overflows.
+    shared = sum(min(weight, b[key]) / largest for key, weight in a.items() if key in b)
+    union = sum(weight / largest for weight in (*a.values(), *b.values())) - shared
+    return shared / union
+
+
+def score(situation: Situation, profile: Mapping[str, float]) -> float:
+    """How well a scene's profile fits a situation: the better of all features and the identity features alone.
+
+    0 to 1, rounded to nine decimals.
+    """
+    config = situation.config
+    own = {key: situation.weights[key] for key in situation.identity}
+    theirs = {key: weight for key, weight in profile.items() if config.weight_of(kind_of(key)) >= config.identity_floor}
+    return round(max(similarity(situation.weights, profile), similarity(own, theirs)), DIGITS)
+
+
+def of_kind(keys: Iterable[str], kind: str) -> frozenset[str]:
+    """Return the feature keys of one kind.
+
+    >>> of_kind(["chan:a", "tool:b"], "chan")
+    frozenset({'chan:a'})
+    """
+    return frozenset(key for key in keys if kind_of(key) == kind)
+
+
+def may_join(situation: Situation, features: Iterable[str]) -> bool:
+    """Tell whether a situation may join a scene of these features: same people, same groups, no foreign channel."""
+    features = tuple(features)
+    channels = of_kind(features, "chan")
+    return (
+        of_kind(features, "peer") == situation.peers
+        and of_kind(features, "peer_group") == situation.groups
+        and not (channels and situation.channels and channels.isdisjoint(situation.channels))
+    )
+
+
+def recall_ground(situation: Situation, features: Iterable[str]) -> str:
+    """Return on which ground a scene of these features may answer: 'person', 'score', or '' when it may not.
+
+    A scene that names people answers only where one of them is named again, and then whatever else differs. A scene
+    that names nobody answers by its score, unless both name channels and share none.
+    """
+    features = tuple(features)
+    peers, groups, channels = (of_kind(features, kind) for kind in ("peer", "peer_group", "chan"))
+    if groups and situation.groups and groups.isdisjoint(situation.groups):
+        return ""
+    if peers:
+        return "" if peers.isdisjoint(situation.peers) else "person"
+    if groups:
+        return "" if groups.isdisjoint(situation.groups) else "person"
+    return "" if channels and situation.channels and channels.isdisjoint(situation.channels) else "score"
+
+
+def kept_features(features: Mapping[str, tuple[float, int]], config: Config) -> set[str]:
+    """Return which features a scene keeps, given the mass and the last visit of each.
+
+    Identity features first (people, channels, then by mass), then those met last, then the heaviest. A plain "heaviest
+    64" would freeze out every new word.
+    """
+    if len(features) <= config.scene_features:
+        return set(features)
+
+    def by_mass(key: str) -> tuple[float, str]:
+        return (-features[key][0], key)
+
+    def by_place(key: str) -> tuple[int, float, str]:
+        return (_LABEL_ORDER.get(kind_of(key), 4), *by_mass(key))
+
+    identity = [key for key in features if config.weight_of(kind_of(key)) >= config.identity_floor]
+    kept = set(sorted(identity, key=by_place)[: config.scene_identity_features])
+    rest = sorted(features.keys() - kept, key=lambda key: (-features[key][1], *by_mass(key)))
+    kept.update(rest[: config.scene_recent_features])
+    rest = sorted(features.keys() - kept, key=by_mass)
+    kept.update(rest[: config.scene_features - len(kept)])
+    return kept

@@ -1,0 +1,59 @@
+"""Times: aware datetimes inside, UTC text of one fixed width (`2026-09-04T05:59:00.000Z`) in the store."""
+
+import datetime as dt
+import re
+from collections.abc import Callable
+
+from graphmem.errors import InvalidInput
+
+Clock = Callable[[], dt.datetime]
+
+_BARE_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def system_clock() -> dt.datetime:
+    """Return the present instant."""
+    return dt.datetime.now(dt.UTC)
+
+
+def read_time(value: dt.datetime | str, zone: dt.tzinfo, *, argument: str = "at") -> dt.datetime:
+    """Return an aware datetime in UTC.
+
+    A time without offset is read in `zone`. A bare date stays that date: it is midnight UTC of it.
+
+    >>> read_time("2026-03-01T09:00:00+08:00", dt.UTC).isoformat()
+    '2026-03-01T01:00:00+00:00'
+    """
+    moment = value
+    if isinstance(moment, str):
+        text = moment.strip()
+        try:
+            moment = dt.datetime.fromisoformat(text)
+        except ValueError:
+            raise InvalidInput(argument, value, "no ISO 8601 time; write 2026-03-01T09:00:00+08:00") from None
+        if _BARE_DATE.fullmatch(text):
+            return moment.replace(tzinfo=dt.UTC)
+    if not isinstance(moment, dt.datetime):
+        raise InvalidInput(argument, value, "give a datetime or an ISO 8601 text")
+    try:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(dt.UTC)
+    except OverflowError:
+        raise InvalidInput(argument, value, "outside of the years 1 to 9999") from None
+
+
+def utc_text(moment: dt.datetime) -> str:
+    """Return the stored form of an aware datetime.
+
+    >>> utc_text(dt.datetime(2026, 9, 4, 5, 59, tzinfo=dt.UTC))
+    '2026-09-04T05:59:00.000Z'
+    """
+    return moment.astimezone(dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def part_of_day(moment: dt.datetime) -> str:
+    """Return night, morning, afternoon or evening: from 0, 6, 12 and 18 o'clock on.
+
+    >>> part_of_day(dt.datetime(2026, 9, 4, 5, 59))
+    'night'
+    """
+    return ("night", "morning", "afternoon", "evening")[moment.hour // 6]

@@ -1,0 +1,45 @@
+"""Every exception that graphmem raises. Each also subclasses the builtin that a caller would catch."""
+
+
+class GraphmemError(Exception):
+    """Base of all errors raised on purpose by graphmem."""
+
+
+class InvalidInput(GraphmemError, ValueError):
+    """An argument cannot be used. The message names the argument, its value and the remedy; nothing was changed."""
+
+    def __init__(self, argument: str, value: object, reason: str) -> None:
+        super().__init__(argument, value, reason)
+        self.argument = argument
+        self.value = value
+        self.reason = reason
+
+    def __str__(self) -> str:
+        shown = repr(self.value)
+        if len(shown) > 120:
+            shown = shown[:117] + "..."
+        return f"{self.argument} = {shown}: {self.reason}"
+
+
+class NotFound(GraphmemError, LookupError):
+    """What was named does not exist in this memory."""
+
+
+class Conflict(GraphmemError):
+    """The request contradicts the present state of the memory; nothing was changed."""
+
+
+class StoreFailed(GraphmemError, OSError):
+    """The file could not be opened, read or written (missing folder, permission, full disk, I/O error)."""
+
+
+class StoreBusy(GraphmemError, TimeoutError):
+    """Another process or thread held the write lock for longer than the busy timeout."""
+
+
+class StoreCorrupt(GraphmemError):
+    """The file is damaged, or is no SQLite database at all."""
+
+
+class SchemaTooNew(GraphmemError):
+    """The file was written by a newer graphmem. It was left untouched."""

@@ -1,0 +1,222 @@
+"""Relations: one row a fact, and evidence for each time it was said.
+
+A fact that is said again is the same row. One that was deleted is active again when it is said again. The values of a
+functional relation follow each other in time: the one that holds latest is active, the others are superseded, whatever
+the order in which they were told.
+"""
+
+import datetime as dt
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from graphmem.core.keys import clean_text, entity_key, name_problem
+from graphmem.core.model import CommitReport, RecalledRelation, Refusal, TagReport, Triple
+from graphmem.core.times import read_time, utc_text
+from graphmem.errors import InvalidInput
+from graphmem.graph.entities import matching_glob, mention
+from graphmem.graph.scenes import attach
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """Who said the facts of one commit, where and when."""
+
+    session: str
+    turn: int
+    source: str
+    scope: str
+    at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A triple that may be written: names cleaned, times read."""
+
+    triple: Triple
+    subject: str
+    relation: str
+    object: str
+    sentence: str
+    valid_from: str | None
+    valid_to: str | None
+
+
+def check_triples(triples: Iterable[Triple], zone: dt.tzinfo) -> tuple[list[Fact | Refusal], tuple[str, ...]]:
+    """Return a fact or a refusal for each triple, and remarks about what had to be replaced in their texts."""
+    checked: list[Fact | Refusal] = []
+    remarks: list[str] = []
+    for index, triple in enumerate(triples):
+        if not isinstance(triple, Triple):
+            raise InvalidInput(f"triples[{index}]", triple, "give Triple(subject, relation, object) objects")
+        problem = next(
+            (
+                f"{end}: {reason}"
+                for end, name in (("subject", triple.subject), ("relation", triple.relation), ("object", triple.object))
+                if (reason := name_problem(name))
+            ),
+            "",
+        )
+        if problem:
+            checked.append(Refusal(index, triple, problem))
+            continue
+        texts = [triple.subject, triple.relation, triple.object, triple.sentence]
+        subject, relation, object_, sentence = (clean_text(text).strip() for text in texts)
+        if [subject, relation, object_, sentence] != [text.strip() for text in texts]:
+            remarks.append(f"triples[{index}]: characters that cannot be stored were replaced by U+FFFD")
+        valid_from, valid_to = (
+            None if value is None else utc_text(read_time(value, zone, argument=f"triples[{index}].{name}"))
+            for name, value in (("valid_from", triple.valid_from), ("valid_to", triple.valid_to))
+        )
+        if valid_from and valid_to and valid_to < valid_from:
+            raise InvalidInput(f"triples[{index}].valid_to", triple.valid_to, f"earlier than valid_from ({valid_from})")
+        checked.append(Fact(triple, subject, relation, object_, sentence, valid_from, valid_to))
+    return checked, tuple(remarks)
+
+
+def commit(
+    tx: sqlite3.Connection,
+    checked: Sequence[Fact | Refusal],
+    saying: Saying,
+    scene_ids: Sequence[int],
+) -> CommitReport:
+    """Write the facts and attach them and their ends to scenes."""
+    created = repeated = superseded = 0
+    ids: list[int | None] = []
+    for fact in checked:
+        if isinstance(fact, Refusal):
+            ids.append(None)
+            continue
+        outcome = _write(tx, fact, saying)
+        created += outcome.created
+        repeated += not outcome.created
+        superseded += outcome.superseded
+        refs = [("relation", outcome.relation_id), ("entity", outcome.source_id), ("entity", outcome.target_id)]
+        for scene_id in scene_ids:
+            attach(tx, scene_id, refs, weight=fact.triple.confidence, at=saying.at)
+        ids.append(outcome.relation_id)
+    refused = tuple(fact for fact in checked if isinstance(fact, Refusal))
+    return CommitReport(created, repeated, superseded, refused, tuple(ids), ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    relation_id: int
+    source_id: int
+    target_id: int
+    created: bool
+    superseded: int
+
+
+def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
+    at = utc_text(saying.at)
+    source_id, target_id = mention(tx, fact.subject, at), mention(tx, fact.object, at)
+    sentence_id = _sentence(tx, fact.sentence, at) if fact.sentence else None
+    relation_key = entity_key(fact.relation)
+    place = (source_id, relation_key, target_id, saying.scope)
+    # Of equal facts the active one; a deleted or archived one comes back; a superseded one is history and stays.
+    known = tx.execute(
+        """SELECT id, status FROM relations WHERE source_id = ? AND relation_key = ? AND target_id = ? AND scope = ?
+           AND status <> 'superseded' ORDER BY CASE status WHEN 'active' THEN 0 ELSE 1 END, id DESC LIMIT 1""",
+        place,
+    ).fetchone()
+    if known is None:
+        (relation_id,) = tx.execute(
+            """INSERT INTO relations(source_id, relation_key, target_id, scope, relation_type, confidence, sentence_id,
+                                     valid_from, valid_to, recorded_at, updated_at)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id""",
+            (*place, fact.relation, fact.triple.confidence, sentence_id, fact.valid_from, fact.valid_to, at, at),
+        ).fetchone()
+    else:
+        relation_id = known[0]
+        tx.execute(
+            """UPDATE relations SET confidence = ?, status = 'active', closed_at = NULL, updated_at = MAX(updated_at, ?),
+                   sentence_id = COALESCE(?, sentence_id), valid_from = COALESCE(?, valid_from),
+                   valid_to = COALESCE(?, valid_to)
+               WHERE id = ?""",
+            (fact.triple.confidence, at, sentence_id, fact.valid_from, fact.valid_to, relation_id),
+        )
+    tx.execute(
+        """INSERT INTO evidence(relation_id, sentence_id, session, turn, source, source_key, target_key, at)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
+        (relation_id, sentence_id, saying.session, saying.turn, saying.source,
+         entity_key(fact.subject), entity_key(fact.object), at),
+    )  # fmt: skip
+    superseded = _put_in_order(tx, source_id, relation_key, saying.scope, at) if fact.triple.functional else 0
+    created = known is None or known[1] != "active"
+    return _Outcome(relation_id, source_id, target_id, created, superseded)
+
+
+def _sentence(tx: sqlite3.Connection, text: str, at: str) -> int:
+    digest = hashlib.sha256(text.encode()).digest()
+    row = tx.execute("SELECT id FROM sentences WHERE hash = ?", (digest,)).fetchone()
+    if row is None:
+        row = tx.execute(
+            "INSERT INTO sentences(hash, text, created_at) VALUES (?, ?, ?) RETURNING id", (digest, text, at)
+        ).fetchone()
+    return int(row[0])
+
+
+def _put_in_order(tx: sqlite3.Connection, source_id: int, relation_key: str, scope: str, at: str) -> int:
+    """Close all active values of a functional relation but the latest; return how many were closed."""
+    rows = tx.execute(
+        """SELECT id, COALESCE(valid_from, recorded_at) AS since FROM relations
+           WHERE source_id = ? AND relation_key = ? AND scope = ? AND status = 'active' ORDER BY since, id""",
+        (source_id, relation_key, scope),
+    ).fetchall()
+    for (relation_id, since), (_, until) in zip(rows, rows[1:], strict=False):
+        tx.execute(
+            """UPDATE relations SET status = 'superseded', closed_at = ?, valid_from = ?,
+                   valid_to = MIN(COALESCE(valid_to, ?), ?)
+               WHERE id = ?""",
+            (at, since, until, until, relation_id),
+        )
+    return max(len(rows) - 1, 0)
+
+
+def tag(
+    tx: sqlite3.Connection, scene_id: int | None, key: str, relation_ids: Sequence[int], at: dt.datetime, *, dry_run: bool
+) -> TagReport:
+    """Attach relations and their ends to a scene by id; the scene is None for a dry run on one that does not exist."""
+    attached: list[int] = []
+    known: list[int] = []
+    unknown: list[int] = []
+    for relation_id in dict.fromkeys(relation_ids):
+        row = tx.execute(
+            "SELECT source_id, target_id, confidence FROM relations WHERE id = ?", (relation_id,)
+        ).fetchone()
+        if row is None:
+            unknown.append(relation_id)
+            continue
+        present = tx.execute(
+            "SELECT 1 FROM scene_refs WHERE scene_id = ? AND kind = 'relation' AND ref_id = ?", (scene_id, relation_id)
+        ).fetchone()
+        (known if present else attached).append(relation_id)
+        if not dry_run and scene_id is not None:
+            refs = [("relation", relation_id), ("entity", row[0]), ("entity", row[1])]
+            attach(tx, scene_id, refs, weight=row[2], at=at)
+    return TagReport(key, tuple(attached), tuple(known), tuple(unknown), applied=not dry_run)
+
+
+def matching(tx: sqlite3.Connection, pattern: str) -> list[int]:
+    """Return the active relations with an end whose name matches a case-sensitive glob pattern."""
+    entities = set(matching_glob(tx, pattern))
+    rows = tx.execute("SELECT id, source_id, target_id FROM relations WHERE status = 'active' ORDER BY id")
+    return [relation_id for relation_id, source, target in rows if source in entities or target in entities]
+
+
+def find(tx: sqlite3.Connection, words: Sequence[str], limit: int) -> tuple[RecalledRelation, ...]:
+    """Return active relations that hold all the folded words in their names or sentence, the latest first."""
+    rows = tx.execute(
+        """SELECT r.id, a.name, r.relation_type, b.name, COALESCE(t.text, ''), r.confidence, 1.0, r.updated_at
+           FROM relations r JOIN entities a ON a.id = r.source_id JOIN entities b ON b.id = r.target_id
+           LEFT JOIN sentences t ON t.id = r.sentence_id
+           WHERE r.status = 'active' ORDER BY r.updated_at DESC, r.id DESC"""
+    )
+    found: list[RecalledRelation] = []
+    for row in rows:
+        text = entity_key(" ".join(row[1:5]))
+        if len(found) < limit and all(word in text for word in words):
+            found.append(RecalledRelation(*row))
+    return tuple(found)

@@ -1,0 +1,447 @@
+"""Scenes: how they are entered, grow, are declared and tagged, and what they bring back.
+
+All functions take an open transaction and never commit. A turn joins the emergent scene that fits it best; where none
+fits, its label is counted, and at the second count a scene of that label is made. Declared scenes are found by key
+alone: had they features in the index, a channel's scene would swallow every turn on it.
+"""
+
+import datetime as dt
+import logging
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from graphmem.config import Config
+from graphmem.core.keys import (
+    auto_key,
+    features_of_key,
+    kind_of,
+    names_peer,
+    origin_of,
+    prefix_range,
+    suffixed_key,
+)
+from graphmem.core.model import (
+    Bucket,
+    DeclaredScene,
+    RecalledEntity,
+    RecalledRelation,
+    Recollection,
+    Scene,
+    SceneMatch,
+    SharedFeature,
+    Visit,
+)
+from graphmem.core.situations import Situation
+from graphmem.core.times import utc_text
+
+if TYPE_CHECKING:
+    from graphmem.graph.scene_index import Candidate, SceneIndex
+
+_log = logging.getLogger("graphmem")
+
+DEFAULT_LIMIT = 8
+_CHANGES_KEPT = 10_000
+_TRIM_EVERY = 1_000
+# Three values a scene; SQLite allows 32766 in a statement. Scenes beyond fit so badly that they add nothing.
+_SCENES_IN_A_RECALL = 5_000
+
+
+@dataclass(slots=True)
+class Revision:
+    """The scene changes of one write transaction, under one number of the revision counter."""
+
+    number: int
+    changed: set[int] = field(default_factory=set)
+
+
+def begin_revision(tx: sqlite3.Connection) -> Revision:
+    """Take the next revision number; it is this transaction's own, since writers come one by one."""
+    (number,) = tx.execute(
+        "UPDATE counters SET value = value + 1 WHERE name = 'scene_revision' RETURNING value"
+    ).fetchone()
+    return Revision(number)
+
+
+def end_revision(tx: sqlite3.Connection, revision: Revision) -> None:
+    """Write down which scenes changed, for the indexes of other processes; now and then forget the oldest."""
+    tx.executemany(
+        "INSERT INTO scene_changes(revision, scene_id) VALUES (?, ?)",
+        [(revision.number, scene_id) for scene_id in revision.changed],
+    )
+    if revision.number % _TRIM_EVERY == 0:
+        oldest = revision.number - _CHANGES_KEPT
+        tx.execute("DELETE FROM scene_changes WHERE revision <= ?", (oldest,))
+        tx.execute("UPDATE counters SET value = ? WHERE name = 'scene_revision_trimmed' AND value < ?", (oldest, oldest))
+
+
+def current_revision(tx: sqlite3.Connection) -> int:
+    """Return the revision of the state that the transaction sees."""
+    return int(tx.execute("SELECT value FROM counters WHERE name = 'scene_revision'").fetchone()[0])
+
+
+# ---- entering
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """What a situation came to among the emergent scenes. dropped: features that the scene gave up; joined: its id."""
+
+    key: str = ""
+    created: bool = False
+    similarity: float = 0.0
+    strength: int = 0
+    joined: int | None = None
+    dropped: tuple[str, ...] = ()
+
+
+def enter(
+    tx: sqlite3.Connection, index: "SceneIndex", revision: Revision, situation: Situation, at: dt.datetime
+) -> Entered:
+    """Join the best scene, or count the visit towards a new one."""
+    match = index.best(situation)
+    if match is not None:
+        return _join(tx, index, revision, situation, at, match)
+    label = situation.label()
+    if not label or not _evidence_suffices(tx, label, at, situation.config):
+        _log.debug("no scene yet for %r", label)
+        return Entered()
+    scene_id, key, strength = _grow(tx, label, at)
+    _add_mass(tx, scene_id, situation, visit=1)
+    tx.execute("DELETE FROM situation_evidence WHERE label = ?", (label,))
+    revision.changed.add(scene_id)
+    _log.debug("scene %r grew", key)
+    return Entered(key, created=True, similarity=1.0, strength=strength)
+
+
+def _join(
+    tx: sqlite3.Connection,
+    index: "SceneIndex",
+    revision: Revision,
+    situation: Situation,
+    at: dt.datetime,
+    match: "Candidate",
+) -> Entered:
+    dropped = index.to_drop(match.scene_id, situation)
+    key, strength, visits = tx.execute(
+        """UPDATE scenes SET strength = strength + 1, visits = visits + 1, updated_at = MAX(updated_at, ?), revision = ?
+           WHERE id = ? RETURNING key, strength, visits""",
+        (utc_text(at), revision.number, match.scene_id),
+    ).fetchone()
+    _add_mass(tx, match.scene_id, situation, visit=visits)
+    if dropped:
+        tx.executemany(
+            "DELETE FROM scene_features WHERE scene_id = ? AND feature = ?",
+            [(match.scene_id, feature) for feature in dropped],
+        )
+    revision.changed.add(match.scene_id)
+    _log.debug("joined %r with score %.3f", key, match.score)
+    return Entered(key, False, match.score, strength, match.scene_id, tuple(dropped))
+
+
+def _add_mass(tx: sqlite3.Connection, scene_id: int, situation: Situation, *, visit: int) -> None:
+    tx.executemany(
+        """INSERT INTO scene_features(scene_id, feature, weight, mass, touched) VALUES (?, ?, ?, ?, ?)
+           ON CONFLICT (scene_id, feature) DO UPDATE SET
+               weight = MAX(weight, excluded.weight), mass = mass + excluded.mass, touched = excluded.touched""",
+        [(scene_id, feature, weight, weight, visit) for feature, weight in situation.weights.items()],
+    )
+
+
+def _evidence_suffices(tx: sqlite3.Connection, label: str, at: dt.datetime, config: Config) -> bool:
+    """Count a visit under a label; tell whether there are enough within the evidence lifetime."""
+    row = tx.execute("SELECT count, updated_at FROM situation_evidence WHERE label = ?", (label,)).fetchone()
+    lifetime = dt.timedelta(days=config.evidence_days)
+    fresh = row is not None and abs(at - dt.datetime.fromisoformat(row[1])) <= lifetime
+    count = (row[0] if fresh else 0) + 1
+    tx.execute(
+        """INSERT INTO situation_evidence(label, count, updated_at) VALUES (?, ?, ?)
+           ON CONFLICT (label) DO UPDATE SET count = excluded.count, updated_at = excluded.updated_at""",
+        (label, count, utc_text(at)),
+    )
+    return count >= config.visits_to_grow
+
+
+def _grow(tx: sqlite3.Connection, label: str, at: dt.datetime) -> tuple[int, str, int]:
+    """Make the scene of a label, or adopt the row of that key that a write made before; return id, key, strength."""
+    key = base = auto_key(label)
+    number = 1
+    while (found := _row_of(tx, key)) is not None:
+        scene_id, has_features = found
+        if not has_features:
+            (strength,) = tx.execute(
+                """UPDATE scenes SET strength = strength + 1, visits = 1, updated_at = MAX(updated_at, ?)
+                   WHERE id = ? RETURNING strength""",
+                (utc_text(at), scene_id),
+            ).fetchone()
+            return scene_id, key, strength
+        number += 1
+        key = suffixed_key(base, number)
+    return _insert_scene(tx, key, visits=1, at=at), key, 1
+
+
+def _row_of(tx: sqlite3.Connection, key: str) -> tuple[int, bool] | None:
+    row = tx.execute(
+        """SELECT id, EXISTS (SELECT 1 FROM scene_features WHERE scene_id = scenes.id) FROM scenes WHERE key = ?
+           UNION ALL SELECT scene_id, 1 FROM scene_aliases WHERE key = ?""",
+        (key, key),
+    ).fetchone()
+    return None if row is None else (row[0], bool(row[1]))
+
+
+def _insert_scene(tx: sqlite3.Connection, key: str, *, visits: int, at: dt.datetime) -> int:
+    (scene_id,) = tx.execute(
+        """INSERT INTO scenes(key, strength, visits, origin, created_at, updated_at) VALUES (?, 1, ?, ?, ?, ?)
+           RETURNING id""",
+        (key, visits, origin_of(key), utc_text(at), utc_text(at)),
+    ).fetchone()
+    return int(scene_id)
+
+
+# ---- declaring
+
+
+def scene_id_of(tx: sqlite3.Connection, key: str) -> int | None:
+    """Return the id of the scene of a normalised key or of an alias, None where there is none."""
+    row = tx.execute(
+        "SELECT id FROM scenes WHERE key = ? UNION ALL SELECT scene_id FROM scene_aliases WHERE key = ?", (key, key)
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
+def ensure_scenes(tx: sqlite3.Connection, keys: Iterable[str], at: dt.datetime, config: Config) -> list[int]:
+    """Return the ids of scenes; those that are new are made."""
+    ids = {key: scene_id_of(tx, key) for key in keys}
+    if None not in ids.values():
+        return [scene_id for scene_id in ids.values() if scene_id is not None]
+    revision = begin_revision(tx)
+    made = [_make(tx, revision, key, at, config) if scene_id is None else scene_id for key, scene_id in ids.items()]
+    end_revision(tx, revision)
+    return made
+
+
+def _make(tx: sqlite3.Connection, revision: Revision, key: str, at: dt.datetime, config: Config) -> int:
+    """Make a scene; a declared one gets the features that its key spells."""
+    scene_id = _insert_scene(tx, key, visits=0, at=at)
+    tx.executemany(
+        "INSERT INTO scene_features(scene_id, feature, weight) VALUES (?, ?, ?)",
+        [(scene_id, feature, config.weight_of(kind_of(feature))) for feature in features_of_key(key)],
+    )
+    revision.changed.add(scene_id)
+    return scene_id
+
+
+def declare(
+    tx: sqlite3.Connection, revision: Revision, key: str, at: dt.datetime, config: Config
+) -> DeclaredScene:
+    """Make a scene exist; one that existed is strengthened by one."""
+    scene_id = scene_id_of(tx, key)
+    created = scene_id is None
+    if scene_id is None:
+        scene_id = _make(tx, revision, key, at, config)
+    (strength, own_key) = tx.execute(
+        """UPDATE scenes SET strength = strength + ?, updated_at = MAX(updated_at, ?) WHERE id = ?
+           RETURNING strength, key""",
+        (0 if created else 1, utc_text(at), scene_id),
+    ).fetchone()
+    return DeclaredScene(own_key, created, strength)
+
+
+def with_derived(declared: tuple[str, ...], situation: Situation) -> tuple[str, ...]:
+    """Return declared keys, and the situation's own key behind them when none of them names its people.
+
+    >>> with_derived(("chan:qq",), Situation.of(chan="qq", peer="boss"))
+    ('chan:qq', 'chan:qq/peer:boss')
+    """
+    if not declared or not situation.people or any(_names_one(key, situation) for key in declared):
+        return declared
+    return (*declared, situation.derived_key)
+
+
+def visit_of(entered: Entered, declared: Sequence[DeclaredScene], situation: Situation) -> Visit:
+    """Put together what the caller sees. Another's key is for reading only: what a person says stays with them."""
+    keys = [scene.key for scene in declared]
+    own = [key for key in keys if not situation.people or _names_one(key, situation)]
+    visited = [entered.key] if entered.key else []
+    return Visit(
+        key=entered.key,
+        created=entered.created,
+        similarity=entered.similarity,
+        strength=entered.strength,
+        keys=tuple(dict.fromkeys(keys + visited)),
+        write_keys=tuple(dict.fromkeys(visited + own)),
+        declared_created=tuple(scene.key for scene in declared if scene.created),
+    )
+
+
+def _names_one(key: str, situation: Situation) -> bool:
+    return any(names_peer(key, person) for person in situation.people)
+
+
+# ---- attaching
+
+
+def attach(
+    tx: sqlite3.Connection, scene_id: int, refs: Iterable[tuple[str, int]], *, weight: float, at: dt.datetime
+) -> None:
+    """Attach things to a scene. A weight never falls by being attached again, and the decay clock starts anew."""
+    tx.executemany(
+        """INSERT INTO scene_refs(scene_id, kind, ref_id, weight, decayed_at, created_at) VALUES (?, ?, ?, ?, ?, ?)
+           ON CONFLICT (scene_id, kind, ref_id, ref_text) DO UPDATE SET
+               weight = MAX(weight, excluded.weight), decayed_at = MAX(decayed_at, excluded.decayed_at)""",
+        [(scene_id, kind, ref_id, weight, utc_text(at), utc_text(at)) for kind, ref_id in refs],
+    )
+
+
+# ---- looking
+
+
+def list_scenes(tx: sqlite3.Connection, prefix: str, origin: str | None) -> tuple[Scene, ...]:
+    """Return the scenes under a normalised prefix ('' for all), those with most refs first."""
+    condition, parameters = _under([prefix]) if prefix else ("1 = 1", [])
+    if origin is not None:
+        condition, parameters = f"({condition}) AND s.origin = ?", [*parameters, origin]
+    rows = tx.execute(
+        f"""
+        SELECT s.key, s.origin, s.strength, s.visits,
+               (SELECT COUNT(*) FROM scene_features f WHERE f.scene_id = s.id),
+               (SELECT COUNT(*) FROM scene_refs r LEFT JOIN relations e ON r.kind = 'relation' AND e.id = r.ref_id
+                WHERE r.scene_id = s.id AND (r.kind <> 'relation' OR e.status = 'active')) AS refs,
+               s.created_at, s.updated_at
+        FROM scenes s WHERE {condition} ORDER BY refs DESC, s.key
+        """,  # noqa: S608 (the condition is one of ours)
+        parameters,
+    )
+    return tuple(Scene(*row) for row in rows)
+
+
+def list_evidence(tx: sqlite3.Connection) -> tuple[Bucket, ...]:
+    """Return the labels that have been met and have no scene yet, the latest first."""
+    rows = tx.execute("SELECT label, count, updated_at FROM situation_evidence ORDER BY updated_at DESC, label")
+    return tuple(Bucket(*row) for row in rows)
+
+
+def match(tx: sqlite3.Connection, index: "SceneIndex", situation: Situation) -> tuple[SceneMatch, ...]:
+    """Return the scenes that answer a situation, best first, and by which features."""
+    found = []
+    for candidate in index.answering(situation):
+        row = tx.execute("SELECT key, strength FROM scenes WHERE id = ?", (candidate.scene_id,)).fetchone()
+        if row is None:
+            continue
+        profile = index.profile(candidate.scene_id)
+        shared = tuple(
+            SharedFeature(feature, weight, profile[feature])
+            for feature, weight in situation.weights.items()
+            if feature in profile
+        )
+        joins = index.joins(candidate.scene_id, situation)
+        found.append(SceneMatch(row[0], candidate.score, joins, candidate.ground, row[1], shared))
+    return tuple(found)
+
+
+# ---- recalling
+
+
+@dataclass(frozen=True, slots=True)
+class _Selection:
+    """SQL that yields the scenes of a recall as rows (id, tier, score), with its parameters."""
+
+    sql: str
+    parameters: Sequence[object]
+
+
+def recall_by_keys(
+    tx: sqlite3.Connection, keys: Sequence[str] | None, *, exact: bool, limit: int, scopes: Sequence[str] | None
+) -> Recollection:
+    """Recall what the scenes of these normalised keys hold, and without `exact` all below them; None means all."""
+    if keys is None:
+        condition, parameters = "1 = 1", []
+    elif keys:
+        condition, parameters = _under(keys, exact=exact)
+    else:
+        return Recollection()
+    return _recall(tx, _Selection(f"SELECT s.id, 0, 1.0 FROM scenes s WHERE {condition}", parameters), limit, scopes)
+
+
+def recall_by_candidates(
+    tx: sqlite3.Connection,
+    declared: Sequence[str],
+    candidates: "Sequence[Candidate]",
+    *,
+    limit: int,
+    scopes: Sequence[str] | None,
+) -> Recollection:
+    """Recall what declared scenes hold, read exactly, then what answering scenes hold by score times weight."""
+    scored: dict[int, tuple[int, float]] = {}
+    for key in declared:
+        scene_id = scene_id_of(tx, key)
+        if scene_id is not None:
+            scored.setdefault(scene_id, (0, 1.0))
+    for candidate in candidates[:_SCENES_IN_A_RECALL]:
+        scored.setdefault(candidate.scene_id, (1, candidate.score))
+    if not scored:
+        return Recollection()
+    values = ", ".join(["(?, ?, ?)"] * len(scored))
+    parameters = [value for scene_id, (tier, score) in scored.items() for value in (scene_id, tier, score)]
+    return _recall(tx, _Selection(f"VALUES {values}", parameters), limit, scopes)
+
+
+def _under(keys: Sequence[str], *, exact: bool = False) -> tuple[str, list[object]]:
+    """Return the condition that a scene `s` has one of the keys, is behind an alias of it, or lies below it."""
+    parts: list[str] = []
+    parameters: list[object] = []
+    for key in keys:
+        parts.append("s.key = ? OR s.id IN (SELECT scene_id FROM scene_aliases WHERE key = ?)")
+        parameters += [key, key]
+        if not exact:
+            parts.append("(s.key >= ? AND s.key < ?)")
+            parameters += prefix_range(key)
+    return " OR ".join(parts), parameters
+
+
+def _recall(tx: sqlite3.Connection, selection: _Selection, limit: int, scopes: Sequence[str] | None) -> Recollection:
+    chosen = f"WITH chosen(id, tier, score) AS ({selection.sql})"
+    scenes = tx.execute(
+        f"{chosen} SELECT s.key FROM chosen c JOIN scenes s ON s.id = c.id ORDER BY c.tier, c.score DESC, s.key",  # noqa: S608
+        selection.parameters,
+    )
+    keys = tuple(key for (key,) in scenes)
+    in_scope, told_in_scope, scope_parameters = "", "", []
+    if scopes is not None:
+        in_scope = f"AND r.scope IN ({', '.join(['?'] * (len(scopes) + 1))})"
+        # A name may be as private as a fact: it comes back only with a fact that may.
+        told_in_scope = f"""WHERE EXISTS (SELECT 1 FROM relations r WHERE (r.source_id = e.id OR r.target_id = e.id)
+                                          AND r.status = 'active' {in_scope})"""  # noqa: S608
+        scope_parameters = ["", *scopes]
+    relations = tx.execute(
+        f"""
+        {chosen}, ranked(id, tier, weight, updated_at) AS (
+            SELECT r.id, MIN(c.tier), MAX(c.score * ref.weight), r.updated_at
+            FROM chosen c JOIN scene_refs ref ON ref.scene_id = c.id AND ref.kind = 'relation'
+            JOIN relations r ON r.id = ref.ref_id AND r.status = 'active' {in_scope}
+            GROUP BY r.id, r.updated_at ORDER BY 2, 3 DESC, 4 DESC, 1 DESC LIMIT ?
+        )
+        SELECT r.id, a.name, r.relation_type, b.name, COALESCE(t.text, ''), r.confidence, k.weight, r.updated_at
+        FROM ranked k JOIN relations r ON r.id = k.id
+        JOIN entities a ON a.id = r.source_id JOIN entities b ON b.id = r.target_id
+        LEFT JOIN sentences t ON t.id = r.sentence_id
+        ORDER BY k.tier, k.weight DESC, k.updated_at DESC, k.id DESC
+        """,  # noqa: S608
+        [*selection.parameters, *scope_parameters, limit],
+    )
+    entities = tx.execute(
+        f"""
+        {chosen}
+        SELECT e.id, e.name, e.type, e.mention_count, MAX(c.score * ref.weight)
+        FROM chosen c JOIN scene_refs ref ON ref.scene_id = c.id AND ref.kind = 'entity'
+        JOIN entities e ON e.id = ref.ref_id {told_in_scope}
+        GROUP BY e.id, e.name, e.type, e.mention_count ORDER BY MIN(c.tier), 5 DESC, 4 DESC, 1 DESC LIMIT ?
+        """,  # noqa: S608
+        [*selection.parameters, *scope_parameters, limit],
+    )
+    return Recollection(
+        keys,
+        tuple(RecalledRelation(*row) for row in relations.fetchall()),
+        tuple(RecalledEntity(*row) for row in entities.fetchall()),
+    )

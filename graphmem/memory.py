@@ -1,0 +1,457 @@
+"""Memory, the facade: one method a verb, and the only opener of transactions."""
+
+import asyncio
+import concurrent.futures
+import datetime as dt
+import functools
+import os
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
+
+from graphmem.config import DEFAULT, Config, check_count
+from graphmem.core.keys import entity_key, key_list, require_key
+from graphmem.core.model import (
+    Bucket,
+    CommitReport,
+    DeclaredScene,
+    DedupeReport,
+    Learnt,
+    Operation,
+    Recollection,
+    Refusal,
+    ReplayReport,
+    Scene,
+    SceneMatch,
+    TagReport,
+    Triple,
+    UndoReport,
+    Visit,
+)
+from graphmem.core.situations import Situation
+from graphmem.core.times import Clock, read_time, system_clock, utc_text
+from graphmem.errors import InvalidInput, NotFound
+from graphmem.exchange.events import Event
+from graphmem.graph import relations
+from graphmem.graph import scenes as scene_graph
+from graphmem.store.copies import open_copy
+from graphmem.store.database import Store
+from graphmem.upkeep import journal, merge
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from graphmem.graph.scene_index import SceneIndex
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+_ASYNC_THREADS = 4
+
+
+class Memory:
+    """A memory in one SQLite file. Any number of threads and processes may use the same file.
+
+    Every verb is one transaction: on an error nothing of it stays. Errors are those of `graphmem.errors`.
+    """
+
+    def __init__(self, store: Store, *, config: Config, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._index: SceneIndex | None = None
+        self._last_day = ""
+        self.config = config
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        config: Config = DEFAULT,
+        clock: Clock = system_clock,
+        create: bool = True,
+    ) -> Self:
+        """Open a memory file, made and migrated when needed; ':memory:' for one that is gone when closed.
+
+        Raises StoreFailed when the file cannot be used (or is missing and `create` is false), StoreCorrupt when it is
+        damaged or no database, SchemaTooNew when a newer graphmem wrote it, StoreBusy when it stays locked.
+        """
+        return cls(Store(path, config=config, create=create), config=config, clock=clock)
+
+    def close(self) -> None:
+        """Close the file. Closing twice does nothing; any other verb on a closed memory raises Conflict."""
+        self._store.close()
+
+    @property
+    def path(self) -> str:
+        """The absolute path of the file, or ':memory:'."""
+        return self._store.path
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # ---- scenes
+
+    def enter_scene(self, situation: Situation, *, declared: str | Iterable[str] = ()) -> Visit:
+        """Enter the scene of a turn: the best fitting one is joined, or a new one grows at the second such turn.
+
+        Each declared key is made to exist. An empty situation writes nothing but those.
+        """
+        situation = _situation(situation).under(self.config)
+        keys = scene_graph.with_derived(key_list(declared, "declared"), situation)
+        if not situation and not keys:
+            return Visit()
+        at = self._at(situation.at)
+        with self._store.write() as tx:
+            index = self._current_index()
+            revision = scene_graph.begin_revision(tx)
+            index.catch_up(tx, revision.number - 1)
+            entered = scene_graph.enter(tx, index, revision, situation, at) if situation else scene_graph.Entered()
+            made = [scene_graph.declare(tx, revision, key, at, self.config) for key in keys]
+            scene_graph.end_revision(tx, revision)
+            self._mark_day(tx, at)
+        self._last_day = utc_text(at)[:10]
+        if entered.joined is not None:
+            index.joined(revision.number, entered.joined, situation, entered.dropped)
+        return scene_graph.visit_of(entered, made, situation)
+
+    def declare_scene(self, key: str) -> DeclaredScene:
+        """Make a scene exist under a key; one that exists is strengthened by one."""
+        name = require_key(key)
+        at = self._at(None)
+        with self._store.write() as tx:
+            revision = scene_graph.begin_revision(tx)
+            made = scene_graph.declare(tx, revision, name, at, self.config)
+            scene_graph.end_revision(tx, revision)
+            self._mark_day(tx, at)
+        return made
+
+    def match_scenes(self, situation: Situation) -> tuple[SceneMatch, ...]:
+        """Return the scenes that answer a situation, best first, by which features and how strongly. Writes nothing."""
+        situation = _situation(situation).under(self.config)
+        with self._store.read() as tx:
+            return scene_graph.match(tx, self._read_index(tx), situation)
+
+    def scenes(self, prefix: str = "", *, origin: str | None = None) -> tuple[Scene, ...]:
+        """Return the scenes at and below a key, those with most refs first; '' means all."""
+        if origin not in (None, "declared", "emergent"):
+            raise InvalidInput("origin", origin, "give 'declared', 'emergent' or None")
+        key = "" if _is_blank(prefix) else require_key(prefix, "prefix")
+        with self._store.read() as tx:
+            return scene_graph.list_scenes(tx, key, origin)
+
+    def evidence(self) -> tuple[Bucket, ...]:
+        """Return the labels that were met and have no scene yet, the latest first."""
+        with self._store.read() as tx:
+            return scene_graph.list_evidence(tx)
+
+    def tag_scene(
+        self, key: str, relation_ids: Iterable[int] = (), *, glob: str | None = None, dry_run: bool = False
+    ) -> TagReport:
+        """Attach known relations and their ends to a scene: by id, or those with an end whose name matches a glob.
+
+        The glob is case-sensitive and knows `*`, `?` and `[...]`. Raises NotFound when none of the ids exists.
+        """
+        name = require_key(key)
+        ids = list(relation_ids)
+        for relation_id in ids:
+            check_count("relation_ids", relation_id, low=1)
+        if bool(ids) == (glob is not None):
+            raise InvalidInput("glob", glob, "give either relation_ids or a glob")
+        at = self._at(None)
+        with self._store.read() if dry_run else self._store.write() as tx:
+            chosen = ids if glob is None else relations.matching(tx, glob)
+            if dry_run:
+                scene_id = scene_graph.scene_id_of(tx, name)
+            else:
+                (scene_id,) = scene_graph.ensure_scenes(tx, [name], at, self.config)
+                self._mark_day(tx, at)
+            report = relations.tag(tx, scene_id, name, chosen, at, dry_run=dry_run)
+            if ids and len(report.unknown) == len(set(ids)):
+                raise NotFound(f"none of the relations {', '.join(map(str, report.unknown))} exists")
+        return report
+
+    def recall_by_scene(
+        self,
+        keys: str | Iterable[str],
+        *,
+        limit: int | None = None,
+        exact: bool = False,
+        scopes: Iterable[str] | None = None,
+    ) -> Recollection:
+        """Return what scenes hold, the heaviest first: those of the keys and, unless `exact`, all below them.
+
+        '' means all scenes, an empty list none. limit counts relations and entities each: None for 8, 0 for none.
+        scopes: facts of these scopes and of none; None for all.
+        """
+        everything = isinstance(keys, str) and _is_blank(keys)
+        names = None if everything else key_list(keys, "keys")
+        if everything and exact:
+            raise InvalidInput("keys", keys, "no scene has an empty key; name one, or leave out exact")
+        with self._store.read() as tx:
+            return scene_graph.recall_by_keys(tx, names, exact=exact, limit=_limit(limit), scopes=_scopes(scopes))
+
+    def recall_by_situation(
+        self,
+        situation: Situation,
+        *,
+        declared: str | Iterable[str] = (),
+        limit: int | None = None,
+        scopes: Iterable[str] | None = None,
+    ) -> Recollection:
+        """Return what the scenes that answer a situation hold, ranked by score times weight, each thing once.
+
+        Declared keys are read exactly and come first. limit and scopes are those of `recall_by_scene`.
+        """
+        situation = _situation(situation).under(self.config)
+        keys = key_list(declared, "declared")
+        with self._store.read() as tx:
+            candidates = self._read_index(tx).answering(situation) if situation else []
+            return scene_graph.recall_by_candidates(tx, keys, candidates, limit=_limit(limit), scopes=_scopes(scopes))
+
+    # ---- graph
+
+    def commit(
+        self,
+        triples: Iterable[Triple],
+        *,
+        scenes: str | Iterable[str] = (),
+        session: str = "",
+        turn: int = 0,
+        scope: str | None = None,
+        at: dt.datetime | str | None = None,
+        source: str = "agent",
+    ) -> CommitReport:
+        """Remember facts and attach them to scenes, which are made when they are new.
+
+        A triple whose names cannot be used is refused in the report and the others are written; `report.written == 0`
+        means that nothing was remembered.
+        """
+        for name, value in (("session", session), ("source", source), ("scope", scope or "")):
+            if not isinstance(value, str):
+                raise InvalidInput(name, value, "give a text")
+        check_count("turn", turn)
+        keys = key_list(scenes, "scenes")
+        checked, remarks = relations.check_triples(triples, self.config.zone)
+        moment = self._at(at)
+        refused = tuple(fact for fact in checked if isinstance(fact, Refusal))
+        if len(refused) == len(checked):
+            return CommitReport(0, 0, 0, refused, (None,) * len(checked), (), remarks)
+        saying = relations.Saying(session, turn, source, scope or "", moment)
+        with self._store.write() as tx:
+            scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
+            report = relations.commit(tx, checked, saying, scene_ids)
+            self._mark_day(tx, moment)
+        self._last_day = utc_text(moment)[:10]
+        return replace(report, scenes=keys, remarks=remarks)
+
+    def recall(self, query: str, *, limit: int | None = None) -> Recollection:
+        """Return facts whose names or sentence hold all the words of a query, the latest first.
+
+        Raises InvalidInput for a query without words: what a situation brings back is `recall_by_situation`.
+        """
+        words = entity_key(query).split() if isinstance(query, str) else []
+        if not words:
+            raise InvalidInput("query", query, "nothing to search for; give a word, a scene or a situation")
+        with self._store.read() as tx:
+            return Recollection(relations=relations.find(tx, words, _limit(limit)))
+
+    # ---- upkeep
+
+    def dedupe_scenes(self, *, dry_run: bool = False) -> DedupeReport:
+        """Merge scenes whose keys are one key in canonical form, and rewrite lone keys that are not. `undo` reverses it."""
+        if dry_run:
+            with self._store.read() as tx:
+                return merge.plan_dedupe(tx)
+        at = self._at(None)
+        with self._store.write() as tx:
+            report, changed = merge.apply_dedupe(tx, merge.plan_dedupe(tx), utc_text(at), self.config)
+            self._end_change(tx, changed, at)
+        return report
+
+    @staticmethod
+    def preview_dedupe(path: str | os.PathLike[str]) -> DedupeReport:
+        """Return what a dedupe of a file would do, without changing a byte of the file or its folder.
+
+        Works on backup copies of memories and on files of the reference engine, with or without a -wal beside them.
+        Raises Conflict when the file is open in this process or is being written.
+        """
+        with open_copy(path) as copy:
+            report = merge.plan_dedupe(copy.connection)
+            return replace(report, remarks=(*copy.remarks, *report.remarks))
+
+    def operations(self, *, limit: int | None = None) -> tuple[Operation, ...]:
+        """Return the journaled operations, the latest first; limit None for all."""
+        if limit is not None:
+            check_count("limit", limit)
+        with self._store.read() as tx:
+            return journal.list_operations(tx, limit)
+
+    def undo(self, operation: int, *, dry_run: bool = False) -> UndoReport:
+        """Reverse a journaled operation and keep what was written since.
+
+        Raises NotFound for an unknown one; Conflict when it was undone before, when a later operation changed the same
+        rows, or when what it removed cannot come back.
+        """
+        check_count("operation", operation, low=1)
+        at = self._at(None)
+        with self._store.read() if dry_run else self._store.write() as tx:
+            report, changed = journal.undo(tx, operation, utc_text(at), dry_run=dry_run)
+            if not dry_run:
+                self._end_change(tx, changed, at)
+        return report
+
+    # ---- files
+
+    def replay(self, events: Iterable[Event], *, progress: Callable[[], None] = lambda: None) -> ReplayReport:
+        """Run a log of events through the memory, turn by turn, and report what it learnt. progress is called each turn."""
+        started = time.perf_counter()
+        turns = unplaced = facts = 0
+        refused: list[str] = []
+        visited: dict[str, None] = {}
+        for turns, event in enumerate(events, 1):
+            situation = event.situation(self.config)
+            visit = self.enter_scene(situation, declared=situation.derived_key)
+            if visit.key:
+                visited.setdefault(visit.key)
+            else:
+                unplaced += 1
+            if event.facts:
+                report = self.commit(
+                    event.facts, scenes=visit.write_keys, session=event.session, turn=turns, at=situation.at, source="replay"
+                )
+                facts += report.written
+                refused += [f"turn {turns}: {refusal.reason}" for refusal in report.refused]
+            progress()
+        seconds = time.perf_counter() - started
+        grown = {scene.key: scene for scene in self.scenes("", origin="emergent")}
+        learnt = [
+            Learnt(grown[key], self.recall_by_scene(key, exact=True, limit=3).relations) for key in visited if key in grown
+        ]
+        learnt.sort(key=lambda one: (-one.scene.strength, one.scene.key))
+        return ReplayReport(turns, unplaced, facts, len(refused), seconds, tuple(learnt), tuple(refused))
+
+    # ---- within
+
+    def _at(self, given: dt.datetime | str | None) -> dt.datetime:
+        return read_time(self._clock() if given is None else given, self.config.zone)
+
+    def _current_index(self) -> "SceneIndex":
+        if self._index is None:
+            # numpy takes 60 ms to import: only verbs that look for scenes pay it.
+            from graphmem.graph.scene_index import SceneIndex
+
+            self._index = SceneIndex(self.config)
+        return self._index
+
+    def _read_index(self, tx: "sqlite3.Connection") -> "SceneIndex":
+        index = self._current_index()
+        index.catch_up(tx, scene_graph.current_revision(tx))
+        return index
+
+    def _end_change(self, tx: "sqlite3.Connection", changed: set[int], at: dt.datetime) -> None:
+        if changed:
+            revision = scene_graph.begin_revision(tx)
+            revision.changed |= changed
+            scene_graph.end_revision(tx, revision)
+        self._mark_day(tx, at)
+
+    def _mark_day(self, tx: "sqlite3.Connection", at: dt.datetime) -> None:
+        day = utc_text(at)[:10]
+        if day != self._last_day:
+            tx.execute("INSERT INTO active_days(day) VALUES (?) ON CONFLICT (day) DO NOTHING", (day,))
+
+
+def _situation(value: object) -> Situation:
+    if not isinstance(value, Situation):
+        raise InvalidInput("situation", value, "give a Situation, such as Situation.of(chan='qq', peer='boss')")
+    return value
+
+
+def _is_blank(value: object) -> bool:
+    return isinstance(value, str) and not value.strip()
+
+
+def _limit(limit: int | None) -> int:
+    if limit is None:
+        return scene_graph.DEFAULT_LIMIT
+    check_count("limit", limit)
+    return limit
+
+
+def _scopes(scopes: Iterable[str] | None) -> Sequence[str] | None:
+    if scopes is None:
+        return None
+    names = [scopes] if isinstance(scopes, str) else list(scopes)
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidInput("scopes", name, "give the names of scopes as text")
+    return names
+
+
+def _in_thread(
+    verb: Callable[Concatenate[Memory, _P], _T],
+) -> Callable[Concatenate["AsyncMemory", _P], Awaitable[_T]]:
+    """Return a coroutine method that runs a verb of Memory in a thread."""
+
+    @functools.wraps(verb)
+    async def run(self: "AsyncMemory", *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        call = functools.partial(verb, self.memory, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+
+    return run
+
+
+class AsyncMemory:
+    """The verbs of Memory as coroutines; each runs in one of a few threads, so the event loop never waits for SQLite."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+        self._threads = concurrent.futures.ThreadPoolExecutor(_ASYNC_THREADS, "graphmem")
+
+    @classmethod
+    async def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        config: Config = DEFAULT,
+        clock: Clock = system_clock,
+        create: bool = True,
+    ) -> Self:
+        """Open a memory file as `Memory.open` does."""
+        return cls(await asyncio.to_thread(Memory.open, path, config=config, clock=clock, create=create))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Let running verbs end, then close the file."""
+        await asyncio.to_thread(self._threads.shutdown)
+        self.memory.close()
+
+    enter_scene = _in_thread(Memory.enter_scene)
+    declare_scene = _in_thread(Memory.declare_scene)
+    match_scenes = _in_thread(Memory.match_scenes)
+    scenes = _in_thread(Memory.scenes)
+    evidence = _in_thread(Memory.evidence)
+    tag_scene = _in_thread(Memory.tag_scene)
+    recall_by_scene = _in_thread(Memory.recall_by_scene)
+    recall_by_situation = _in_thread(Memory.recall_by_situation)
+    commit = _in_thread(Memory.commit)
+    recall = _in_thread(Memory.recall)
+    dedupe_scenes = _in_thread(Memory.dedupe_scenes)
+    operations = _in_thread(Memory.operations)
+    undo = _in_thread(Memory.undo)
+    replay = _in_thread(Memory.replay)

@@ -1,0 +1,259 @@
+"""One SQLite file: connections, transactions, and the translation of SQLite's errors.
+
+Any number of threads and processes may use one file. A Store has one connection that writes, behind a lock, and one
+that reads for each thread. Every write block is BEGIN IMMEDIATE, since a transaction that reads first and writes later
+fails at once when another writer came between, whatever the timeout.
+"""
+
+import contextlib
+import logging
+import os
+import sqlite3
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+from graphmem.config import DEFAULT, Config
+from graphmem.errors import Conflict, GraphmemError, InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
+from graphmem.store.schema import migrate
+
+MEMORY_PATH = ":memory:"
+
+_log = logging.getLogger("graphmem")
+
+# Files that this process has open, by device and inode. Closing any other descriptor of such a file would drop
+# SQLite's locks on it (https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_).
+_open_files: Counter[tuple[int, int]] = Counter()
+_open_files_lock = threading.Lock()
+
+_STATEMENTS_KEPT = 256
+_REMEDIES = {
+    sqlite3.SQLITE_READONLY: "cannot be written: check the permissions of the file and of its folder",
+    sqlite3.SQLITE_PERM: "cannot be used: check the permissions of the file and of its folder",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened: check that its folder exists and the permissions of both",
+    sqlite3.SQLITE_FULL: "cannot grow: the disk is full, nothing was changed; make room and try again",
+    sqlite3.SQLITE_IOERR: "cannot be read or written: input/output error, nothing was changed; check the disk",
+}
+
+
+class Store:
+    """An open graphmem file. Raises StoreFailed, StoreCorrupt, StoreBusy or SchemaTooNew, never a bare sqlite3 error."""
+
+    def __init__(self, path: str | os.PathLike[str], *, config: Config = DEFAULT, create: bool = True) -> None:
+        self.path = _usable_path(path, create=create)
+        self.config = config
+        self._lock = threading.RLock()
+        self._writing_thread: int | None = None
+        self._local = threading.local()
+        self._readers: list[sqlite3.Connection] = []
+        self._readers_lock = threading.Lock()
+        self._closed = False
+        with translated_errors(self.path, config.busy_timeout):
+            self._writer = self._connect()
+            try:
+                if self.path != MEMORY_PATH:
+                    _use_wal(self._writer, self.path, config.busy_timeout)
+                migrate(self._writer, self.path)
+            except BaseException:
+                self._writer.close()
+                raise
+        self._identity = file_identity(self.path)
+        _count_open(self._identity, 1)
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path,
+            timeout=self.config.busy_timeout,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=_STATEMENTS_KEPT,
+        )
+        try:
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if self.config.durable else 'NORMAL'}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """Yield the connection inside one transaction; on any failure nothing of it stays. Blocks nest as savepoints.
+
+        Raises StoreBusy when another writer holds the lock for longer than the busy timeout.
+        """
+        self._check_open()
+        if not self._lock.acquire(timeout=self.config.busy_timeout):
+            raise _busy(self.path, self.config.busy_timeout)
+        try:
+            with translated_errors(self.path, self.config.busy_timeout):
+                outermost = not self._writer.in_transaction
+                self._writer.execute("BEGIN IMMEDIATE" if outermost else "SAVEPOINT nested")
+                self._writing_thread = threading.get_ident()
+                try:
+                    yield self._writer
+                    # Inside the try: a COMMIT that fails leaves the transaction open, and the next write block
+                    # would silently become a savepoint of it.
+                    self._writer.execute("COMMIT" if outermost else "RELEASE nested")
+                except BaseException:
+                    _roll_back(self._writer, outermost=outermost)
+                    raise
+                finally:
+                    if outermost:
+                        self._writing_thread = None
+        finally:
+            self._lock.release()
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection that sees one unchanging state of the file; inside a write block, the writer's own."""
+        self._check_open()
+        if self._writing_thread == threading.get_ident():
+            yield self._writer
+        elif self.path == MEMORY_PATH:  # a second connection would see another database
+            with self._lock, translated_errors(self.path, self.config.busy_timeout):
+                yield self._writer
+        else:
+            with translated_errors(self.path, self.config.busy_timeout):
+                reader = self._reader()
+                outermost = not reader.in_transaction
+                if outermost:
+                    reader.execute("BEGIN")
+                try:
+                    yield reader
+                finally:
+                    if outermost and reader.in_transaction:
+                        reader.execute("ROLLBACK")
+
+    def _reader(self) -> sqlite3.Connection:
+        reader: sqlite3.Connection | None = getattr(self._local, "reader", None)
+        if reader is None:
+            reader = self._connect()
+            reader.execute("PRAGMA query_only = ON")
+            with self._readers_lock:
+                self._readers.append(reader)
+            self._local.reader = reader
+        return reader
+
+    def close(self) -> None:
+        """Close every connection. Closing twice does nothing."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            with self._readers_lock:
+                for reader in self._readers:
+                    reader.close()
+            self._writer.close()
+        _count_open(self._identity, -1)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Conflict(f"the memory {self.path} is closed: open it again")
+
+
+def _usable_path(path: str | os.PathLike[str], *, create: bool) -> str:
+    """Return the path as text after looking at what is there; make an empty file that only its owner may read."""
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidInput("path", path, "give the path of a file, or ':memory:'")
+    text = os.fspath(path)
+    if text == MEMORY_PATH:
+        return text
+    if not isinstance(text, str) or not text.strip() or "\0" in text:
+        raise InvalidInput("path", text, "give the path of a file, or ':memory:'")
+    text = os.path.abspath(os.path.expanduser(text))
+    if os.path.isdir(text):
+        raise StoreFailed(f"{text} is a folder: name a file in it")
+    if os.path.exists(text):
+        return text
+    if not create:
+        raise StoreFailed(f"{text} does not exist: check the path")
+    try:
+        # Exclusive, so that a file that is in use is never opened here.
+        os.close(os.open(text, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        pass  # another process made it in between
+    except OSError as error:
+        raise StoreFailed(f"{text} cannot be made: {error.strerror}; check that its folder exists and may be written") from error
+    return text
+
+
+def _use_wal(connection: sqlite3.Connection, path: str, timeout: float) -> None:
+    """Switch the file to write-ahead logging; where that is impossible, warn and go on with a rollback journal."""
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+            reason = f"journal mode stays '{mode}'"
+            break
+        except sqlite3.OperationalError as error:
+            code = _primary_code(error)
+            if code == sqlite3.SQLITE_BUSY and time.monotonic() < deadline:
+                time.sleep(0.01)  # two processes that switch at once: SQLite gives up without waiting
+                continue
+            if code not in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_READONLY):
+                raise
+            mode, reason = "", str(error)
+            break
+    if mode != "wal":
+        _log.warning("%s: no write-ahead log here (%s); readers and writers wait for each other", path, reason)
+
+
+def _roll_back(connection: sqlite3.Connection, *, outermost: bool) -> None:
+    if not connection.in_transaction:  # SQLite itself has ended it, as it does when the disk is full
+        return
+    if outermost:
+        connection.execute("ROLLBACK")
+    else:
+        connection.execute("ROLLBACK TO nested")
+        connection.execute("RELEASE nested")
+
+
+@contextlib.contextmanager
+def translated_errors(path: str, timeout: float) -> Iterator[None]:
+    """Raise graphmem's errors in place of sqlite3's, each a line that names the file and the remedy."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _translation(error, path, timeout) from error
+
+
+def _translation(error: sqlite3.Error, path: str, timeout: float) -> GraphmemError:
+    code = _primary_code(error)
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return _busy(path, timeout)
+    if code == sqlite3.SQLITE_NOTADB:
+        return StoreCorrupt(f"{path} is no SQLite database: check the path")
+    if code == sqlite3.SQLITE_CORRUPT:
+        return StoreCorrupt(f"{path} is damaged ({error}): restore a backup")
+    return StoreFailed(f"{path} {_REMEDIES.get(code, f'failed: {error}')}")
+
+
+def _busy(path: str, timeout: float) -> StoreBusy:
+    return StoreBusy(f"{path} is locked: another process has been writing for over {timeout:g} s; try again")
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def file_identity(path: str) -> tuple[int, int] | None:
+    """Return device and inode of a file, None where there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _count_open(identity: tuple[int, int] | None, change: int) -> None:
+    if identity is not None:
+        with _open_files_lock:
+            _open_files[identity] += change
+
+
+def is_open_here(path: str) -> bool:
+    """Tell whether this process holds the file open, so that plain file I/O on it would drop SQLite's locks."""
+    identity = file_identity(path)
+    return identity is not None and _open_files[identity] > 0

@@ -1,0 +1,222 @@
+"""The schema, as an append-only list of migrations, and the one function that applies it.
+
+Table and column names of scenes follow the reference engine, so that tools for it read these files too. Times are UTC
+text of 24 characters. Ids are never used twice, since journals and indexes of other processes hold them.
+"""
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+from graphmem.errors import SchemaTooNew, StoreCorrupt, StoreFailed
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database, Migrations
+
+APPLICATION_ID = 0x676D656D  # "gmem"
+VERSION = 1  # the number of migrations below, kept in user_version: a current file is told by one read
+
+
+def _migrations() -> "Migrations":
+    # sqlite_utils takes 70 ms to import: only a file that needs work pays it.
+    from sqlite_utils import Migrations
+
+    migrations = Migrations("graphmem")
+
+    @migrations()
+    def m001_scenes_and_graph(db: "Database") -> None:
+        db.executescript("""
+            CREATE TABLE entities(
+                id INTEGER PRIMARY KEY AUTOINCREMENT,
+                name TEXT NOT NULL,                   -- as first written
+                key TEXT NOT NULL UNIQUE,             -- canonical
+                type TEXT NOT NULL DEFAULT 'Concept',
+                mention_count INTEGER NOT NULL DEFAULT 1,
+                created_at TEXT NOT NULL CHECK (length(created_at) = 24),
+                updated_at TEXT NOT NULL CHECK (length(updated_at) = 24)
+            ) STRICT;
+
+            -- Written by merges; an alias never points at an entity that is gone.
+            CREATE TABLE entity_aliases(
+                key TEXT PRIMARY KEY,
+                entity_id INTEGER NOT NULL REFERENCES entities(id)
+            ) STRICT, WITHOUT ROWID;
+
+            -- Unique by hash: an index over whole texts would double the file.
+            CREATE TABLE sentences(
+                id INTEGER PRIMARY KEY AUTOINCREMENT,
+                hash BLOB NOT NULL UNIQUE,
+                text TEXT NOT NULL,
+                created_at TEXT NOT NULL CHECK (length(created_at) = 24)
+            ) STRICT;
+
+            -- One row a fact. relation_key is relation_type in canonical form.
+            CREATE TABLE relations(
+                id INTEGER PRIMARY KEY AUTOINCREMENT,
+                source_id INTEGER NOT NULL REFERENCES entities(id),
+                target_id INTEGER NOT NULL REFERENCES entities(id),
+                relation_type TEXT NOT NULL,
+                relation_key TEXT NOT NULL,
+                confidence REAL NOT NULL CHECK (confidence > 0 AND confidence <= 1),
+                status TEXT NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'superseded', 'deleted', 'archived')),
+                scope TEXT NOT NULL DEFAULT '',
+                sentence_id INTEGER REFERENCES sentences(id),
+                valid_from TEXT CHECK (length(valid_from) = 24),
+                valid_to TEXT CHECK (length(valid_to) = 24),
+                recorded_at TEXT NOT NULL CHECK (length(recorded_at) = 24),
+                updated_at TEXT NOT NULL CHECK (length(updated_at) = 24),
+                closed_at TEXT CHECK (length(closed_at) = 24),
+                CHECK (valid_to IS NULL OR valid_from IS NULL OR valid_to >= valid_from)
+            ) STRICT;
+            CREATE UNIQUE INDEX relations_active ON relations(source_id, relation_key, target_id, scope)
+                WHERE status = 'active';
+            CREATE INDEX relations_source ON relations(source_id, relation_key);
+            CREATE INDEX relations_target ON relations(target_id);
+
+            -- Every time a fact was said, under the names it was said with.
+            CREATE TABLE evidence(
+                id INTEGER PRIMARY KEY AUTOINCREMENT,
+                relation_id INTEGER NOT NULL REFERENCES relations(id),
+                sentence_id INTEGER REFERENCES sentences(id),
+                session TEXT NOT NULL DEFAULT '',
+                turn INTEGER NOT NULL DEFAULT 0,
+                source TEXT NOT NULL DEFAULT '',
+                source_key TEXT NOT NULL,
+                target_key TEXT NOT NULL,
+                at TEXT NOT NULL CHECK (length(at) = 24)
+            ) STRICT;
+            CREATE INDEX evidence_relation ON evidence(relation_id);
+
+            -- visits = turns that gave mass to the features; 0 for scenes that only writes or declarations made.
+            CREATE TABLE scenes(
+                id INTEGER PRIMARY KEY AUTOINCREMENT,
+                key TEXT NOT NULL UNIQUE,
+                strength INTEGER NOT NULL DEFAULT 1,
+                visits INTEGER NOT NULL DEFAULT 0,
+                origin TEXT NOT NULL CHECK (origin IN ('declared', 'emergent')),
+                revision INTEGER NOT NULL DEFAULT 0,
+                created_at TEXT NOT NULL CHECK (length(created_at) = 24),
+                updated_at TEXT NOT NULL CHECK (length(updated_at) = 24)
+            ) STRICT;
+
+            CREATE TABLE scene_aliases(
+                key TEXT PRIMARY KEY,
+                scene_id INTEGER NOT NULL REFERENCES scenes(id)
+            ) STRICT, WITHOUT ROWID;
+
+            -- weight = the greatest a turn gave; mass = the sum of what turns gave; touched = visit of the last one.
+            CREATE TABLE scene_features(
+                scene_id INTEGER NOT NULL REFERENCES scenes(id),
+                feature TEXT NOT NULL,
+                weight REAL NOT NULL CHECK (weight > 0),
+                mass REAL NOT NULL DEFAULT 0 CHECK (mass >= 0),
+                touched INTEGER NOT NULL DEFAULT 0,
+                PRIMARY KEY (scene_id, feature)
+            ) STRICT, WITHOUT ROWID;
+
+            -- No foreign key to the target: its table depends on the kind. ref_id holds integer ids, ref_text others.
+            CREATE TABLE scene_refs(
+                id INTEGER PRIMARY KEY AUTOINCREMENT,
+                scene_id INTEGER NOT NULL REFERENCES scenes(id),
+                kind TEXT NOT NULL CHECK (kind IN ('relation', 'entity', 'note', 'block', 'document')),
+                ref_id INTEGER NOT NULL DEFAULT 0,
+                ref_text TEXT NOT NULL DEFAULT '',
+                weight REAL NOT NULL DEFAULT 1.0 CHECK (weight >= 0),
+                decayed_at TEXT NOT NULL CHECK (length(decayed_at) = 24),
+                created_at TEXT NOT NULL CHECK (length(created_at) = 24),
+                UNIQUE (scene_id, kind, ref_id, ref_text)
+            ) STRICT;
+            CREATE INDEX scene_refs_target ON scene_refs(kind, ref_id);
+
+            -- Visits that no scene answered, by label, until they are enough for a scene of their own.
+            CREATE TABLE situation_evidence(
+                label TEXT PRIMARY KEY,
+                count INTEGER NOT NULL DEFAULT 1,
+                updated_at TEXT NOT NULL CHECK (length(updated_at) = 24)
+            ) STRICT, WITHOUT ROWID;
+
+            -- The revision counter is a row, not max + 1, so that trimming the log cannot turn it back. The second
+            -- row is the last revision that was trimmed: who has seen less has to read everything.
+            CREATE TABLE counters(
+                name TEXT PRIMARY KEY,
+                value INTEGER NOT NULL
+            ) STRICT, WITHOUT ROWID;
+            INSERT INTO counters VALUES ('scene_revision', 0), ('scene_revision_trimmed', 0);
+
+            -- Which scenes changed, for the indexes that other processes hold in memory.
+            CREATE TABLE scene_changes(
+                revision INTEGER NOT NULL,
+                scene_id INTEGER NOT NULL,
+                PRIMARY KEY (revision, scene_id)
+            ) STRICT, WITHOUT ROWID;
+
+            -- The UTC days with a write: decay counts days of use, not of the calendar.
+            CREATE TABLE active_days(
+                day TEXT PRIMARY KEY CHECK (length(day) = 10)
+            ) STRICT, WITHOUT ROWID;
+
+            CREATE TABLE operations(
+                id INTEGER PRIMARY KEY AUTOINCREMENT,
+                kind TEXT NOT NULL,
+                at TEXT NOT NULL CHECK (length(at) = 24),
+                summary TEXT NOT NULL,                -- JSON
+                undone_at TEXT CHECK (length(undone_at) = 24)
+            ) STRICT;
+
+            -- The rows an operation changed: JSON images before (NULL: it made the row) and after (NULL: it removed it).
+            CREATE TABLE operation_rows(
+                operation_id INTEGER NOT NULL REFERENCES operations(id),
+                seq INTEGER NOT NULL,
+                name TEXT NOT NULL,
+                row TEXT NOT NULL,                    -- JSON of the primary key
+                before TEXT,
+                after TEXT,
+                PRIMARY KEY (operation_id, seq)
+            ) STRICT, WITHOUT ROWID;
+            CREATE INDEX operation_rows_row ON operation_rows(name, row);
+        """)
+
+    return migrations
+
+
+def is_current(connection: sqlite3.Connection, path: str) -> bool:
+    """Tell by one read whether a file has this schema; refuse what is newer or not ours.
+
+    Raises SchemaTooNew for a file of a newer graphmem, StoreFailed for a database of another program.
+    """
+    application, version = connection.execute(
+        "SELECT application_id, user_version FROM pragma_application_id, pragma_user_version"
+    ).fetchone()
+    if application == APPLICATION_ID:
+        if version > VERSION:
+            raise SchemaTooNew(f"{path} has schema {version}, this graphmem knows {VERSION} at the most: upgrade graphmem")
+        return bool(version == VERSION)
+    if application or version or connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
+        raise StoreFailed(f"{path} is the database of another program, not a graphmem memory: name another file")
+    return False
+
+
+def migrate(connection: sqlite3.Connection, path: str) -> None:
+    """Bring a file up to date: all pending migrations or none. Many processes may call it at once."""
+    if is_current(connection, path):
+        return
+    from sqlite_utils import Database
+
+    # Table rewrites must not fire ON DELETE actions, and inside a transaction the pragma does nothing.
+    connection.execute("PRAGMA foreign_keys = OFF")
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if not is_current(connection, path):  # another process may have been first
+                _migrations().apply(Database(connection))
+                broken = connection.execute("PRAGMA foreign_key_check").fetchall()
+                if broken:
+                    raise StoreCorrupt(f"{path}: {len(broken)} rows point at rows that are gone; restore a backup")
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {VERSION}")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+    finally:
+        connection.execute("PRAGMA foreign_keys = ON")

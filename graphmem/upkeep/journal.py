@@ -1,0 +1,196 @@
+"""The journal: every row that an operation changes, before and after, so that the operation can be undone.
+
+Counters (strength, visits, mass) are undone by their difference and other columns only where they still hold what the
+operation put there; so writes that came later are kept.
+"""
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphmem.core.model import Operation, UndoReport
+from graphmem.errors import Conflict, NotFound
+
+Row = dict[str, Any]
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    key: tuple[str, ...]
+    counters: tuple[str, ...] = ()
+
+
+_TABLES = {
+    "scenes": _Table(("id",), ("strength", "visits")),
+    "scene_aliases": _Table(("key",)),
+    "scene_features": _Table(("scene_id", "feature"), ("mass",)),
+    "scene_refs": _Table(("id",)),
+}
+
+
+@dataclass(slots=True)
+class Journal:
+    """Changes rows for one operation and remembers their images."""
+
+    tx: sqlite3.Connection
+    images: list[tuple[str, str, Row | None, Row | None]] = field(default_factory=list)
+
+    def insert(self, table: str, row: Row) -> None:
+        """Insert a row."""
+        _insert(self.tx, table, row)
+        self._remember(table, None, row)
+
+    def update(self, table: str, before: Row, **values: Any) -> None:
+        """Change columns of a row; the key columns of its table included."""
+        after = {**before, **values}
+        if after != before:
+            _update(self.tx, table, before, values)
+            self._remember(table, before, after)
+
+    def delete(self, table: str, row: Row) -> None:
+        """Delete a row."""
+        _delete(self.tx, table, row)
+        self._remember(table, row, None)
+
+    def _remember(self, table: str, before: Row | None, after: Row | None) -> None:
+        row = before or after or {}
+        key = json.dumps([row[column] for column in _TABLES[table].key], ensure_ascii=False)
+        self.images.append((table, key, before, after))
+
+    def close(self, kind: str, at: str, summary: Mapping[str, Any]) -> int:
+        """Write the operation down and return its number."""
+        (operation_id,) = self.tx.execute(
+            "INSERT INTO operations(kind, at, summary) VALUES (?, ?, ?) RETURNING id", (kind, at, _json(summary))
+        ).fetchone()
+        self.tx.executemany(
+            "INSERT INTO operation_rows(operation_id, seq, name, row, before, after) VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (operation_id, seq, table, key, before and _json(before), after and _json(after))
+                for seq, (table, key, before, after) in enumerate(self.images)
+            ],
+        )
+        return int(operation_id)
+
+
+def rows_of(tx: sqlite3.Connection, table: str, condition: str, parameters: Sequence[object]) -> list[Row]:
+    """Return whole rows as dictionaries."""
+    cursor = tx.execute(f"SELECT * FROM {table} WHERE {condition}", parameters)  # noqa: S608 (both are ours)
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor]
+
+
+def list_operations(tx: sqlite3.Connection, limit: int | None) -> tuple[Operation, ...]:
+    """Return operations, the latest first."""
+    rows = tx.execute(
+        "SELECT id, kind, at, summary, undone_at FROM operations ORDER BY id DESC LIMIT ?",
+        (2**62 if limit is None else limit,),
+    )
+    return tuple(Operation(id_, kind, at, json.loads(summary), undone) for id_, kind, at, summary, undone in rows)
+
+
+def undo(tx: sqlite3.Connection, operation_id: int, at: str, *, dry_run: bool) -> tuple[UndoReport, set[int]]:
+    """Put back what an operation changed; return the report and the scenes whose rows were touched.
+
+    Raises NotFound for an unknown operation; Conflict when it was undone before, when a later operation changed the same
+    rows, or when what it removed cannot come back because its key is taken.
+    """
+    found = tx.execute("SELECT kind, undone_at FROM operations WHERE id = ?", (operation_id,)).fetchone()
+    if found is None:
+        raise NotFound(f"operation {operation_id} is not in the journal: 'graphmem operations' lists them")
+    kind, undone_at = found
+    if undone_at is not None:
+        raise Conflict(f"operation {operation_id} was undone at {undone_at}")
+    later = tx.execute(
+        """SELECT MIN(o.id) FROM operations o JOIN operation_rows r ON r.operation_id = o.id
+           JOIN operation_rows mine ON mine.name = r.name AND mine.row = r.row
+           WHERE mine.operation_id = ? AND o.id > ? AND o.undone_at IS NULL""",
+        (operation_id, operation_id),
+    ).fetchone()[0]
+    if later is not None:
+        raise Conflict(f"operation {later} changed the same rows after operation {operation_id}: undo {later} first")
+    restored = removed = changed = 0
+    scenes: set[int] = set()
+    images = tx.execute(
+        "SELECT name, before, after FROM operation_rows WHERE operation_id = ? ORDER BY seq DESC", (operation_id,)
+    ).fetchall()
+    for table, before_text, after_text in images:
+        before = json.loads(before_text) if before_text else None
+        after = json.loads(after_text) if after_text else None
+        for image in (before, after):
+            if image is not None:
+                scenes.add(image["id"] if table == "scenes" else image["scene_id"])
+        if not dry_run:
+            _put_back(tx, table, before, after)
+        restored += after is None
+        removed += before is None
+        changed += before is not None and after is not None
+    if not dry_run:
+        tx.execute("UPDATE operations SET undone_at = ? WHERE id = ?", (at, operation_id))
+    return UndoReport(operation_id, kind, restored, removed, changed, applied=not dry_run), scenes
+
+
+def _put_back(tx: sqlite3.Connection, table: str, before: Row | None, after: Row | None) -> None:
+    shape = _TABLES[table]
+    if after is None:
+        assert before is not None
+        try:
+            _insert(tx, table, before)
+        except sqlite3.IntegrityError as error:
+            raise Conflict(f"{table} {before}: its place was taken by a later write") from error
+        return
+    now = next(iter(rows_of(tx, table, _where(shape.key), [after[column] for column in shape.key])), None)
+    if before is None:
+        if now is None:
+            return
+        left = {column: _without(now[column], after[column]) for column in shape.counters}
+        if any(left.values()):
+            _update(tx, table, now, left)  # later visits gave more to it
+        else:
+            _delete(tx, table, now)
+        return
+    if now is None:
+        raise Conflict(f"{table} {after}: was removed by a later write")
+    values = {
+        column: before[column] if now[column] == after[column] else before[column] + _without(now[column], after[column])
+        for column in after
+        if after[column] != before[column] and (column in shape.counters or now[column] == after[column])
+    }
+    try:
+        _update(tx, table, now, values)
+    except sqlite3.IntegrityError as error:
+        raise Conflict(f"{table} {before}: its place was taken by a later write") from error
+
+
+def _without(total: float, part: float) -> float:
+    """What later writes added to a counter; sums of floats do not come back to exactly 0."""
+    return total - part if total - part > _ROUNDING * max(total, part) else 0
+
+
+def _where(key: Sequence[str]) -> str:
+    return " AND ".join(f"{column} = ?" for column in key)
+
+
+def _insert(tx: sqlite3.Connection, table: str, row: Row) -> None:
+    marks = ", ".join("?" * len(row))
+    tx.execute(f"INSERT INTO {table}({', '.join(row)}) VALUES ({marks})", list(row.values()))  # noqa: S608
+
+
+def _update(tx: sqlite3.Connection, table: str, row: Row, values: Row) -> None:
+    if values:
+        key = _TABLES[table].key
+        sets = ", ".join(f"{column} = ?" for column in values)
+        parameters = [*values.values(), *(row[column] for column in key)]
+        tx.execute(f"UPDATE {table} SET {sets} WHERE {_where(key)}", parameters)  # noqa: S608
+
+
+def _delete(tx: sqlite3.Connection, table: str, row: Row) -> None:
+    key = _TABLES[table].key
+    tx.execute(f"DELETE FROM {table} WHERE {_where(key)}", [row[column] for column in key])  # noqa: S608
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
