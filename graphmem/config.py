@@ -64,7 +64,13 @@ class Config:
             check_number(name, getattr(self, name), low=1e-6, high=1.0)
         for name in ("evidence_days", "busy_timeout"):
             check_number(name, getattr(self, name), low=0.0, high=1e6)
-        counts = ("visits_to_grow", "situation_features", "scene_features", "scene_identity_features", "scene_recent_features")
+        counts = (
+            "visits_to_grow",
+            "situation_features",
+            "scene_features",
+            "scene_identity_features",
+            "scene_recent_features",
+        )
         for name in counts:
             check_count(name, getattr(self, name), low=1)
         if self.scene_identity_features + self.scene_recent_features > self.scene_features:
@@ -112,7 +118,11 @@ class Config:
 
 
 def _parse(name: str, text: str, kind: Any) -> Any:
-    readers: dict[Any, Any] = {int: int, float: float, bool: {"1": True, "true": True, "0": False, "false": False}.__getitem__}
+    readers: dict[Any, Any] = {
+        int: int,
+        float: float,
+        bool: {"1": True, "true": True, "0": False, "false": False}.__getitem__,
+    }
     try:
         return readers.get(kind, str)(text.strip().lower() if kind is bool else text)
     except (ValueError, KeyError):

@@ -325,7 +325,12 @@ class Memory:
                 unplaced += 1
             if event.facts:
                 report = self.commit(
-                    event.facts, scenes=visit.write_keys, session=event.session, turn=turns, at=situation.at, source="replay"
+                    event.facts,
+                    scenes=visit.write_keys,
+                    session=event.session,
+                    turn=turns,
+                    at=situation.at,
+                    source="replay",
                 )
                 facts += report.written
                 refused += [f"turn {turns}: {refusal.reason}" for refusal in report.refused]
@@ -333,7 +338,9 @@ class Memory:
         seconds = time.perf_counter() - started
         grown = {scene.key: scene for scene in self.scenes("", origin="emergent")}
         learnt = [
-            Learnt(grown[key], self.recall_by_scene(key, exact=True, limit=3).relations) for key in visited if key in grown
+            Learnt(grown[key], self.recall_by_scene(key, exact=True, limit=3).relations)
+            for key in visited
+            if key in grown
         ]
         learnt.sort(key=lambda one: (-one.scene.strength, one.scene.key))
         return ReplayReport(turns, unplaced, facts, len(refused), seconds, tuple(learnt), tuple(refused))

@@ -188,7 +188,9 @@ def features_of_key(key: str) -> tuple[str, ...]:
     ('chan:qq', 'peer:group_1027')
     """
     segments = (segment.partition(":") for segment in normalize_key(key).split("/"))
-    return tuple(dict.fromkeys(kind + colon + value for kind, colon, value in segments if kind in FEATURE_KINDS and value))
+    return tuple(
+        dict.fromkeys(kind + colon + value for kind, colon, value in segments if kind in FEATURE_KINDS and value)
+    )
 
 
 def kind_of(feature: str) -> str:

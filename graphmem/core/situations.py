@@ -86,7 +86,8 @@ class Situation:
         kinds = {key: kind_of(key) for key in kept}
         sharing = Counter(kinds.values())
         shared = {
-            key: (config.weight_of(kinds[key]) if feature.weight is None else float(feature.weight)) / sharing[kinds[key]]
+            key: (config.weight_of(kinds[key]) if feature.weight is None else float(feature.weight))
+            / sharing[kinds[key]]
             for key, feature in kept.items()
         }
         heaviest = sorted(shared, key=lambda key: (-shared[key], key))[: config.situation_features]

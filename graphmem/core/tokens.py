@@ -12,7 +12,9 @@ CJK = "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\
 _WORD = re.compile(rf"[{CJK}]+|[^\W_{CJK}](?:[^\W{CJK}]|[.\-](?=[^\W_{CJK}]))*")
 _CJK_RUN = re.compile(rf"[{CJK}]+")
 # Characters that mostly carry grammar; content lies between them.
-_FUNCTION_CHARACTERS = re.compile("[的了是在我你您他她它们这那就都也不还和与或吗呢吧啊呀嘛把被给对从到要会能可很再又才只让请个些么什怎谁哪几多少]+")
+_FUNCTION_CHARACTERS = re.compile(
+    "[的了是在我你您他她它们这那就都也不还和与或吗呢吧啊呀嘛把被给对从到要会能可很再又才只让请个些么什怎谁哪几多少]+"
+)
 _STOP_WORDS = frozenset(
     """a about after again all also am an and any are as at be because been before being but by can could did do does doing
     done for from get go got had has have having he her here hers him his how i if in into is it its just let like me more

@@ -15,7 +15,9 @@ from graphmem.core.situations import Situation
 from graphmem.errors import InvalidInput, StoreFailed
 
 _FIELDS = frozenset({"at", "source", "payload", "text", "tool", "session", "facts"})
-_FACT_FIELDS = frozenset({"subject", "relation", "object", "sentence", "confidence", "valid_from", "valid_to", "functional"})
+_FACT_FIELDS = frozenset(
+    {"subject", "relation", "object", "sentence", "confidence", "valid_from", "valid_to", "functional"}
+)
 _LOCOMO_TIME = "%I:%M %p on %d %B, %Y"
 
 
@@ -69,7 +71,7 @@ def _event(line: str, place: str) -> Event:
         if not isinstance(found.get(name, ""), str):
             raise InvalidInput(f"{place}: {name}", found[name], "give a text")
     if not isinstance(found.get("payload", {}), dict):
-        raise InvalidInput(f"{place}: payload", found["payload"], "give an object such as {\"user_id\": \"boss\"}")
+        raise InvalidInput(f"{place}: payload", found["payload"], 'give an object such as {"user_id": "boss"}')
     facts = found.get("facts", [])
     if not isinstance(facts, list):
         raise InvalidInput(f"{place}: facts", facts, "give a list of facts")

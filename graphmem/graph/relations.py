@@ -176,7 +176,13 @@ def _put_in_order(tx: sqlite3.Connection, source_id: int, relation_key: str, sco
 
 
 def tag(
-    tx: sqlite3.Connection, scene_id: int | None, key: str, relation_ids: Sequence[int], at: dt.datetime, *, dry_run: bool
+    tx: sqlite3.Connection,
+    scene_id: int | None,
+    key: str,
+    relation_ids: Sequence[int],
+    at: dt.datetime,
+    *,
+    dry_run: bool,
 ) -> TagReport:
     """Attach relations and their ends to a scene by id; the scene is None for a dry run on one that does not exist."""
     attached: list[int] = []

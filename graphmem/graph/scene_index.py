@@ -250,7 +250,9 @@ class SceneIndex:
             row["visits"] += 1
             known, cells = self._visited(slot, situation, int(row["visits"]))
             gone = {self._number[feature] for feature in dropped if feature in self._number}
-            self._put_cells(slot, [(mass, number, touched) for number, (mass, touched) in cells.items() if number not in gone])
+            self._put_cells(
+                slot, [(mass, number, touched) for number, (mass, touched) in cells.items() if number not in gone]
+            )
             if row["people"] == _NOBODY:
                 for number in cells:
                     if number not in known and number not in gone:
@@ -360,12 +362,13 @@ class SceneIndex:
         rest, rest_identity = sum(weights.values()), sum(weights[key] for key in identity)
         # Rounded scores: what rounds up to the threshold reaches it.
         enough, enough_identity = (least - 10.0**-DIGITS) * rest, (least - 10.0**-DIGITS) * rest_identity
-        postings = [
-            (feature, self._posting(number) if (number := self._number.get(feature)) is not None else _NONE)
-            for feature in weights
-        ]
+        people = situation.peers | situation.groups
+        postings = {
+            feature: _NONE if number is None or feature in people else self._posting(number)
+            for feature, number in ((feature, self._number.get(feature)) for feature in weights)
+        }
         taken = []
-        for feature, posting in sorted(postings, key=lambda one: len(one[1])):
+        for feature, posting in sorted(postings.items(), key=lambda one: len(one[1])):
             if rest < enough and (not rest_identity or rest_identity < enough_identity):
                 break
             if len(posting):

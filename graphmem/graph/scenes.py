@@ -73,7 +73,9 @@ def end_revision(tx: sqlite3.Connection, revision: Revision) -> None:
     if revision.number % _TRIM_EVERY == 0:
         oldest = revision.number - _CHANGES_KEPT
         tx.execute("DELETE FROM scene_changes WHERE revision <= ?", (oldest,))
-        tx.execute("UPDATE counters SET value = ? WHERE name = 'scene_revision_trimmed' AND value < ?", (oldest, oldest))
+        tx.execute(
+            "UPDATE counters SET value = ? WHERE name = 'scene_revision_trimmed' AND value < ?", (oldest, oldest)
+        )
 
 
 def current_revision(tx: sqlite3.Connection) -> int:
@@ -232,9 +234,7 @@ def _make(tx: sqlite3.Connection, revision: Revision, key: str, at: dt.datetime,
     return scene_id
 
 
-def declare(
-    tx: sqlite3.Connection, revision: Revision, key: str, at: dt.datetime, config: Config
-) -> DeclaredScene:
+def declare(tx: sqlite3.Connection, revision: Revision, key: str, at: dt.datetime, config: Config) -> DeclaredScene:
     """Make a scene exist; one that existed is strengthened by one."""
     scene_id = scene_id_of(tx, key)
     created = scene_id is None

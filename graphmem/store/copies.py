@@ -118,7 +118,9 @@ def _remarks(file: Path, header: bytes, sides: list[Path]) -> tuple[str, ...]:
     wal_mode = header[19] == _WAL_MODE
     remarks = [f"{side.name} ({_size(side)} bytes) was read with it" for side in sides]
     if wal_mode and not any(side.name.endswith("-wal") for side in sides):
-        remarks.append(f"no {file.name}-wal beside it: writes that were still in it when it was copied are missing here")
+        remarks.append(
+            f"no {file.name}-wal beside it: writes that were still in it when it was copied are missing here"
+        )
     if not wal_mode and any(side.name.endswith("-wal") for side in sides):
         remarks.append(f"{file.name} is not in write-ahead mode: its -wal may belong to another copy")
     return tuple(remarks)

@@ -175,7 +175,9 @@ def _usable_path(path: str | os.PathLike[str], *, create: bool) -> str:
     except FileExistsError:
         pass  # another process made it in between
     except OSError as error:
-        raise StoreFailed(f"{text} cannot be made: {error.strerror}; check that its folder exists and may be written") from error
+        raise StoreFailed(
+            f"{text} cannot be made: {error.strerror}; check that its folder exists and may be written"
+        ) from error
     return text
 
 

@@ -188,7 +188,9 @@ def is_current(connection: sqlite3.Connection, path: str) -> bool:
     ).fetchone()
     if application == APPLICATION_ID:
         if version > VERSION:
-            raise SchemaTooNew(f"{path} has schema {version}, this graphmem knows {VERSION} at the most: upgrade graphmem")
+            raise SchemaTooNew(
+                f"{path} has schema {version}, this graphmem knows {VERSION} at the most: upgrade graphmem"
+            )
         return bool(version == VERSION)
     if application or version or connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
         raise StoreFailed(f"{path} is the database of another program, not a graphmem memory: name another file")

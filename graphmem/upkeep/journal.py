@@ -155,7 +155,9 @@ def _put_back(tx: sqlite3.Connection, table: str, before: Row | None, after: Row
     if now is None:
         raise Conflict(f"{table} {after}: was removed by a later write")
     values = {
-        column: before[column] if now[column] == after[column] else before[column] + _without(now[column], after[column])
+        column: before[column]
+        if now[column] == after[column]
+        else before[column] + _without(now[column], after[column])
         for column in after
         if after[column] != before[column] and (column in shape.counters or now[column] == after[column])
     }

@@ -46,9 +46,7 @@ def plan_dedupe(connection: sqlite3.Connection) -> DedupeReport:
             spellings[key].append(row)
         else:
             remarks.append(f"scene {row[0]} is left alone: nothing is left of its key {row[1]!r}")
-    groups = tuple(
-        _group(connection, columns, key, members) for key, members in spellings.items() if len(members) > 1
-    )
+    groups = tuple(_group(connection, columns, key, members) for key, members in spellings.items() if len(members) > 1)
     rewritten = tuple(
         (members[0][1], key) for key, members in spellings.items() if len(members) == 1 and members[0][1] != key
     )
@@ -61,7 +59,8 @@ def _columns(connection: sqlite3.Connection) -> _Columns:
     if missing := sorted(_SCENE_TABLES - tables):
         raise StoreFailed(f"no scenes in this file: it has no table {', '.join(missing)}; check the path")
     has = {
-        table: {row[1] for row in connection.execute(f"PRAGMA table_info({table})")} for table in ("scenes", "scene_refs")
+        table: {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+        for table in ("scenes", "scene_refs")
     }
     return _Columns(
         origin="origin" if "origin" in has["scenes"] else "'declared'",

@@ -1,0 +1,42 @@
+"""What all tests share: a clock that stands still, and real files in a fresh folder."""
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from graphmem import Memory
+
+settings.register_profile("graphmem", deadline=None, print_blob=True)
+settings.load_profile("graphmem")
+
+
+class FakeClock:
+    """A clock that moves only when told to."""
+
+    def __init__(self, now: str = "2026-09-07T08:00:00+00:00") -> None:
+        self.now = dt.datetime.fromisoformat(now)
+
+    def __call__(self) -> dt.datetime:
+        return self.now
+
+    def advance(self, **duration: float) -> None:
+        self.now += dt.timedelta(**duration)
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memory.db"
+
+
+@pytest.fixture
+def memory(path: Path, clock: FakeClock) -> Iterator[Memory]:
+    with Memory.open(path, clock=clock) as opened:
+        yield opened

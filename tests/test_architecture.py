@@ -1,0 +1,62 @@
+"""The import rules of PLAN.md, checked: a layer sees only the layers before it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent / "graphmem"
+PATHS = {
+    "graphmem." + p.relative_to(ROOT).with_suffix("").as_posix().replace("/", "."): p
+    for p in sorted(ROOT.rglob("*.py"))
+    if not p.name.startswith("__")
+}
+BASE = {"errors", "config", "core"}
+STORED = BASE | {"store"}
+MAY_IMPORT = {
+    "errors": set(),
+    "config": {"errors"},
+    "core": {"errors", "config"},
+    "store": BASE,
+    "graph": STORED,
+    "records": STORED,
+    "upkeep": STORED | {"graph", "records"},
+    "compose": STORED | {"graph", "records"},
+    "exchange": STORED | {"graph", "records"},
+    "memory": STORED | {"graph", "records", "upkeep", "compose", "exchange"},
+    "surfaces": BASE | {"memory"},
+}
+# A heavy or surface package is imported below one place only.
+HOMES = {
+    "networkx": "graphmem.graph.view",
+    "click": "graphmem.surfaces.cli",
+    "mcp": "graphmem.surfaces.mcp",
+    "starlette": "graphmem.surfaces.http",
+}
+
+
+def imported(path):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path.name}: write the import in full"
+            deeper = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from ([d for d in deeper if d in PATHS] or [node.module])
+
+
+def layer(module):
+    return module.split(".")[1]
+
+
+@pytest.mark.parametrize("module", PATHS)
+def test_imports_point_down(module):
+    for name in imported(PATHS[module]):
+        top = name.split(".")[0]
+        if top != "graphmem":
+            home = HOMES.get(top, module)
+            assert module == home or module.startswith(home + "."), f"only {home} imports {top}"
+            continue
+        assert name != "graphmem", f"{module} imports the package's face; name the module"
+        if layer(name) != layer(module):
+            assert layer(name) in MAY_IMPORT[layer(module)], f"{module} may not import {name}"
