@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
 
 from graphmem.config import DEFAULT, Config, check_count
-from graphmem.core.keys import entity_key, key_list, require_key
+from graphmem.core.keys import entity_key, key_list, require_key, text_list
 from graphmem.core.model import (
     Bucket,
     CommitReport,
@@ -108,7 +108,7 @@ class Memory:
         keys = scene_graph.with_derived(key_list(declared, "declared"), situation)
         if not situation and not keys:
             return Visit()
-        at = self._at(situation.at)
+        at = utc_text(situation.at or self._clock())
         with self._store.write() as tx:
             index = self._current_index()
             revision = scene_graph.begin_revision(tx)
@@ -117,7 +117,7 @@ class Memory:
             made = [scene_graph.declare(tx, revision, key, at, self.config) for key in keys]
             scene_graph.end_revision(tx, revision)
             self._mark_day(tx, at)
-        self._last_day = utc_text(at)[:10]
+        self._last_day = at[:10]
         if entered.joined is not None:
             index.joined(revision.number, entered.joined, situation, entered.dropped)
         return scene_graph.visit_of(entered, made, situation)
@@ -249,7 +249,7 @@ class Memory:
             scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
             report = relations.commit(tx, checked, saying, scene_ids)
             self._mark_day(tx, moment)
-        self._last_day = utc_text(moment)[:10]
+        self._last_day = moment[:10]
         return replace(report, scenes=keys, remarks=remarks)
 
     def recall(self, query: str, *, limit: int | None = None) -> Recollection:
@@ -266,13 +266,13 @@ class Memory:
     # ---- upkeep
 
     def dedupe_scenes(self, *, dry_run: bool = False) -> DedupeReport:
-        """Merge scenes whose keys are one key in canonical form, and rewrite lone keys that are not. `undo` reverses it."""
+        """Merge scenes whose keys are one in canonical form, rewrite lone keys that are not. `undo` reverses it."""
         if dry_run:
             with self._store.read() as tx:
                 return merge.plan_dedupe(tx)
         at = self._at(None)
         with self._store.write() as tx:
-            report, changed = merge.apply_dedupe(tx, merge.plan_dedupe(tx), utc_text(at), self.config)
+            report, changed = merge.apply_dedupe(tx, merge.plan_dedupe(tx), at, self.config)
             self._end_change(tx, changed, at)
         return report
 
@@ -303,7 +303,7 @@ class Memory:
         check_count("operation", operation, low=1)
         at = self._at(None)
         with self._store.read() if dry_run else self._store.write() as tx:
-            report, changed = journal.undo(tx, operation, utc_text(at), dry_run=dry_run)
+            report, changed = journal.undo(tx, operation, at, dry_run=dry_run)
             if not dry_run:
                 self._end_change(tx, changed, at)
         return report
@@ -311,7 +311,7 @@ class Memory:
     # ---- files
 
     def replay(self, events: Iterable[Event], *, progress: Callable[[], None] = lambda: None) -> ReplayReport:
-        """Run a log of events through the memory, turn by turn, and report what it learnt. progress is called each turn."""
+        """Run a log of events through the memory, calling progress at each turn, and report what it learnt."""
         started = time.perf_counter()
         turns = unplaced = facts = 0
         refused: list[str] = []
@@ -347,8 +347,8 @@ class Memory:
 
     # ---- within
 
-    def _at(self, given: dt.datetime | str | None) -> dt.datetime:
-        return read_time(self._clock() if given is None else given, self.config.zone)
+    def _at(self, given: dt.datetime | str | None) -> str:
+        return utc_text(read_time(self._clock() if given is None else given, self.config.zone))
 
     def _current_index(self) -> "SceneIndex":
         if self._index is None:
@@ -363,17 +363,16 @@ class Memory:
         index.catch_up(tx, scene_graph.current_revision(tx))
         return index
 
-    def _end_change(self, tx: "sqlite3.Connection", changed: set[int], at: dt.datetime) -> None:
+    def _end_change(self, tx: "sqlite3.Connection", changed: set[int], at: str) -> None:
         if changed:
             revision = scene_graph.begin_revision(tx)
             revision.changed |= changed
             scene_graph.end_revision(tx, revision)
         self._mark_day(tx, at)
 
-    def _mark_day(self, tx: "sqlite3.Connection", at: dt.datetime) -> None:
-        day = utc_text(at)[:10]
-        if day != self._last_day:
-            tx.execute("INSERT INTO active_days(day) VALUES (?) ON CONFLICT (day) DO NOTHING", (day,))
+    def _mark_day(self, tx: "sqlite3.Connection", at: str) -> None:
+        if at[:10] != self._last_day:
+            tx.execute("INSERT INTO active_days(day) VALUES (?) ON CONFLICT (day) DO NOTHING", (at[:10],))
 
 
 def _situation(value: object) -> Situation:
@@ -396,11 +395,7 @@ def _limit(limit: int | None) -> int:
 def _scopes(scopes: Iterable[str] | None) -> Sequence[str] | None:
     if scopes is None:
         return None
-    names = [scopes] if isinstance(scopes, str) else list(scopes)
-    for name in names:
-        if not isinstance(name, str):
-            raise InvalidInput("scopes", name, "give the names of scopes as text")
-    return names
+    return text_list(scopes, "scopes")
 
 
 def _in_thread(
@@ -408,16 +403,16 @@ def _in_thread(
 ) -> Callable[Concatenate["AsyncMemory", _P], Awaitable[_T]]:
     """Return a coroutine method that runs a verb of Memory in a thread."""
 
-    @functools.wraps(verb)
-    async def run(self: "AsyncMemory", *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    async def run(self: "AsyncMemory", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         call = functools.partial(verb, self.memory, *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
+    functools.update_wrapper(run, verb)
     return run
 
 
 class AsyncMemory:
-    """The verbs of Memory as coroutines; each runs in one of a few threads, so the event loop never waits for SQLite."""
+    """The verbs of Memory as coroutines, run in a few threads, so that the event loop never waits for SQLite."""
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory

@@ -1,0 +1,1 @@
+"""Pure functions and frozen values: no SQLite, no files, no clock."""

@@ -128,10 +128,25 @@ def key_list(keys: str | Iterable[str], argument: str = "scenes") -> tuple[str, 
     >>> key_list(["chan:QQ", "", "chan:qq", "auto:a"])
     ('chan:qq', 'auto:a')
     """
-    if not isinstance(keys, Iterable):
-        raise InvalidInput(argument, keys, "give one scene key or a list of them")
-    given = [keys] if isinstance(keys, str) else keys
-    return tuple(dict.fromkeys(require_key(key, argument) for key in given if not isinstance(key, str) or key.strip()))
+    return tuple(dict.fromkeys(require_key(key, argument) for key in text_list(keys, argument) if key.strip()))
+
+
+def text_list(values: str | Iterable[str], argument: str) -> list[str]:
+    """Return one text or several as a list; raise InvalidInput naming the argument for anything else.
+
+    >>> text_list("a", "topics")
+    ['a']
+    """
+    if isinstance(values, str):
+        return [values]
+    try:
+        found = list(values)
+    except TypeError:
+        raise InvalidInput(argument, values, "give a text or a list of texts") from None
+    for value in found:
+        if not isinstance(value, str):
+            raise InvalidInput(argument, value, "give a text or a list of texts")
+    return found
 
 
 @functools.lru_cache(maxsize=1 << 14)
@@ -274,7 +289,7 @@ def entity_key(name: str) -> str:
     return _WHITE.sub(" ", fold(name))
 
 
-def name_problem(name: str) -> str:
+def name_problem(name: object) -> str:
     """Return why a name cannot be an entity, '' when it can.
 
     >>> name_problem("x" * 51)

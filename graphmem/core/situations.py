@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphmem.config import DEFAULT, Config, check_number
-from graphmem.core.keys import feature_key, join_label, kind_of, layered_key
+from graphmem.core.keys import feature_key, join_label, kind_of, layered_key, text_list
 from graphmem.core.times import part_of_day, read_time
 from graphmem.core.tokens import content_words
 from graphmem.errors import InvalidInput
@@ -22,9 +22,12 @@ from graphmem.errors import InvalidInput
 # Scores are sums of floats: exactly 0.5 on paper may come out as 0.4999999999999999. So they are compared rounded.
 DIGITS = 9
 
+# Ranks of kinds, see place_of.
+PLACE_OF_GROUPS, PLACE_OF_CHANNELS, PLACE_OF_OTHERS = 1, 2, 5
+
 _TOPICS_OF_A_TEXT = 3
 _PEER_FIELDS = ("peer", "peer_id", "group_id", "user_id", "chat_id")
-_LABEL_ORDER = {"peer": 0, "peer_group": 1, "chan": 2, "tool": 3}
+_PLACES = {"peer": 0, "peer_group": 1, "chan": 2, "tool": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class Situation:
     given: all features it was built from. features: those kept, without blanks, repeats and the agent's own names.
     weights: feature key -> weight, heaviest first.
     identity: the keys that say which situation this is, people first.
+    weight, identity_weight: sums of all weights, and of those of the identity features.
     at: when, in UTC; None lets the memory's clock decide.
 
     >>> Situation([Feature("chan", "qq"), Feature("topic", "a"), Feature("topic", "b")]).weights
@@ -66,6 +70,8 @@ class Situation:
     at: dt.datetime | None
     weights: dict[str, float] = field(compare=False, repr=False)
     identity: tuple[str, ...] = field(compare=False, repr=False)
+    weight: float = field(compare=False, repr=False)
+    identity_weight: float = field(compare=False, repr=False)
     peers: frozenset[str] = field(compare=False, repr=False)
     groups: frozenset[str] = field(compare=False, repr=False)
     channels: frozenset[str] = field(compare=False, repr=False)
@@ -97,7 +103,9 @@ class Situation:
         put(self, "features", tuple(kept[key] for key in heaviest))
         put(self, "at", None if at is None else read_time(at, config.zone))
         put(self, "weights", {key: shared[key] for key in heaviest})
-        put(self, "identity", tuple(sorted(identity, key=lambda key: (_LABEL_ORDER.get(kinds[key], 4), key))))
+        put(self, "identity", tuple(sorted(identity, key=lambda key: (place_of(kinds[key], config), key))))
+        put(self, "weight", sum(self.weights.values()))
+        put(self, "identity_weight", sum(shared[key] for key in identity))
         for name, kind in (("peers", "peer"), ("groups", "peer_group"), ("channels", "chan")):
             put(self, name, frozenset(key for key in heaviest if kinds[key] == kind))
         put(self, "config", config)
@@ -121,7 +129,7 @@ class Situation:
         'peer:boss_chan:qq'
         """
         given = {"chan": chan, "peer": peer, "peer_group": peer_group, "tool": tool, "topic": topics, "part": part}
-        features = [Feature(kind, value) for kind, values in given.items() for value in _values(kind, values)]
+        features = [Feature(kind, value) for kind, values in given.items() for value in text_list(values, kind)]
         return cls(features, at=at, config=config)
 
     @classmethod
@@ -195,14 +203,6 @@ def _self_keys(names: frozenset[str]) -> frozenset[str]:
 
 def _given(feature: Feature) -> float:
     return feature.weight or 0.0
-
-
-def _values(kind: str, values: str | Iterable[str]) -> list[str]:
-    if isinstance(values, str):
-        return [values]
-    if not isinstance(values, Iterable):
-        raise InvalidInput(kind, values, "give a text or a list of texts")
-    return list(values)
 
 
 def _identifier(name: str, value: object) -> str:
@@ -288,25 +288,31 @@ def recall_ground(situation: Situation, features: Iterable[str]) -> str:
     return "" if channels and situation.channels and channels.isdisjoint(situation.channels) else "score"
 
 
-def kept_features(features: Mapping[str, tuple[float, int]], config: Config) -> set[str]:
-    """Return which features a scene keeps, given the mass and the last visit of each.
+def place_of(kind: str, config: Config) -> int:
+    """Return the rank of a feature's kind: people, groups, channels, tools, other identity kinds, the others.
 
-    Identity features first (people, channels, then by mass), then those met last, then the heaviest. A plain "heaviest
-    64" would freeze out every new word.
+    >>> place_of("chan", DEFAULT) < place_of("topic", DEFAULT)
+    True
+    """
+    if config.weight_of(kind) < config.identity_floor:
+        return PLACE_OF_OTHERS
+    return _PLACES.get(kind, PLACE_OF_OTHERS - 1)
+
+
+def surplus_features(features: Mapping[str, tuple[float, int, int]], config: Config) -> list[str]:
+    """Return which features a scene gives up, given the mass, the last visit and the place of each.
+
+    It keeps identity features first (people, channels, then by mass), then those met last, then the heaviest. A plain
+    "heaviest 64" would freeze out every new word.
     """
     if len(features) <= config.scene_features:
-        return set(features)
-
-    def by_mass(key: str) -> tuple[float, str]:
-        return (-features[key][0], key)
-
-    def by_place(key: str) -> tuple[int, float, str]:
-        return (_LABEL_ORDER.get(kind_of(key), 4), *by_mass(key))
-
-    identity = [key for key in features if config.weight_of(kind_of(key)) >= config.identity_floor]
-    kept = set(sorted(identity, key=by_place)[: config.scene_identity_features])
-    rest = sorted(features.keys() - kept, key=lambda key: (-features[key][1], *by_mass(key)))
-    kept.update(rest[: config.scene_recent_features])
-    rest = sorted(features.keys() - kept, key=by_mass)
-    kept.update(rest[: config.scene_features - len(kept)])
-    return kept
+        return []
+    identity = [key for key, (_, _, place) in features.items() if place < PLACE_OF_OTHERS]
+    if len(identity) > config.scene_identity_features:
+        identity.sort(key=lambda key: (min(features[key][2], _PLACES["tool"]), -features[key][0], key))
+        del identity[config.scene_identity_features :]
+    kept = set(identity)
+    rest = sorted((-touched, -mass, key) for key, (mass, touched, _) in features.items() if key not in kept)
+    old = sorted((mass, key) for _, mass, key in rest[config.scene_recent_features :])
+    room = config.scene_features - len(kept) - config.scene_recent_features
+    return [key for _, key in old[room:]]

@@ -47,7 +47,8 @@ def utc_text(moment: dt.datetime) -> str:
     >>> utc_text(dt.datetime(2026, 9, 4, 5, 59, tzinfo=dt.UTC))
     '2026-09-04T05:59:00.000Z'
     """
-    return moment.astimezone(dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    there = moment if moment.tzinfo is dt.UTC else moment.astimezone(dt.UTC)
+    return there.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def part_of_day(moment: dt.datetime) -> str:

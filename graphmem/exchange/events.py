@@ -111,7 +111,7 @@ def _locomo(text: str, file: Path) -> Iterator[Event]:
             sessions = [name for name in conversation if name.startswith("session_") and name[8:].isdigit()]
             for name in sorted(sessions, key=lambda name: int(name[8:])):
                 told = conversation[f"{name}_date_time"]
-                at = dt.datetime.strptime(told, _LOCOMO_TIME).isoformat()
+                at = dt.datetime.strptime(told, _LOCOMO_TIME).isoformat()  # noqa: DTZ007 (the log has local times)
                 for turn in conversation[name]:
                     peer = speakers[turn["speaker"] == speakers[0]]
                     yield Event(

@@ -1,0 +1,1 @@
+"""What is known: functions that take an open transaction."""

@@ -7,6 +7,7 @@ the order in which they were told.
 
 import datetime as dt
 import hashlib
+import itertools
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ class Saying:
     turn: int
     source: str
     scope: str
-    at: dt.datetime
+    at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ class _Outcome:
 
 
 def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
-    at = utc_text(saying.at)
+    at = saying.at
     source_id, target_id = mention(tx, fact.subject, at), mention(tx, fact.object, at)
     sentence_id = _sentence(tx, fact.sentence, at) if fact.sentence else None
     relation_key = entity_key(fact.relation)
@@ -131,9 +132,9 @@ def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
     else:
         relation_id = known[0]
         tx.execute(
-            """UPDATE relations SET confidence = ?, status = 'active', closed_at = NULL, updated_at = MAX(updated_at, ?),
-                   sentence_id = COALESCE(?, sentence_id), valid_from = COALESCE(?, valid_from),
-                   valid_to = COALESCE(?, valid_to)
+            """UPDATE relations SET confidence = ?, status = 'active', closed_at = NULL,
+                   updated_at = MAX(updated_at, ?), sentence_id = COALESCE(?, sentence_id),
+                   valid_from = COALESCE(?, valid_from), valid_to = COALESCE(?, valid_to)
                WHERE id = ?""",
             (fact.triple.confidence, at, sentence_id, fact.valid_from, fact.valid_to, relation_id),
         )
@@ -165,7 +166,7 @@ def _put_in_order(tx: sqlite3.Connection, source_id: int, relation_key: str, sco
            WHERE source_id = ? AND relation_key = ? AND scope = ? AND status = 'active' ORDER BY since, id""",
         (source_id, relation_key, scope),
     ).fetchall()
-    for (relation_id, since), (_, until) in zip(rows, rows[1:], strict=False):
+    for (relation_id, since), (_, until) in itertools.pairwise(rows):
         tx.execute(
             """UPDATE relations SET status = 'superseded', closed_at = ?, valid_from = ?,
                    valid_to = MIN(COALESCE(valid_to, ?), ?)
@@ -180,7 +181,7 @@ def tag(
     scene_id: int | None,
     key: str,
     relation_ids: Sequence[int],
-    at: dt.datetime,
+    at: str,
     *,
     dry_run: bool,
 ) -> TagReport:

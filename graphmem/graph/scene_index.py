@@ -12,35 +12,47 @@ read again one by one from the change log. Only a reader that is older than the 
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from graphmem.config import Config
-from graphmem.core.keys import PERSON_KINDS, kind_of
-from graphmem.core.situations import DIGITS, Situation, kept_features, of_kind, recall_ground
+from graphmem.core.keys import kind_of
+from graphmem.core.situations import (
+    DIGITS,
+    PLACE_OF_CHANNELS,
+    PLACE_OF_GROUPS,
+    PLACE_OF_OTHERS,
+    Situation,
+    of_kind,
+    place_of,
+    recall_ground,
+    surplus_features,
+)
 
 _Slots = npt.NDArray[np.int64]
-_Floats = npt.NDArray[np.float64]
 _Rows = npt.NDArray[np.void]
+_Masses = npt.NDArray[np.float64]
+_Item = TypeVar("_Item", bound=np.generic)
+_Cell = tuple[float, int, int]
 
-# One scene: where its cells lie, how many they are and how many would fit there, and the sums of their masses.
+# One scene: where its cells lie, how many they are and how many would fit there, the sums of their masses (of all, of
+# identity features), which people it names, and how many channels.
 _ROW = np.dtype(
     [("scene", "i8"), ("strength", "i8"), ("visits", "f8"), ("mass", "f8"), ("identity", "f8"),
-     ("first", "i8"), ("count", "i4"), ("room", "i4"), ("people", "i4")]
+     ("first", "i8"), ("count", "i4"), ("room", "i4"), ("people", "i4"), ("channels", "i4")]
 )  # fmt: skip
-# One feature of one scene.
-_CELL = np.dtype([("mass", "f8"), ("feature", "i4"), ("touched", "i4")])
 
-_IDENTITY, _CHANNEL, _PERSON = 1, 2, 4
 _NOBODY = 0
 _NONE: _Slots = np.zeros(0, np.int64)
-_NOTHING: _Floats = np.zeros(0)
+# Up to this many candidates a loop over plain numbers is faster than the dozen calls that numpy needs.
+_FEW = 12
 # Below this many candidates a bound costs more than the scoring that it saves.
 _BOUND_FROM = 64
 _LEAST_TO_PACK = 4096
+_ROUNDING = 0.5 * 10.0**-DIGITS
 
 _SELECT_ROWS = """
     SELECT s.id, s.visits, s.strength, f.feature, f.mass, f.touched
@@ -49,18 +61,36 @@ _SELECT_ROWS = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A scene that may be joined or recalled, with its score; ground as in `recall_ground`."""
+class Candidate(NamedTuple):
+    """A scene that may be joined or recalled: its score, rounded, and the ground of `recall_ground`.
+
+    slot: its place in the index, until the next change of the index. features: how many it has.
+    """
 
     scene_id: int
     score: float
     strength: int
+    slot: int
+    features: int
     ground: str = "score"
+
+    @property
+    def rank(self) -> tuple[float, int, int]:
+        """Sorts the best first: the highest score, then the strongest, then the oldest."""
+        return -self.score, -self.strength, self.scene_id
+
+
+class _Query(NamedTuple):
+    """A situation in the numbers of the index; features that no scene has only add to the sums."""
+
+    own: dict[int, float]
+    weight: float
+    identity_weight: float
+    channels: bool
 
 
 class SceneIndex:
-    """Emergent scenes by their features. All methods may be called from any thread."""
+    """Emergent scenes by their features; empty until `catch_up`. All methods may be called from any thread."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -71,13 +101,16 @@ class SceneIndex:
         self.revision = -1
         self._number: dict[str, int] = {}
         self._names: list[str] = []
-        self._flags: npt.NDArray[np.int8] = np.zeros(16, np.int8)
-        self._own: _Floats = np.zeros(16)
+        self._places = bytearray()  # the rank of a feature's kind; one byte each
         self._slot: dict[int, int] = {}
         self._rows: _Rows = np.zeros(16, _ROW)
         self._rows_used = 0
-        self._cells: _Rows = np.zeros(64, _CELL)
+        # One cell is one feature of one scene, in three columns: single numbers are faster to set there than in rows.
+        self._mass: _Masses = np.zeros(64)
+        self._feature: npt.NDArray[np.int32] = np.zeros(64, np.int32)
+        self._touched: npt.NDArray[np.int32] = np.zeros(64, np.int32)
         self._cells_used = 0
+        self._cells_packed = 0
         self._people: dict[frozenset[int], int] = {frozenset(): _NOBODY}
         self._people_names: list[tuple[str, ...]] = [()]
         self._posted_from: _Slots = np.zeros(1, np.int64)
@@ -91,8 +124,8 @@ class SceneIndex:
     @property
     def nbytes(self) -> int:
         """Bytes held by the arrays, without the names of the features."""
-        arrays = (self._flags, self._own, self._rows, self._cells, self._posted_from, self._posted)
-        return sum(array.nbytes for array in arrays)
+        arrays = (self._rows, self._mass, self._feature, self._touched, self._posted_from, self._posted)
+        return sum(array.nbytes for array in arrays) + len(self._places)
 
     # ---- keeping current
 
@@ -128,7 +161,8 @@ class SceneIndex:
 
     def _load(self, found: Iterable[tuple[int, int, int, str, float, int]]) -> None:
         """Append scenes; the rows of one scene stand together."""
-        scene_id, head, cells = 0, (0, 0), []
+        scene_id, head = 0, (0, 0)
+        cells: list[_Cell] = []
         for row in found:
             if row[0] != scene_id:
                 self._append(scene_id, *head, cells)
@@ -141,27 +175,20 @@ class SceneIndex:
         if number is None:
             number = self._number[feature] = len(self._names)
             self._names.append(feature)
+            self._places.append(place_of(kind_of(feature), self._config))
             self._slack += 1
-            if number >= len(self._flags):
-                self._flags, self._own = _grown(self._flags, number + 1), _grown(self._own, number + 1)
-            kind = kind_of(feature)
-            self._flags[number] = (
-                (_IDENTITY if self._config.weight_of(kind) >= self._config.identity_floor else 0)
-                | (_CHANNEL if kind == "chan" else 0)
-                | (_PERSON if kind in PERSON_KINDS else 0)
-            )
         return number
 
-    def _append(self, scene_id: int, visits: int, strength: int, cells: list[tuple[float, int, int]]) -> None:
+    def _append(self, scene_id: int, visits: int, strength: int, cells: list[_Cell]) -> None:
         if not cells:
             return
         slot = self._rows_used
         if slot >= len(self._rows):
             self._rows = _grown(self._rows, slot + 1)
-        numbers = [cell[1] for cell in cells]
-        flags = self._flags[numbers].tolist()
-        people = frozenset(number for number, flag in zip(numbers, flags, strict=True) if flag & _PERSON)
-        self._rows[slot] = (scene_id, strength, visits, 0.0, 0.0, 0, 0, 0, self._people_number(people))
+        numbers = [number for _, number, _ in cells]
+        people = frozenset(number for number in numbers if self._places[number] <= PLACE_OF_GROUPS)
+        channels = sum(self._places[number] == PLACE_OF_CHANNELS for number in numbers)
+        self._rows[slot] = (scene_id, strength, visits, 0.0, 0.0, 0, 0, 0, self._people_number(people), channels)
         self._rows_used += 1
         self._slot[scene_id] = slot
         self._put_cells(slot, cells)
@@ -175,24 +202,27 @@ class SceneIndex:
             self._people_names.append(tuple(self._names[feature] for feature in people))
         return number
 
-    def _put_cells(self, slot: int, cells: Sequence[tuple[float, int, int]]) -> None:
+    def _put_cells(self, slot: int, cells: list[_Cell]) -> None:
         row = self._rows[slot]
         count = len(cells)
         if count > row["room"]:
             # A row that has grown once will grow again.
             room = count + (count // 2 if row["room"] else 0)
-            self._slack += room
-            first = self._cells_used
-            if first + room > len(self._cells):
-                self._cells = _grown(self._cells, first + room)
+            self._slack += int(row["room"])
+            row["first"], row["room"] = self._cells_used, room
             self._cells_used += room
-            row["first"], row["room"] = first, room
-        first = int(row["first"])
-        packed = np.array(cells, _CELL)
-        self._cells[first : first + count] = packed
+            if self._cells_used > len(self._mass):
+                self._mass = _grown(self._mass, self._cells_used)
+                self._feature = _grown(self._feature, self._cells_used)
+                self._touched = _grown(self._touched, self._cells_used)
+        self._set_cells(int(row["first"]), cells)
         row["count"] = count
-        row["mass"] = packed["mass"].sum()
-        row["identity"] = packed["mass"][(self._flags[packed["feature"]] & _IDENTITY) > 0].sum()
+        row["mass"] = sum(mass for mass, _, _ in cells)
+        row["identity"] = sum(mass for mass, number, _ in cells if self._places[number] < PLACE_OF_OTHERS)
+
+    def _set_cells(self, first: int, cells: list[_Cell]) -> None:
+        span = slice(first, first + len(cells))
+        self._mass[span], self._feature[span], self._touched[span] = zip(*cells, strict=True)
 
     def _remove(self, scene_id: int) -> None:
         slot = self._slot.pop(scene_id, None)
@@ -209,29 +239,28 @@ class SceneIndex:
 
         So the work is a constant for each change, and features that no scene holds any more are forgotten.
         """
-        if self._slack <= max(_LEAST_TO_PACK, 4 * len(self._slot)):
+        if self._slack <= max(_LEAST_TO_PACK, self._cells_packed):
             return
         live = np.fromiter(self._slot.values(), np.int64, len(self._slot))
         rows = self._rows[live]
         where, starts = _spans(rows)
-        cells = self._cells[where]
-        held, numbers = np.unique(cells["feature"], return_inverse=True)
+        held, numbers = np.unique(self._feature[where], return_inverse=True)
         names = [self._names[number] for number in held.tolist()]
         parties = [self._people_names[number] for number in rows["people"].tolist()]
 
         self._names, self._number = names, {name: number for number, name in enumerate(names)}
-        self._flags = self._flags[held]
-        self._own = np.zeros(len(held))
+        self._places = bytearray(np.frombuffer(self._places, np.uint8)[held])
         self._people, self._people_names = {frozenset(): _NOBODY}, [()]
         rows["people"] = [self._people_number(frozenset(self._known(party))) for party in parties]
         rows["first"], rows["room"] = starts, rows["count"]
-        cells["feature"] = numbers
         self._rows, self._rows_used = rows, len(rows)
-        self._cells, self._cells_used = cells, len(cells)
+        self._mass, self._feature, self._touched = self._mass[where], numbers.astype(np.int32), self._touched[where]
+        self._cells_used = self._cells_packed = len(where)
         self._slot = {scene_id: slot for slot, scene_id in enumerate(rows["scene"].tolist())}
 
         slots = np.repeat(np.arange(len(rows)), rows["count"])
-        posted = (rows["people"][slots] == _NOBODY) | ((self._flags[numbers] & _PERSON) > 0)
+        places = np.frombuffer(self._places, np.uint8)[numbers]
+        posted = (rows["people"][slots] == _NOBODY) | (places <= PLACE_OF_GROUPS)
         order = np.argsort(numbers[posted], kind="stable")
         self._posted = slots[posted][order]
         counts = np.bincount(numbers[posted], minlength=len(held))
@@ -239,103 +268,115 @@ class SceneIndex:
         self._posted_since = {}
         self._slack = 0
 
-    def joined(self, revision: int, scene_id: int, situation: Situation, dropped: Iterable[str]) -> None:
-        """Apply a visit that this process has committed as `revision`; a later look must not read it again."""
+    def joined(self, revision: int, match: Candidate, situation: Situation, dropped: Iterable[str]) -> None:
+        """Apply a visit that this process has committed as `revision`, so that it need not be read again.
+
+        Does nothing when a reader has it from the log already.
+        """
         with self._lock:
             if self.revision != revision - 1:
-                return  # a reader came first and has it from the log, or nothing was loaded
-            slot = self._slot[scene_id]
-            row = self._rows[slot]
-            row["strength"] += 1
-            row["visits"] += 1
-            known, cells = self._visited(slot, situation, int(row["visits"]))
-            gone = {self._number[feature] for feature in dropped if feature in self._number}
-            self._put_cells(
-                slot, [(mass, number, touched) for number, (mass, touched) in cells.items() if number not in gone]
-            )
-            if row["people"] == _NOBODY:
-                for number in cells:
-                    if number not in known and number not in gone:
-                        self._post(number, slot)
+                return
+            scene, strength, visits, mass, identity, first, count, room, people, channels = self._rows[
+                match.slot
+            ].item()
+            places = dict(zip(self._feature[first : first + count].tolist(), range(first, first + count), strict=True))
+            fresh = []
+            for feature, weight in situation.weights.items():
+                number = self._numbered(feature)
+                place = places.get(number)
+                if place is None:
+                    fresh.append((weight, number, visits + 1))
+                else:
+                    self._mass[place] += weight
+                    self._touched[place] = visits + 1
+            fits = not dropped and count + len(fresh) <= room
+            if fits and fresh:
+                self._set_cells(first + count, fresh)
+                count += len(fresh)
+            mass, identity = mass + situation.weight, identity + situation.identity_weight
+            row = (scene, strength + 1, visits + 1, mass, identity, first, count, room, people, channels)
+            self._rows[match.slot] = row
+            if not fits:
+                gone = {self._number[feature] for feature in dropped}
+                cells = self._cells_at(first, count) + fresh
+                self._put_cells(match.slot, [cell for cell in cells if cell[1] not in gone])
+            if people == _NOBODY:
+                for _, number, _ in fresh:
+                    self._post(number, match.slot)
             self.revision = revision
             self._pack_when_due()
 
-    def to_drop(self, scene_id: int, situation: Situation) -> list[str]:
+    def surplus(self, match: Candidate, situation: Situation) -> list[str]:
         """Return the features that a scene has to give up when this situation joins it."""
         with self._lock:
-            slot = self._slot[scene_id]
-            row = self._rows[slot]
-            if int(row["count"]) + len(situation.weights) <= self._config.scene_features:
+            if match.features + len(situation.weights) <= self._config.scene_features:
                 return []
-            _, cells = self._visited(slot, situation, int(row["visits"]) + 1)
-            features = {self._names[number]: cell for number, cell in cells.items()}
-            return sorted(features.keys() - kept_features(features, self._config))
+            visit = int(self._rows[match.slot]["visits"]) + 1
+            features = {
+                self._names[number]: (mass, touched, self._places[number])
+                for mass, number, touched in self._cells_of(match.slot)
+            }
+            for feature, weight in situation.weights.items():
+                mass, _, place = features.get(feature) or (0.0, 0, place_of(kind_of(feature), self._config))
+                features[feature] = (mass + weight, visit, place)
+            return surplus_features(features, self._config)
 
-    def _visited(self, slot: int, situation: Situation, visit: int) -> tuple[set[int], dict[int, tuple[float, int]]]:
-        """Return the features a scene had, and mass and last visit of each with one more visit counted."""
+    def _cells_at(self, first: int, count: int) -> list[_Cell]:
+        span = slice(first, first + count)
+        columns = (self._mass[span], self._feature[span], self._touched[span])
+        return list(zip(*(column.tolist() for column in columns), strict=True))
+
+    def _cells_of(self, slot: int) -> list[_Cell]:
         row = self._rows[slot]
-        held = self._cells[int(row["first"]) : int(row["first"] + row["count"])].tolist()
-        cells = {number: (mass, touched) for mass, number, touched in held}
-        known = set(cells)
-        for feature, weight in situation.weights.items():
-            number = self._numbered(feature)
-            cells[number] = (cells.get(number, (0.0, 0))[0] + weight, visit)
-        return known, cells
+        return self._cells_at(int(row["first"]), int(row["count"]))
 
     # ---- finding
 
     def best(self, situation: Situation) -> Candidate | None:
         """Return the scene that the situation joins: the best score, then the strongest, then the oldest."""
         with self._lock:
-            people = situation.peers | situation.groups
-            if people:
-                slots = self._with_people(people)
-            else:
-                slots = self._reaching(situation, self._config.join_score)
-            if not len(slots):
+            least = self._config.join_score
+            party = self._party(situation.peers | situation.groups)
+            if party is None:
                 return None
-            slots, scores = self._scored(slots, situation, self._config.join_score)
-            if not len(slots):
-                return None
-            best = scores.max()
-            if best < self._config.join_score:
-                return None
-            rows = self._rows[slots[scores == best]]
-            first = min(range(len(rows)), key=lambda i: (-int(rows[i]["strength"]), int(rows[i]["scene"])))
-            return Candidate(int(rows[first]["scene"]), float(best), int(rows[first]["strength"]))
+            slots = self._shortest(situation) if party else self._reaching(situation, least)
+            found = self._scored(slots, self._query(situation), least, party=party)
+            return min(found, key=lambda one: one.rank) if len(found) > 1 else next(iter(found), None)
 
     def answering(self, situation: Situation) -> list[Candidate]:
         """Return the scenes that a situation recalls, best first."""
         with self._lock:
+            query = self._query(situation)
             named = [self._posting(number) for number in self._known(situation.peers | situation.groups)]
-            slots, scores = self._scored(np.unique(np.concatenate([_NONE, *named])), situation, 0.0, veto=False)
-            found = []
-            for row, score in zip(self._rows[slots], scores.tolist(), strict=True):
-                if ground := recall_ground(situation, self._people_names[int(row["people"])]):
-                    found.append(Candidate(int(row["scene"]), score, int(row["strength"]), ground))
+            found = [
+                one._replace(ground=ground)
+                for one in self._scored(np.unique(np.concatenate([_NONE, *named])), query, 0.0, veto=False)
+                if (ground := recall_ground(situation, self._people_names[int(self._rows[one.slot]["people"])]))
+            ]
             least = self._config.recall_score
-            slots, scores = self._scored(np.unique(self._reaching(situation, least)), situation, least)
-            fit = scores >= least
-            for row, score in zip(self._rows[slots[fit]], scores[fit].tolist(), strict=True):
-                found.append(Candidate(int(row["scene"]), score, int(row["strength"])))
-            return sorted(found, key=lambda one: (-one.score, -one.strength, one.scene_id))
+            found += self._scored(np.unique(self._reaching(situation, least)), query, least)
+            return sorted(found, key=lambda one: one.rank)
 
-    def joins(self, scene_id: int, situation: Situation) -> bool:
-        """Tell whether the situation would be admitted to the scene, whatever better scene there may be."""
+    def joins(self, match: Candidate, situation: Situation) -> bool:
+        """Tell whether the situation would be admitted to a scene, whatever better one there may be."""
         with self._lock:
-            row = self._rows[self._slot[scene_id]]
-            people = self._people_names[int(row["people"])]
+            people = self._people_names[int(self._rows[match.slot]["people"])]
             if of_kind(people, "peer") != situation.peers or of_kind(people, "peer_group") != situation.groups:
                 return False
-            _, scores = self._scored(np.array([self._slot[scene_id]]), situation, 0.0)
-            return bool(len(scores)) and bool(scores[0] >= self._config.join_score)
+            return bool(self._scored(np.array([match.slot]), self._query(situation), self._config.join_score))
 
-    def profile(self, scene_id: int) -> Mapping[str, float]:
+    def profile(self, match: Candidate) -> Mapping[str, float]:
         """Return what a scene's turns contributed on average, by feature."""
         with self._lock:
-            row = self._rows[self._slot[scene_id]]
-            held = self._cells[int(row["first"]) : int(row["first"] + row["count"])].tolist()
-            return {self._names[number]: mass / float(row["visits"]) for mass, number, _ in held}
+            visits = float(self._rows[match.slot]["visits"])
+            return {self._names[number]: mass / visits for mass, number, _ in self._cells_of(match.slot)}
+
+    def _query(self, situation: Situation) -> _Query:
+        own = {
+            self._number[feature]: weight for feature, weight in situation.weights.items() if feature in self._number
+        }
+        identity_weight = sum(situation.weights[feature] for feature in situation.identity)
+        return _Query(own, sum(situation.weights.values()), identity_weight, bool(situation.channels))
 
     def _known(self, features: Iterable[str]) -> list[int]:
         return [number for feature in features if (number := self._number.get(feature)) is not None]
@@ -347,83 +388,120 @@ class SceneIndex:
         since = self._posted_since.get(number)
         return np.concatenate([held, since]).astype(np.int64) if since else held
 
-    def _with_people(self, people: frozenset[str]) -> _Slots:
-        """Scenes that name exactly these people and groups."""
-        numbers = frozenset(self._known(people))
-        party = self._people.get(numbers) if len(numbers) == len(people) else None
-        if party is None:
-            return _NONE
-        shortest = min((self._posting(number) for number in numbers), key=len)
-        return shortest[self._rows["people"][shortest] == party]
+    def _party(self, people: frozenset[str]) -> int | None:
+        """Return the number of a set of people that some scene names, None for one that none does."""
+        numbers = [self._number.get(person) for person in people]
+        return None if None in numbers else self._people.get(frozenset(numbers))  # type: ignore[arg-type]
+
+    def _shortest(self, situation: Situation) -> _Slots:
+        """The posting of the person whom the fewest scenes name."""
+        return min((self._posting(self._number[one]) for one in (*situation.peers, *situation.groups)), key=len)
 
     def _reaching(self, situation: Situation, least: float) -> _Slots:
         """Scenes without people that could reach a score: those with one of the rarest features."""
         weights, identity = situation.weights, set(situation.identity)
-        rest, rest_identity = sum(weights.values()), sum(weights[key] for key in identity)
-        # Rounded scores: what rounds up to the threshold reaches it.
-        enough, enough_identity = (least - 10.0**-DIGITS) * rest, (least - 10.0**-DIGITS) * rest_identity
+        rest, rest_identity = situation.weight, situation.identity_weight
+        enough, enough_identity = (least - _ROUNDING) * rest, (least - _ROUNDING) * rest_identity
         people = situation.peers | situation.groups
         postings = {
             feature: _NONE if number is None or feature in people else self._posting(number)
             for feature, number in ((feature, self._number.get(feature)) for feature in weights)
         }
-        taken = []
+        taken = {}
         for feature, posting in sorted(postings.items(), key=lambda one: len(one[1])):
             if rest < enough and (not rest_identity or rest_identity < enough_identity):
                 break
-            if len(posting):
-                taken.append(posting)
+            taken[feature] = posting
             rest -= weights[feature]
             if feature in identity:
                 rest_identity -= weights[feature]
-        if not taken:
+        if situation.channels and situation.channels <= taken.keys():
+            # Every scene with one of these channels is among them; one with others only would be vetoed.
+            for feature in taken.keys() - situation.channels:
+                taken[feature] = taken[feature][self._rows["channels"][taken[feature]] == 0]
+        found = [posting for posting in taken.values() if len(posting)]
+        if not found:
             return _NONE
-        return taken[0] if len(taken) == 1 else np.unique(np.concatenate(taken))
+        return found[0] if len(found) == 1 else np.unique(np.concatenate(found))
 
     def _scored(
-        self, slots: _Slots, situation: Situation, least: float, *, veto: bool = True
-    ) -> tuple[_Slots, _Floats]:
-        """Return the live ones among the slots that may reach a score, and the exact score of each, rounded.
+        self, slots: _Slots, query: _Query, least: float, *, party: int | None = None, veto: bool = True
+    ) -> list[Candidate]:
+        """Return those of the slots that reach a score, exactly scored; a slot without cells is a scene that is gone.
 
-        With veto, those that name channels of which the situation shares none score 0.
+        With a party, only scenes that name just these people count. With veto, a scene that names channels and shares
+        none with a situation that names some scores 0.
         """
+        if len(slots) <= _FEW:
+            few = [(slot, self._rows[slot].item()) for slot in slots.tolist()]
+            scored = [
+                (slot, row, self._score(row, query, veto=veto))
+                for slot, row in few
+                if row[6] and (party is None or row[8] == party)
+            ]
+            return [Candidate(row[0], score, row[1], slot, row[6]) for slot, row, score in scored if score >= least]
         rows = self._rows[slots]
-        weight = sum(situation.weights.values())
-        identity_weight = sum(situation.weights[key] for key in situation.identity)
         alive = rows["count"] > 0
+        if party is not None:
+            alive &= rows["people"] == party
         if least and len(slots) > _BOUND_FROM:
-            in_all = _bound(weight, rows["mass"] / rows["visits"])
-            in_identity = _bound(identity_weight, rows["identity"] / rows["visits"])
-            alive &= np.maximum(in_all, in_identity) >= least - 10.0**-DIGITS
-        if not alive.all():
-            slots, rows = slots[alive], rows[alive]
+            in_all = _bound(query.weight, rows["mass"] / rows["visits"])
+            in_identity = _bound(query.identity_weight, rows["identity"] / rows["visits"])
+            alive &= np.maximum(in_all, in_identity) >= least - _ROUNDING
+        slots, rows = slots[alive], rows[alive]
         if not len(slots):
-            return _NONE, _NOTHING
+            return []
+        scores = self._scores(rows, query, veto=veto)
+        fit = scores >= least
+        columns = (rows["scene"][fit], scores[fit], rows["strength"][fit], slots[fit], rows["count"][fit])
+        return [Candidate(*one) for one in zip(*(column.tolist() for column in columns), strict=True)]
+
+    def _score(self, row: tuple[Any, ...], query: _Query, *, veto: bool) -> float:
+        """The score of one scene; what `_scores` does for many at once."""
+        _, _, visits, mass, identity, first, count, _, _, channels = row
+        mine, places = query.own, self._places
+        in_all = in_identity = 0.0
+        shares_channel = False
+        span = slice(first, first + count)
+        for held, number in zip(self._mass[span].tolist(), self._feature[span].tolist(), strict=True):
+            if number in mine:
+                own, there = mine[number], held / visits
+                shared = own if own < there else there
+                in_all += shared
+                place = places[number]
+                if place < PLACE_OF_OTHERS:
+                    in_identity += shared
+                    shares_channel |= place == PLACE_OF_CHANNELS
+        if veto and channels and query.channels and not shares_channel:
+            return 0.0
+        score: float = in_all / (query.weight + mass / visits - in_all)
+        if query.identity_weight:
+            score = max(score, in_identity / (query.identity_weight + identity / visits - in_identity))
+        return round(score, DIGITS)
+
+    def _scores(self, rows: _Rows, query: _Query, *, veto: bool) -> npt.NDArray[np.float64]:
         where, starts = _spans(rows)
-        cells = self._cells[where]
-        features = cells["feature"]
-        numbers = self._known(situation.weights)
-        own = self._own
-        own[numbers] = [situation.weights[self._names[number]] for number in numbers]
+        features = self._feature[where]
+        own = np.zeros(len(self._names))
+        own[list(query.own)] = list(query.own.values())
         here = own[features]
-        own[numbers] = 0.0
-        flags = self._flags[features]
-        shared = np.minimum(here, cells["mass"] / np.repeat(rows["visits"], rows["count"]))
+        place = np.frombuffer(self._places, np.uint8)[features]
+        shared = np.minimum(here, self._mass[where] / np.repeat(rows["visits"], rows["count"]))
         in_all = np.add.reduceat(shared, starts)
-        in_identity = np.add.reduceat(np.where(flags & _IDENTITY, shared, 0.0), starts)
-        scores = in_all / (weight + rows["mass"] / rows["visits"] - in_all)
-        if identity_weight:
-            union = identity_weight + rows["identity"] / rows["visits"] - in_identity
+        scores = in_all / (query.weight + rows["mass"] / rows["visits"] - in_all)
+        if query.identity_weight:
+            in_identity = np.add.reduceat(np.where(place < PLACE_OF_OTHERS, shared, 0.0), starts)
+            union = query.identity_weight + rows["identity"] / rows["visits"] - in_identity
             scores = np.maximum(scores, in_identity / union)
-        if veto and situation.channels:
-            channel = (flags & _CHANNEL) > 0
-            foreign = np.logical_or.reduceat(channel, starts) & ~np.logical_or.reduceat(channel & (here > 0), starts)
-            scores[foreign] = 0.0
-        return slots, np.round(scores, DIGITS)
+        if veto and query.channels:
+            shares = np.logical_or.reduceat((place == PLACE_OF_CHANNELS) & (here > 0), starts)
+            scores[(rows["channels"] > 0) & ~shares] = 0.0
+        rounded: npt.NDArray[np.float64] = np.round(scores, DIGITS)
+        return rounded
 
 
-def _grown(array: npt.NDArray[np.generic], need: int) -> "npt.NDArray[np.generic]":
-    grown = np.zeros(max(need, len(array) * 3 // 2), array.dtype)
+def _grown(array: npt.NDArray[_Item], need: int) -> npt.NDArray[_Item]:
+    grown: npt.NDArray[_Item] = np.zeros(max(need, len(array) * 3 // 2), array.dtype)
     grown[: len(array)] = array
     return grown
 
@@ -437,7 +515,7 @@ def _spans(rows: _Rows) -> tuple[_Slots, _Slots]:
     return where, starts
 
 
-def _bound(own: float, theirs: _Floats) -> _Floats:
+def _bound(own: float, theirs: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """The highest similarity that two sums of weights allow: the lesser over the greater."""
     least, greatest = np.minimum(own, theirs), np.maximum(own, theirs)
     return np.divide(least, greatest, out=np.zeros_like(theirs), where=greatest > 0)

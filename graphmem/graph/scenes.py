@@ -10,7 +10,7 @@ import logging
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from graphmem.config import Config
 from graphmem.core.keys import (
@@ -34,7 +34,6 @@ from graphmem.core.model import (
     Visit,
 )
 from graphmem.core.situations import Situation
-from graphmem.core.times import utc_text
 
 if TYPE_CHECKING:
     from graphmem.graph.scene_index import Candidate, SceneIndex
@@ -86,21 +85,18 @@ def current_revision(tx: sqlite3.Connection) -> int:
 # ---- entering
 
 
-@dataclass(frozen=True, slots=True)
-class Entered:
-    """What a situation came to among the emergent scenes. dropped: features that the scene gave up; joined: its id."""
+class Entered(NamedTuple):
+    """What a situation came to among the emergent scenes. dropped: features that the scene it joined gave up."""
 
     key: str = ""
     created: bool = False
     similarity: float = 0.0
     strength: int = 0
-    joined: int | None = None
-    dropped: tuple[str, ...] = ()
+    joined: "Candidate | None" = None
+    dropped: Sequence[str] = ()
 
 
-def enter(
-    tx: sqlite3.Connection, index: "SceneIndex", revision: Revision, situation: Situation, at: dt.datetime
-) -> Entered:
+def enter(tx: sqlite3.Connection, index: "SceneIndex", revision: Revision, situation: Situation, at: str) -> Entered:
     """Join the best scene, or count the visit towards a new one."""
     match = index.best(situation)
     if match is not None:
@@ -122,14 +118,14 @@ def _join(
     index: "SceneIndex",
     revision: Revision,
     situation: Situation,
-    at: dt.datetime,
+    at: str,
     match: "Candidate",
 ) -> Entered:
-    dropped = index.to_drop(match.scene_id, situation)
+    dropped = index.surplus(match, situation)
     key, strength, visits = tx.execute(
         """UPDATE scenes SET strength = strength + 1, visits = visits + 1, updated_at = MAX(updated_at, ?), revision = ?
            WHERE id = ? RETURNING key, strength, visits""",
-        (utc_text(at), revision.number, match.scene_id),
+        (at, revision.number, match.scene_id),
     ).fetchone()
     _add_mass(tx, match.scene_id, situation, visit=visits)
     if dropped:
@@ -139,7 +135,7 @@ def _join(
         )
     revision.changed.add(match.scene_id)
     _log.debug("joined %r with score %.3f", key, match.score)
-    return Entered(key, False, match.score, strength, match.scene_id, tuple(dropped))
+    return Entered(key, False, match.score, strength, match, dropped)
 
 
 def _add_mass(tx: sqlite3.Connection, scene_id: int, situation: Situation, *, visit: int) -> None:
@@ -151,21 +147,24 @@ def _add_mass(tx: sqlite3.Connection, scene_id: int, situation: Situation, *, vi
     )
 
 
-def _evidence_suffices(tx: sqlite3.Connection, label: str, at: dt.datetime, config: Config) -> bool:
+def _evidence_suffices(tx: sqlite3.Connection, label: str, at: str, config: Config) -> bool:
     """Count a visit under a label; tell whether there are enough within the evidence lifetime."""
     row = tx.execute("SELECT count, updated_at FROM situation_evidence WHERE label = ?", (label,)).fetchone()
-    lifetime = dt.timedelta(days=config.evidence_days)
-    fresh = row is not None and abs(at - dt.datetime.fromisoformat(row[1])) <= lifetime
+    fresh = row is not None and _days_apart(at, row[1]) <= config.evidence_days
     count = (row[0] if fresh else 0) + 1
     tx.execute(
         """INSERT INTO situation_evidence(label, count, updated_at) VALUES (?, ?, ?)
            ON CONFLICT (label) DO UPDATE SET count = excluded.count, updated_at = excluded.updated_at""",
-        (label, count, utc_text(at)),
+        (label, count, at),
     )
     return count >= config.visits_to_grow
 
 
-def _grow(tx: sqlite3.Connection, label: str, at: dt.datetime) -> tuple[int, str, int]:
+def _days_apart(a: str, b: str) -> float:
+    return abs(dt.datetime.fromisoformat(a) - dt.datetime.fromisoformat(b)) / dt.timedelta(days=1)
+
+
+def _grow(tx: sqlite3.Connection, label: str, at: str) -> tuple[int, str, int]:
     """Make the scene of a label, or adopt the row of that key that a write made before; return id, key, strength."""
     key = base = auto_key(label)
     number = 1
@@ -175,7 +174,7 @@ def _grow(tx: sqlite3.Connection, label: str, at: dt.datetime) -> tuple[int, str
             (strength,) = tx.execute(
                 """UPDATE scenes SET strength = strength + 1, visits = 1, updated_at = MAX(updated_at, ?)
                    WHERE id = ? RETURNING strength""",
-                (utc_text(at), scene_id),
+                (at, scene_id),
             ).fetchone()
             return scene_id, key, strength
         number += 1
@@ -192,11 +191,11 @@ def _row_of(tx: sqlite3.Connection, key: str) -> tuple[int, bool] | None:
     return None if row is None else (row[0], bool(row[1]))
 
 
-def _insert_scene(tx: sqlite3.Connection, key: str, *, visits: int, at: dt.datetime) -> int:
+def _insert_scene(tx: sqlite3.Connection, key: str, *, visits: int, at: str) -> int:
     (scene_id,) = tx.execute(
         """INSERT INTO scenes(key, strength, visits, origin, created_at, updated_at) VALUES (?, 1, ?, ?, ?, ?)
            RETURNING id""",
-        (key, visits, origin_of(key), utc_text(at), utc_text(at)),
+        (key, visits, origin_of(key), at, at),
     ).fetchone()
     return int(scene_id)
 
@@ -212,7 +211,7 @@ def scene_id_of(tx: sqlite3.Connection, key: str) -> int | None:
     return None if row is None else int(row[0])
 
 
-def ensure_scenes(tx: sqlite3.Connection, keys: Iterable[str], at: dt.datetime, config: Config) -> list[int]:
+def ensure_scenes(tx: sqlite3.Connection, keys: Iterable[str], at: str, config: Config) -> list[int]:
     """Return the ids of scenes; those that are new are made."""
     ids = {key: scene_id_of(tx, key) for key in keys}
     if None not in ids.values():
@@ -223,7 +222,7 @@ def ensure_scenes(tx: sqlite3.Connection, keys: Iterable[str], at: dt.datetime, 
     return made
 
 
-def _make(tx: sqlite3.Connection, revision: Revision, key: str, at: dt.datetime, config: Config) -> int:
+def _make(tx: sqlite3.Connection, revision: Revision, key: str, at: str, config: Config) -> int:
     """Make a scene; a declared one gets the features that its key spells."""
     scene_id = _insert_scene(tx, key, visits=0, at=at)
     tx.executemany(
@@ -234,7 +233,7 @@ def _make(tx: sqlite3.Connection, revision: Revision, key: str, at: dt.datetime,
     return scene_id
 
 
-def declare(tx: sqlite3.Connection, revision: Revision, key: str, at: dt.datetime, config: Config) -> DeclaredScene:
+def declare(tx: sqlite3.Connection, revision: Revision, key: str, at: str, config: Config) -> DeclaredScene:
     """Make a scene exist; one that existed is strengthened by one."""
     scene_id = scene_id_of(tx, key)
     created = scene_id is None
@@ -243,7 +242,7 @@ def declare(tx: sqlite3.Connection, revision: Revision, key: str, at: dt.datetim
     (strength, own_key) = tx.execute(
         """UPDATE scenes SET strength = strength + ?, updated_at = MAX(updated_at, ?) WHERE id = ?
            RETURNING strength, key""",
-        (0 if created else 1, utc_text(at), scene_id),
+        (0 if created else 1, at, scene_id),
     ).fetchone()
     return DeclaredScene(own_key, created, strength)
 
@@ -261,18 +260,14 @@ def with_derived(declared: tuple[str, ...], situation: Situation) -> tuple[str, 
 
 def visit_of(entered: Entered, declared: Sequence[DeclaredScene], situation: Situation) -> Visit:
     """Put together what the caller sees. Another's key is for reading only: what a person says stays with them."""
-    keys = [scene.key for scene in declared]
-    own = [key for key in keys if not situation.people or _names_one(key, situation)]
-    visited = [entered.key] if entered.key else []
-    return Visit(
-        key=entered.key,
-        created=entered.created,
-        similarity=entered.similarity,
-        strength=entered.strength,
-        keys=tuple(dict.fromkeys(keys + visited)),
-        write_keys=tuple(dict.fromkeys(visited + own)),
-        declared_created=tuple(scene.key for scene in declared if scene.created),
-    )
+    visited = (entered.key,) if entered.key else ()
+    keys = write_keys = visited
+    if declared:
+        given = [scene.key for scene in declared]
+        own = [key for key in given if not situation.people or _names_one(key, situation)]
+        keys, write_keys = tuple(dict.fromkeys((*given, *visited))), tuple(dict.fromkeys((*visited, *own)))
+    made = tuple(scene.key for scene in declared if scene.created)
+    return Visit(entered.key, entered.created, entered.similarity, entered.strength, keys, write_keys, made)
 
 
 def _names_one(key: str, situation: Situation) -> bool:
@@ -282,15 +277,13 @@ def _names_one(key: str, situation: Situation) -> bool:
 # ---- attaching
 
 
-def attach(
-    tx: sqlite3.Connection, scene_id: int, refs: Iterable[tuple[str, int]], *, weight: float, at: dt.datetime
-) -> None:
+def attach(tx: sqlite3.Connection, scene_id: int, refs: Iterable[tuple[str, int]], *, weight: float, at: str) -> None:
     """Attach things to a scene. A weight never falls by being attached again, and the decay clock starts anew."""
     tx.executemany(
         """INSERT INTO scene_refs(scene_id, kind, ref_id, weight, decayed_at, created_at) VALUES (?, ?, ?, ?, ?, ?)
            ON CONFLICT (scene_id, kind, ref_id, ref_text) DO UPDATE SET
                weight = MAX(weight, excluded.weight), decayed_at = MAX(decayed_at, excluded.decayed_at)""",
-        [(scene_id, kind, ref_id, weight, utc_text(at), utc_text(at)) for kind, ref_id in refs],
+        [(scene_id, kind, ref_id, weight, at, at) for kind, ref_id in refs],
     )
 
 
@@ -329,13 +322,13 @@ def match(tx: sqlite3.Connection, index: "SceneIndex", situation: Situation) -> 
         row = tx.execute("SELECT key, strength FROM scenes WHERE id = ?", (candidate.scene_id,)).fetchone()
         if row is None:
             continue
-        profile = index.profile(candidate.scene_id)
+        profile = index.profile(candidate)
         shared = tuple(
             SharedFeature(feature, weight, profile[feature])
             for feature, weight in situation.weights.items()
             if feature in profile
         )
-        joins = index.joins(candidate.scene_id, situation)
+        joins = index.joins(candidate, situation)
         found.append(SceneMatch(row[0], candidate.score, joins, candidate.ground, row[1], shared))
     return tuple(found)
 
@@ -356,12 +349,13 @@ def recall_by_keys(
 ) -> Recollection:
     """Recall what the scenes of these normalised keys hold, and without `exact` all below them; None means all."""
     if keys is None:
-        condition, parameters = "1 = 1", []
+        selection = _Selection("SELECT id, 0, 1.0 FROM scenes", [])
     elif keys:
         condition, parameters = _under(keys, exact=exact)
+        selection = _Selection(f"SELECT s.id, 0, 1.0 FROM scenes s WHERE {condition}", parameters)  # noqa: S608
     else:
         return Recollection()
-    return _recall(tx, _Selection(f"SELECT s.id, 0, 1.0 FROM scenes s WHERE {condition}", parameters), limit, scopes)
+    return _recall(tx, selection, limit, scopes)
 
 
 def recall_by_candidates(
@@ -407,7 +401,8 @@ def _recall(tx: sqlite3.Connection, selection: _Selection, limit: int, scopes: S
         selection.parameters,
     )
     keys = tuple(key for (key,) in scenes)
-    in_scope, told_in_scope, scope_parameters = "", "", []
+    in_scope, told_in_scope = "", ""
+    scope_parameters: list[str] = []
     if scopes is not None:
         in_scope = f"AND r.scope IN ({', '.join(['?'] * (len(scopes) + 1))})"
         # A name may be as private as a fact: it comes back only with a fact that may.

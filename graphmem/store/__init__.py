@@ -1,0 +1,1 @@
+"""Connections, schema and copies: the only place that knows it is SQLite."""

@@ -38,7 +38,7 @@ _REMEDIES = {
 
 
 class Store:
-    """An open graphmem file. Raises StoreFailed, StoreCorrupt, StoreBusy or SchemaTooNew, never a bare sqlite3 error."""
+    """An open graphmem file. Its errors are StoreFailed, StoreCorrupt, StoreBusy and SchemaTooNew, never sqlite3's."""
 
     def __init__(self, path: str | os.PathLike[str], *, config: Config = DEFAULT, create: bool = True) -> None:
         self.path = _usable_path(path, create=create)
@@ -87,21 +87,22 @@ class Store:
         if not self._lock.acquire(timeout=self.config.busy_timeout):
             raise _busy(self.path, self.config.busy_timeout)
         try:
-            with translated_errors(self.path, self.config.busy_timeout):
-                outermost = not self._writer.in_transaction
-                self._writer.execute("BEGIN IMMEDIATE" if outermost else "SAVEPOINT nested")
-                self._writing_thread = threading.get_ident()
-                try:
-                    yield self._writer
-                    # Inside the try: a COMMIT that fails leaves the transaction open, and the next write block
-                    # would silently become a savepoint of it.
-                    self._writer.execute("COMMIT" if outermost else "RELEASE nested")
-                except BaseException:
-                    _roll_back(self._writer, outermost=outermost)
-                    raise
-                finally:
-                    if outermost:
-                        self._writing_thread = None
+            outermost = not self._writer.in_transaction
+            self._writer.execute("BEGIN IMMEDIATE" if outermost else "SAVEPOINT nested")
+            self._writing_thread = threading.get_ident()
+            try:
+                yield self._writer
+                # Inside the try: a COMMIT that fails leaves the transaction open, and the next write block would
+                # silently become a savepoint of it.
+                self._writer.execute("COMMIT" if outermost else "RELEASE nested")
+            except BaseException:
+                _roll_back(self._writer, outermost=outermost)
+                raise
+            finally:
+                if outermost:
+                    self._writing_thread = None
+        except sqlite3.Error as error:
+            raise _translation(error, self.path, self.config.busy_timeout) from error
         finally:
             self._lock.release()
 

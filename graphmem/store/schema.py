@@ -162,7 +162,7 @@ def _migrations() -> "Migrations":
                 undone_at TEXT CHECK (length(undone_at) = 24)
             ) STRICT;
 
-            -- The rows an operation changed: JSON images before (NULL: it made the row) and after (NULL: it removed it).
+            -- The rows an operation changed: JSON images before (NULL: it made it) and after (NULL: removed it).
             CREATE TABLE operation_rows(
                 operation_id INTEGER NOT NULL REFERENCES operations(id),
                 seq INTEGER NOT NULL,

@@ -1,0 +1,1 @@
+"""Ways in: they parse, call Memory and render."""

@@ -1,0 +1,1 @@
+"""Keeping the memory in order: plan from a read, then apply."""

@@ -95,8 +95,8 @@ def list_operations(tx: sqlite3.Connection, limit: int | None) -> tuple[Operatio
 def undo(tx: sqlite3.Connection, operation_id: int, at: str, *, dry_run: bool) -> tuple[UndoReport, set[int]]:
     """Put back what an operation changed; return the report and the scenes whose rows were touched.
 
-    Raises NotFound for an unknown operation; Conflict when it was undone before, when a later operation changed the same
-    rows, or when what it removed cannot come back because its key is taken.
+    Raises NotFound for an unknown operation; Conflict when it was undone before, when a later operation changed the
+    same rows, or when what it removed cannot come back because its key is taken.
     """
     found = tx.execute("SELECT kind, undone_at FROM operations WHERE id = ?", (operation_id,)).fetchone()
     if found is None:

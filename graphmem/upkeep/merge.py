@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from graphmem.config import Config
-from graphmem.core.keys import AUTO_PREFIX, normalize_key
+from graphmem.core.keys import AUTO_PREFIX, kind_of, normalize_key
 from graphmem.core.model import DedupeReport, TwinGroup, TwinScene
-from graphmem.core.situations import kept_features
+from graphmem.core.situations import place_of, surplus_features
 from graphmem.errors import InvalidInput, StoreFailed
 from graphmem.upkeep.journal import Journal, Row, rows_of
 
@@ -184,9 +184,12 @@ def _move_refs(journal: Journal, survivor: int, double: int) -> None:
 
 def _drop_surplus(journal: Journal, survivor: int, config: Config) -> None:
     rows = rows_of(journal.tx, "scene_features", "scene_id = ?", (survivor,))
-    kept = kept_features({row["feature"]: (row["mass"], row["touched"]) for row in rows}, config)
+    features = {
+        row["feature"]: (row["mass"], row["touched"], place_of(kind_of(row["feature"]), config)) for row in rows
+    }
+    surplus = surplus_features(features, config)
     for row in rows:
-        if row["feature"] not in kept:
+        if row["feature"] in surplus:
             journal.delete("scene_features", row)
 
 
