@@ -1,39 +1,59 @@
 """graphmem: a scene-graph memory for AI agents, in one SQLite file."""
 
-from graphmem.config import Config
-from graphmem.core.keys import entity_key, normalize_key
-from graphmem.core.model import Triple
-from graphmem.core.situations import Feature, Situation, similarity
-from graphmem.errors import (
-    Conflict,
-    GraphmemError,
-    InvalidInput,
-    NotFound,
-    SchemaTooNew,
-    StoreBusy,
-    StoreCorrupt,
-    StoreFailed,
-)
-from graphmem.memory import AsyncMemory, Memory
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from graphmem.async_memory import AsyncMemory as AsyncMemory
+    from graphmem.config import Config as Config
+    from graphmem.core.keys import entity_key as entity_key
+    from graphmem.core.keys import normalize_key as normalize_key
+    from graphmem.core.model import Triple as Triple
+    from graphmem.core.situations import Feature as Feature
+    from graphmem.core.situations import Situation as Situation
+    from graphmem.core.situations import similarity as similarity
+    from graphmem.errors import Conflict as Conflict
+    from graphmem.errors import GraphmemError as GraphmemError
+    from graphmem.errors import InvalidInput as InvalidInput
+    from graphmem.errors import NotFound as NotFound
+    from graphmem.errors import SchemaTooNew as SchemaTooNew
+    from graphmem.errors import StoreBusy as StoreBusy
+    from graphmem.errors import StoreCorrupt as StoreCorrupt
+    from graphmem.errors import StoreFailed as StoreFailed
+    from graphmem.memory import Memory as Memory
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "AsyncMemory",
-    "Config",
-    "Conflict",
-    "Feature",
-    "GraphmemError",
-    "InvalidInput",
-    "Memory",
-    "NotFound",
-    "SchemaTooNew",
-    "Situation",
-    "StoreBusy",
-    "StoreCorrupt",
-    "StoreFailed",
-    "Triple",
-    "entity_key",
-    "normalize_key",
-    "similarity",
-]
+# Loaded when first asked for: `graphmem --help` needs none of them.
+_HOMES = {
+    "AsyncMemory": "graphmem.async_memory",
+    "Config": "graphmem.config",
+    "Conflict": "graphmem.errors",
+    "Feature": "graphmem.core.situations",
+    "GraphmemError": "graphmem.errors",
+    "InvalidInput": "graphmem.errors",
+    "Memory": "graphmem.memory",
+    "NotFound": "graphmem.errors",
+    "SchemaTooNew": "graphmem.errors",
+    "Situation": "graphmem.core.situations",
+    "StoreBusy": "graphmem.errors",
+    "StoreCorrupt": "graphmem.errors",
+    "StoreFailed": "graphmem.errors",
+    "Triple": "graphmem.core.model",
+    "entity_key": "graphmem.core.keys",
+    "normalize_key": "graphmem.core.keys",
+    "similarity": "graphmem.core.situations",
+}
+
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'graphmem' has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -1,15 +1,12 @@
 """Memory, the facade: one method a verb, and the only opener of transactions."""
 
-import asyncio
-import concurrent.futures
 import datetime as dt
-import functools
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
 from graphmem.config import DEFAULT, Config, check_count
 from graphmem.core.keys import entity_key, key_list, require_key, text_list
@@ -44,11 +41,6 @@ if TYPE_CHECKING:
     import sqlite3
 
     from graphmem.graph.scene_index import SceneIndex
-
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
-
-_ASYNC_THREADS = 4
 
 
 class Memory:
@@ -105,7 +97,7 @@ class Memory:
         Each declared key is made to exist. An empty situation writes nothing but those.
         """
         situation = _situation(situation).under(self.config)
-        keys = scene_graph.with_derived(key_list(declared, "declared"), situation)
+        keys = scene_graph.with_derived(key_list(declared, "declared"), situation) if declared else ()
         if not situation and not keys:
             return Visit()
         at = utc_text(situation.at or self._clock())
@@ -119,7 +111,7 @@ class Memory:
             self._mark_day(tx, at)
         self._last_day = at[:10]
         if entered.joined is not None:
-            index.joined(revision.number, entered.joined, situation, entered.dropped)
+            index.joined(revision.number, entered.joined, entered.dropped)
         return scene_graph.visit_of(entered, made, situation)
 
     def declare_scene(self, key: str) -> DeclaredScene:
@@ -252,16 +244,19 @@ class Memory:
         self._last_day = moment[:10]
         return replace(report, scenes=keys, remarks=remarks)
 
-    def recall(self, query: str, *, limit: int | None = None) -> Recollection:
+    def recall(self, query: str, *, scenes: str | Iterable[str] = "", limit: int | None = None) -> Recollection:
         """Return facts whose names or sentence hold all the words of a query, the latest first.
 
-        Raises InvalidInput for a query without words: what a situation brings back is `recall_by_situation`.
+        scenes: only facts of these scenes and those below them; '' for all facts. Raises InvalidInput for a query
+        without words: what a situation brings back is `recall_by_situation`.
         """
         words = entity_key(query).split() if isinstance(query, str) else []
         if not words:
             raise InvalidInput("query", query, "nothing to search for; give a word, a scene or a situation")
+        keys = None if _is_blank(scenes) else key_list(scenes, "scenes")
         with self._store.read() as tx:
-            return Recollection(relations=relations.find(tx, words, _limit(limit)))
+            found = relations.find(tx, words, _limit(limit), None if keys is None else scene_graph.below(keys))
+            return Recollection(keys or (), found)
 
     # ---- upkeep
 
@@ -396,64 +391,3 @@ def _scopes(scopes: Iterable[str] | None) -> Sequence[str] | None:
     if scopes is None:
         return None
     return text_list(scopes, "scopes")
-
-
-def _in_thread(
-    verb: Callable[Concatenate[Memory, _P], _T],
-) -> Callable[Concatenate["AsyncMemory", _P], Awaitable[_T]]:
-    """Return a coroutine method that runs a verb of Memory in a thread."""
-
-    async def run(self: "AsyncMemory", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        call = functools.partial(verb, self.memory, *args, **kwargs)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
-
-    functools.update_wrapper(run, verb)
-    return run
-
-
-class AsyncMemory:
-    """The verbs of Memory as coroutines, run in a few threads, so that the event loop never waits for SQLite."""
-
-    def __init__(self, memory: Memory) -> None:
-        self.memory = memory
-        self._threads = concurrent.futures.ThreadPoolExecutor(_ASYNC_THREADS, "graphmem")
-
-    @classmethod
-    async def open(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        config: Config = DEFAULT,
-        clock: Clock = system_clock,
-        create: bool = True,
-    ) -> Self:
-        """Open a memory file as `Memory.open` does."""
-        return cls(await asyncio.to_thread(Memory.open, path, config=config, clock=clock, create=create))
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Let running verbs end, then close the file."""
-        await asyncio.to_thread(self._threads.shutdown)
-        self.memory.close()
-
-    enter_scene = _in_thread(Memory.enter_scene)
-    declare_scene = _in_thread(Memory.declare_scene)
-    match_scenes = _in_thread(Memory.match_scenes)
-    scenes = _in_thread(Memory.scenes)
-    evidence = _in_thread(Memory.evidence)
-    tag_scene = _in_thread(Memory.tag_scene)
-    recall_by_scene = _in_thread(Memory.recall_by_scene)
-    recall_by_situation = _in_thread(Memory.recall_by_situation)
-    commit = _in_thread(Memory.commit)
-    recall = _in_thread(Memory.recall)
-    dedupe_scenes = _in_thread(Memory.dedupe_scenes)
-    operations = _in_thread(Memory.operations)
-    undo = _in_thread(Memory.undo)
-    replay = _in_thread(Memory.replay)

@@ -58,6 +58,7 @@ class Situation:
     given: all features it was built from. features: those kept, without blanks, repeats and the agent's own names.
     weights: feature key -> weight, heaviest first.
     identity: the keys that say which situation this is, people first.
+    peers, groups, channels: the keys of these kinds. people: those of the peers, of the groups when there is no peer.
     weight, identity_weight: sums of all weights, and of those of the identity features.
     at: when, in UTC; None lets the memory's clock decide.
 
@@ -75,6 +76,7 @@ class Situation:
     peers: frozenset[str] = field(compare=False, repr=False)
     groups: frozenset[str] = field(compare=False, repr=False)
     channels: frozenset[str] = field(compare=False, repr=False)
+    people: tuple[str, ...] = field(compare=False, repr=False)
     config: Config = field(compare=False, repr=False)
 
     def __init__(
@@ -108,6 +110,7 @@ class Situation:
         put(self, "identity_weight", sum(shared[key] for key in identity))
         for name, kind in (("peers", "peer"), ("groups", "peer_group"), ("channels", "chan")):
             put(self, name, frozenset(key for key in heaviest if kinds[key] == kind))
+        put(self, "people", tuple(sorted(self.peers or self.groups)))
         put(self, "config", config)
 
     @classmethod
@@ -179,11 +182,6 @@ class Situation:
         """
         soft = sorted(key for key in self.weights if kind_of(key) != "part")
         return join_label(list(self.identity[:parts] or soft[:parts]))
-
-    @property
-    def people(self) -> tuple[str, ...]:
-        """The feature keys of the people spoken with; of the groups when no single person is named."""
-        return tuple(sorted(self.peers or self.groups))
 
     @property
     def derived_key(self) -> str:

@@ -17,7 +17,7 @@ from graphmem.core.model import CommitReport, RecalledRelation, Refusal, TagRepo
 from graphmem.core.times import read_time, utc_text
 from graphmem.errors import InvalidInput
 from graphmem.graph.entities import matching_glob, mention
-from graphmem.graph.scenes import attach
+from graphmem.graph.scenes import Selection, attach
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +213,25 @@ def matching(tx: sqlite3.Connection, pattern: str) -> list[int]:
     return [relation_id for relation_id, source, target in rows if source in entities or target in entities]
 
 
-def find(tx: sqlite3.Connection, words: Sequence[str], limit: int) -> tuple[RecalledRelation, ...]:
-    """Return active relations that hold all the folded words in their names or sentence, the latest first."""
+def find(
+    tx: sqlite3.Connection, words: Sequence[str], limit: int, within: Selection | None
+) -> tuple[RecalledRelation, ...]:
+    """Return active relations that hold all the folded words in their names or sentence, the latest first.
+
+    within: only what the selected scenes hold.
+    """
+    condition = ""
+    parameters: tuple[object, ...] = ()
+    if within is not None:
+        condition = f"""AND r.id IN (SELECT ref_id FROM scene_refs WHERE kind = 'relation' AND scene_id IN
+                        (SELECT id FROM ({within.sql})))"""  # noqa: S608
+        parameters = tuple(within.parameters)
     rows = tx.execute(
-        """SELECT r.id, a.name, r.relation_type, b.name, COALESCE(t.text, ''), r.confidence, 1.0, r.updated_at
+        f"""SELECT r.id, a.name, r.relation_type, b.name, COALESCE(t.text, ''), r.confidence, 1.0, r.updated_at
            FROM relations r JOIN entities a ON a.id = r.source_id JOIN entities b ON b.id = r.target_id
            LEFT JOIN sentences t ON t.id = r.sentence_id
-           WHERE r.status = 'active' ORDER BY r.updated_at DESC, r.id DESC"""
+           WHERE r.status = 'active' {condition} ORDER BY r.updated_at DESC, r.id DESC""",  # noqa: S608
+        parameters,
     )
     found: list[RecalledRelation] = []
     for row in rows:

@@ -61,10 +61,18 @@ _SELECT_ROWS = """
 """
 
 
+class _Query(NamedTuple):
+    """A situation in the numbers of the index; features that no scene has only add to the sums."""
+
+    situation: Situation
+    numbers: dict[str, int]
+    own: dict[int, float]
+
+
 class Candidate(NamedTuple):
     """A scene that may be joined or recalled: its score, rounded, and the ground of `recall_ground`.
 
-    slot: its place in the index, until the next change of the index. features: how many it has.
+    slot: its place in the index, until the next change of the index. features: how many it has. query: what found it.
     """
 
     scene_id: int
@@ -72,21 +80,13 @@ class Candidate(NamedTuple):
     strength: int
     slot: int
     features: int
+    query: _Query
     ground: str = "score"
 
     @property
     def rank(self) -> tuple[float, int, int]:
         """Sorts the best first: the highest score, then the strongest, then the oldest."""
         return -self.score, -self.strength, self.scene_id
-
-
-class _Query(NamedTuple):
-    """A situation in the numbers of the index; features that no scene has only add to the sums."""
-
-    own: dict[int, float]
-    weight: float
-    identity_weight: float
-    channels: bool
 
 
 class SceneIndex:
@@ -251,7 +251,7 @@ class SceneIndex:
         self._names, self._number = names, {name: number for number, name in enumerate(names)}
         self._places = bytearray(np.frombuffer(self._places, np.uint8)[held])
         self._people, self._people_names = {frozenset(): _NOBODY}, [()]
-        rows["people"] = [self._people_number(frozenset(self._known(party))) for party in parties]
+        rows["people"] = [self._people_number(frozenset(self._number[name] for name in party)) for party in parties]
         rows["first"], rows["room"] = starts, rows["count"]
         self._rows, self._rows_used = rows, len(rows)
         self._mass, self._feature, self._touched = self._mass[where], numbers.astype(np.int32), self._touched[where]
@@ -268,7 +268,7 @@ class SceneIndex:
         self._posted_since = {}
         self._slack = 0
 
-    def joined(self, revision: int, match: Candidate, situation: Situation, dropped: Iterable[str]) -> None:
+    def joined(self, revision: int, match: Candidate, dropped: Iterable[str]) -> None:
         """Apply a visit that this process has committed as `revision`, so that it need not be read again.
 
         Does nothing when a reader has it from the log already.
@@ -276,19 +276,18 @@ class SceneIndex:
         with self._lock:
             if self.revision != revision - 1:
                 return
-            scene, strength, visits, mass, identity, first, count, room, people, channels = self._rows[
-                match.slot
-            ].item()
+            situation, numbers, _ = match.query
+            row = self._rows[match.slot].item()
+            scene, strength, visits, mass, identity, first, count, room, people, channels = row
             places = dict(zip(self._feature[first : first + count].tolist(), range(first, first + count), strict=True))
             fresh = []
             for feature, weight in situation.weights.items():
-                number = self._numbered(feature)
-                place = places.get(number)
-                if place is None:
-                    fresh.append((weight, number, visits + 1))
+                number = numbers[feature] if feature in numbers else self._numbered(feature)
+                if number in places:
+                    self._mass[places[number]] += weight
+                    self._touched[places[number]] = visits + 1
                 else:
-                    self._mass[place] += weight
-                    self._touched[place] = visits + 1
+                    fresh.append((weight, number, visits + 1))
             fits = not dropped and count + len(fresh) <= room
             if fits and fresh:
                 self._set_cells(first + count, fresh)
@@ -306,17 +305,18 @@ class SceneIndex:
             self.revision = revision
             self._pack_when_due()
 
-    def surplus(self, match: Candidate, situation: Situation) -> list[str]:
-        """Return the features that a scene has to give up when this situation joins it."""
+    def surplus(self, match: Candidate) -> list[str]:
+        """Return the features that a scene has to give up when the situation that found it joins."""
+        weights = match.query.situation.weights
+        if match.features + len(weights) <= self._config.scene_features:
+            return []
         with self._lock:
-            if match.features + len(situation.weights) <= self._config.scene_features:
-                return []
             visit = int(self._rows[match.slot]["visits"]) + 1
             features = {
                 self._names[number]: (mass, touched, self._places[number])
                 for mass, number, touched in self._cells_of(match.slot)
             }
-            for feature, weight in situation.weights.items():
+            for feature, weight in weights.items():
                 mass, _, place = features.get(feature) or (0.0, 0, place_of(kind_of(feature), self._config))
                 features[feature] = (mass + weight, visit, place)
             return surplus_features(features, self._config)
@@ -335,35 +335,40 @@ class SceneIndex:
     def best(self, situation: Situation) -> Candidate | None:
         """Return the scene that the situation joins: the best score, then the strongest, then the oldest."""
         with self._lock:
-            least = self._config.join_score
-            party = self._party(situation.peers | situation.groups)
-            if party is None:
-                return None
-            slots = self._shortest(situation) if party else self._reaching(situation, least)
-            found = self._scored(slots, self._query(situation), least, party=party)
+            query = self._query(situation)
+            party = _NOBODY
+            if situation.people:
+                if (known := self._party(query)) is None:
+                    return None
+                party, slots = known
+            else:
+                slots = self._reaching(query, self._config.join_score)
+            found = self._scored(slots, query, self._config.join_score, party=party)
             return min(found, key=lambda one: one.rank) if len(found) > 1 else next(iter(found), None)
 
     def answering(self, situation: Situation) -> list[Candidate]:
         """Return the scenes that a situation recalls, best first."""
         with self._lock:
             query = self._query(situation)
-            named = [self._posting(number) for number in self._known(situation.peers | situation.groups)]
+            named = [self._posting(query.numbers[one]) for one in situation.people if one in query.numbers]
+            named += [self._posting(query.numbers[one]) for one in situation.groups if one in query.numbers]
             found = [
                 one._replace(ground=ground)
                 for one in self._scored(np.unique(np.concatenate([_NONE, *named])), query, 0.0, veto=False)
                 if (ground := recall_ground(situation, self._people_names[int(self._rows[one.slot]["people"])]))
             ]
             least = self._config.recall_score
-            found += self._scored(np.unique(self._reaching(situation, least)), query, least)
+            found += self._scored(np.unique(self._reaching(query, least)), query, least)
             return sorted(found, key=lambda one: one.rank)
 
-    def joins(self, match: Candidate, situation: Situation) -> bool:
-        """Tell whether the situation would be admitted to a scene, whatever better one there may be."""
+    def joins(self, match: Candidate) -> bool:
+        """Tell whether the situation that found a scene would be admitted to it, whatever better one there may be."""
         with self._lock:
+            situation = match.query.situation
             people = self._people_names[int(self._rows[match.slot]["people"])]
             if of_kind(people, "peer") != situation.peers or of_kind(people, "peer_group") != situation.groups:
                 return False
-            return bool(self._scored(np.array([match.slot]), self._query(situation), self._config.join_score))
+            return bool(self._scored(np.array([match.slot]), match.query, self._config.join_score))
 
     def profile(self, match: Candidate) -> Mapping[str, float]:
         """Return what a scene's turns contributed on average, by feature."""
@@ -372,14 +377,9 @@ class SceneIndex:
             return {self._names[number]: mass / visits for mass, number, _ in self._cells_of(match.slot)}
 
     def _query(self, situation: Situation) -> _Query:
-        own = {
-            self._number[feature]: weight for feature, weight in situation.weights.items() if feature in self._number
-        }
-        identity_weight = sum(situation.weights[feature] for feature in situation.identity)
-        return _Query(own, sum(situation.weights.values()), identity_weight, bool(situation.channels))
-
-    def _known(self, features: Iterable[str]) -> list[int]:
-        return [number for feature in features if (number := self._number.get(feature)) is not None]
+        numbers = {feature: self._number[feature] for feature in situation.weights if feature in self._number}
+        own = {number: situation.weights[feature] for feature, number in numbers.items()}
+        return _Query(situation, numbers, own)
 
     def _posting(self, number: int) -> _Slots:
         held = _NONE
@@ -388,24 +388,28 @@ class SceneIndex:
         since = self._posted_since.get(number)
         return np.concatenate([held, since]).astype(np.int64) if since else held
 
-    def _party(self, people: frozenset[str]) -> int | None:
-        """Return the number of a set of people that some scene names, None for one that none does."""
-        numbers = [self._number.get(person) for person in people]
-        return None if None in numbers else self._people.get(frozenset(numbers))  # type: ignore[arg-type]
+    def _party(self, query: _Query) -> tuple[int, _Slots] | None:
+        """Return the number of the situation's people as a set, and the posting of the one whom the fewest scenes name.
 
-    def _shortest(self, situation: Situation) -> _Slots:
-        """The posting of the person whom the fewest scenes name."""
-        return min((self._posting(self._number[one]) for one in (*situation.peers, *situation.groups)), key=len)
+        None when no scene names just these.
+        """
+        people = query.situation.peers | query.situation.groups
+        numbers = [query.numbers[person] for person in people if person in query.numbers]
+        party = self._people.get(frozenset(numbers)) if len(numbers) == len(people) else None
+        if party is None:
+            return None
+        return party, min((self._posting(number) for number in numbers), key=len)
 
-    def _reaching(self, situation: Situation, least: float) -> _Slots:
+    def _reaching(self, query: _Query, least: float) -> _Slots:
         """Scenes without people that could reach a score: those with one of the rarest features."""
-        weights, identity = situation.weights, set(situation.identity)
+        situation, numbers, _ = query
+        weights, identity = situation.weights, situation.identity
+        people = situation.peers | situation.groups
         rest, rest_identity = situation.weight, situation.identity_weight
         enough, enough_identity = (least - _ROUNDING) * rest, (least - _ROUNDING) * rest_identity
-        people = situation.peers | situation.groups
         postings = {
-            feature: _NONE if number is None or feature in people else self._posting(number)
-            for feature, number in ((feature, self._number.get(feature)) for feature in weights)
+            feature: self._posting(numbers[feature]) if feature in numbers and feature not in people else _NONE
+            for feature in weights
         }
         taken = {}
         for feature, posting in sorted(postings.items(), key=lambda one: len(one[1])):
@@ -439,14 +443,16 @@ class SceneIndex:
                 for slot, row in few
                 if row[6] and (party is None or row[8] == party)
             ]
-            return [Candidate(row[0], score, row[1], slot, row[6]) for slot, row, score in scored if score >= least]
+            return [
+                Candidate(row[0], score, row[1], slot, row[6], query) for slot, row, score in scored if score >= least
+            ]
         rows = self._rows[slots]
         alive = rows["count"] > 0
         if party is not None:
             alive &= rows["people"] == party
         if least and len(slots) > _BOUND_FROM:
-            in_all = _bound(query.weight, rows["mass"] / rows["visits"])
-            in_identity = _bound(query.identity_weight, rows["identity"] / rows["visits"])
+            in_all = _bound(query.situation.weight, rows["mass"] / rows["visits"])
+            in_identity = _bound(query.situation.identity_weight, rows["identity"] / rows["visits"])
             alive &= np.maximum(in_all, in_identity) >= least - _ROUNDING
         slots, rows = slots[alive], rows[alive]
         if not len(slots):
@@ -454,12 +460,16 @@ class SceneIndex:
         scores = self._scores(rows, query, veto=veto)
         fit = scores >= least
         columns = (rows["scene"][fit], scores[fit], rows["strength"][fit], slots[fit], rows["count"][fit])
-        return [Candidate(*one) for one in zip(*(column.tolist() for column in columns), strict=True)]
+        return [
+            Candidate._make((*one, query, "score"))
+            for one in zip(*(column.tolist() for column in columns), strict=True)
+        ]
 
     def _score(self, row: tuple[Any, ...], query: _Query, *, veto: bool) -> float:
         """The score of one scene; what `_scores` does for many at once."""
         _, _, visits, mass, identity, first, count, _, _, channels = row
-        mine, places = query.own, self._places
+        situation, _, mine = query
+        places = self._places
         in_all = in_identity = 0.0
         shares_channel = False
         span = slice(first, first + count)
@@ -472,14 +482,15 @@ class SceneIndex:
                 if place < PLACE_OF_OTHERS:
                     in_identity += shared
                     shares_channel |= place == PLACE_OF_CHANNELS
-        if veto and channels and query.channels and not shares_channel:
+        if veto and channels and situation.channels and not shares_channel:
             return 0.0
-        score: float = in_all / (query.weight + mass / visits - in_all)
-        if query.identity_weight:
-            score = max(score, in_identity / (query.identity_weight + identity / visits - in_identity))
+        score: float = in_all / (situation.weight + mass / visits - in_all)
+        if situation.identity_weight:
+            score = max(score, in_identity / (situation.identity_weight + identity / visits - in_identity))
         return round(score, DIGITS)
 
     def _scores(self, rows: _Rows, query: _Query, *, veto: bool) -> npt.NDArray[np.float64]:
+        situation = query.situation
         where, starts = _spans(rows)
         features = self._feature[where]
         own = np.zeros(len(self._names))
@@ -488,12 +499,12 @@ class SceneIndex:
         place = np.frombuffer(self._places, np.uint8)[features]
         shared = np.minimum(here, self._mass[where] / np.repeat(rows["visits"], rows["count"]))
         in_all = np.add.reduceat(shared, starts)
-        scores = in_all / (query.weight + rows["mass"] / rows["visits"] - in_all)
-        if query.identity_weight:
+        scores = in_all / (situation.weight + rows["mass"] / rows["visits"] - in_all)
+        if situation.identity_weight:
             in_identity = np.add.reduceat(np.where(place < PLACE_OF_OTHERS, shared, 0.0), starts)
-            union = query.identity_weight + rows["identity"] / rows["visits"] - in_identity
+            union = situation.identity_weight + rows["identity"] / rows["visits"] - in_identity
             scores = np.maximum(scores, in_identity / union)
-        if veto and query.channels:
+        if veto and situation.channels:
             shares = np.logical_or.reduceat((place == PLACE_OF_CHANNELS) & (here > 0), starts)
             scores[(rows["channels"] > 0) & ~shares] = 0.0
         rounded: npt.NDArray[np.float64] = np.round(scores, DIGITS)

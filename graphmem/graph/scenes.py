@@ -121,7 +121,7 @@ def _join(
     at: str,
     match: "Candidate",
 ) -> Entered:
-    dropped = index.surplus(match, situation)
+    dropped = index.surplus(match)
     key, strength, visits = tx.execute(
         """UPDATE scenes SET strength = strength + 1, visits = visits + 1, updated_at = MAX(updated_at, ?), revision = ?
            WHERE id = ? RETURNING key, strength, visits""",
@@ -328,7 +328,7 @@ def match(tx: sqlite3.Connection, index: "SceneIndex", situation: Situation) -> 
             for feature, weight in situation.weights.items()
             if feature in profile
         )
-        joins = index.joins(candidate, situation)
+        joins = index.joins(candidate)
         found.append(SceneMatch(row[0], candidate.score, joins, candidate.ground, row[1], shared))
     return tuple(found)
 
@@ -337,7 +337,7 @@ def match(tx: sqlite3.Connection, index: "SceneIndex", situation: Situation) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class _Selection:
+class Selection:
     """SQL that yields the scenes of a recall as rows (id, tier, score), with its parameters."""
 
     sql: str
@@ -349,13 +349,14 @@ def recall_by_keys(
 ) -> Recollection:
     """Recall what the scenes of these normalised keys hold, and without `exact` all below them; None means all."""
     if keys is None:
-        selection = _Selection("SELECT id, 0, 1.0 FROM scenes", [])
-    elif keys:
-        condition, parameters = _under(keys, exact=exact)
-        selection = _Selection(f"SELECT s.id, 0, 1.0 FROM scenes s WHERE {condition}", parameters)  # noqa: S608
-    else:
-        return Recollection()
-    return _recall(tx, selection, limit, scopes)
+        return _recall(tx, Selection("SELECT id, 0, 1.0 FROM scenes", []), limit, scopes)
+    return _recall(tx, below(keys, exact=exact), limit, scopes) if keys else Recollection()
+
+
+def below(keys: Sequence[str], *, exact: bool = False) -> Selection:
+    """Return the selection of the scenes with these normalised keys and, unless `exact`, of those below them."""
+    condition, parameters = _under(keys, exact=exact)
+    return Selection(f"SELECT s.id AS id, 0, 1.0 FROM scenes s WHERE {condition}", parameters)  # noqa: S608
 
 
 def recall_by_candidates(
@@ -378,7 +379,7 @@ def recall_by_candidates(
         return Recollection()
     values = ", ".join(["(?, ?, ?)"] * len(scored))
     parameters = [value for scene_id, (tier, score) in scored.items() for value in (scene_id, tier, score)]
-    return _recall(tx, _Selection(f"VALUES {values}", parameters), limit, scopes)
+    return _recall(tx, Selection(f"VALUES {values}", parameters), limit, scopes)
 
 
 def _under(keys: Sequence[str], *, exact: bool = False) -> tuple[str, list[object]]:
@@ -394,7 +395,7 @@ def _under(keys: Sequence[str], *, exact: bool = False) -> tuple[str, list[objec
     return " OR ".join(parts), parameters
 
 
-def _recall(tx: sqlite3.Connection, selection: _Selection, limit: int, scopes: Sequence[str] | None) -> Recollection:
+def _recall(tx: sqlite3.Connection, selection: Selection, limit: int, scopes: Sequence[str] | None) -> Recollection:
     chosen = f"WITH chosen(id, tier, score) AS ({selection.sql})"
     scenes = tx.execute(
         f"{chosen} SELECT s.key FROM chosen c JOIN scenes s ON s.id = c.id ORDER BY c.tier, c.score DESC, s.key",  # noqa: S608

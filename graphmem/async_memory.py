@@ -1,0 +1,79 @@
+"""AsyncMemory: the verbs of Memory as coroutines."""
+
+import asyncio
+import concurrent.futures
+import functools
+import os
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Concatenate, ParamSpec, Self, TypeVar
+
+from graphmem.config import DEFAULT, Config
+from graphmem.core.times import Clock, system_clock
+from graphmem.memory import Memory
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+_THREADS = 4
+
+
+def _in_thread(
+    verb: Callable[Concatenate[Memory, _P], _T],
+) -> Callable[Concatenate["AsyncMemory", _P], Awaitable[_T]]:
+    """Return a coroutine method that runs a verb of Memory in a thread."""
+
+    async def run(self: "AsyncMemory", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        call = functools.partial(verb, self.memory, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+
+    functools.update_wrapper(run, verb)
+    return run
+
+
+class AsyncMemory:
+    """The verbs of Memory as coroutines, run in a few threads, so that the event loop never waits for SQLite."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+        self._threads = concurrent.futures.ThreadPoolExecutor(_THREADS, "graphmem")
+
+    @classmethod
+    async def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        config: Config = DEFAULT,
+        clock: Clock = system_clock,
+        create: bool = True,
+    ) -> Self:
+        """Open a memory file as `Memory.open` does."""
+        return cls(await asyncio.to_thread(Memory.open, path, config=config, clock=clock, create=create))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Let running verbs end, then close the file."""
+        await asyncio.to_thread(self._threads.shutdown)
+        self.memory.close()
+
+    enter_scene = _in_thread(Memory.enter_scene)
+    declare_scene = _in_thread(Memory.declare_scene)
+    match_scenes = _in_thread(Memory.match_scenes)
+    scenes = _in_thread(Memory.scenes)
+    evidence = _in_thread(Memory.evidence)
+    tag_scene = _in_thread(Memory.tag_scene)
+    recall_by_scene = _in_thread(Memory.recall_by_scene)
+    recall_by_situation = _in_thread(Memory.recall_by_situation)
+    commit = _in_thread(Memory.commit)
+    recall = _in_thread(Memory.recall)
+    dedupe_scenes = _in_thread(Memory.dedupe_scenes)
+    operations = _in_thread(Memory.operations)
+    undo = _in_thread(Memory.undo)
+    replay = _in_thread(Memory.replay)

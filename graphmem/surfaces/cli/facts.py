@@ -1,0 +1,195 @@
+"""Commands about facts: commit, recall, replay."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from graphmem.errors import InvalidInput
+from graphmem.surfaces.cli.group import (
+    Session,
+    json_option,
+    limit_option,
+    scene_option,
+    situation_of,
+    situation_options,
+)
+from graphmem.surfaces.output import print_table, printable, to_json
+
+if TYPE_CHECKING:
+    from graphmem.core.model import CommitReport, Recollection, ReplayReport, Triple
+
+_SHOWN_FACTS = 3
+
+
+@click.command("commit")
+@click.argument("words", nargs=-1, metavar="[SUBJECT RELATION OBJECT]")
+@click.option("--sentence", default="", help="The sentence that said it.")
+@click.option("--confidence", type=float, default=1.0, help="Above 0, at most 1.  [default: 1]")
+@click.option("--facts", type=click.File("r", encoding="utf-8"), help="A JSON list of facts; - for standard input.")
+@scene_option
+@click.option("--session", "session_name", default="", help="The session it was said in.")
+@click.option("--turn", type=click.IntRange(min=0), default=0, help="The turn of the session.")
+@json_option
+@click.pass_obj
+def commit_command(
+    session: Session,
+    /,
+    words: tuple[str, ...],
+    sentence: str,
+    confidence: float,
+    facts: Any,
+    scenes: tuple[str, ...],
+    session_name: str,
+    turn: int,
+    as_json: bool,
+) -> int:
+    """Remember a fact, or the facts of a JSON list, and attach them to scenes.
+
+    \b
+    Example:
+      graphmem commit 老大 偏好 纯文本 --sentence "老大说用纯文本" --scene chan:qq/peer:boss
+    """
+    from graphmem.core.model import Triple
+
+    if (len(words) == 3) == (facts is not None) or len(words) not in (0, 3):
+        raise click.UsageError("give SUBJECT RELATION OBJECT, or --facts FILE")
+    triples = _facts(facts) if facts else [Triple(*words, sentence=sentence, confidence=confidence)]
+    with session.open(create=True) as memory:
+        report = memory.commit(triples, scenes=scenes, session=session_name, turn=turn, source="cli")
+    if as_json:
+        click.echo(to_json(report))
+    else:
+        _print_commit(report)
+    return 0 if report.written else 1
+
+
+def _facts(stream: Any) -> "list[Triple]":
+    from graphmem.exchange.events import triple_of
+
+    try:
+        found = json.load(stream)
+    except ValueError as error:
+        raise InvalidInput("--facts", getattr(stream, "name", "-"), f"is no JSON: {error}") from None
+    if not isinstance(found, list) or not found:
+        raise InvalidInput("--facts", getattr(stream, "name", "-"), "give a JSON list with at least one fact")
+    return [triple_of(fact, f"facts[{place}]") for place, fact in enumerate(found)]
+
+
+def _print_commit(report: "CommitReport") -> None:
+    if report.written:
+        into = f" in {', '.join(report.scenes)}" if report.scenes else ""
+        click.echo(printable(f"remembered {report.created} new and {report.repeated} known facts{into}"))
+    else:
+        click.echo("nothing was remembered", err=True)
+    for refusal in report.refused:
+        told = f"{refusal.triple.subject} - {refusal.triple.relation} - {refusal.triple.object}"
+        click.echo(printable(f"refused {told}: {refusal.reason}"), err=True)
+    for remark in report.remarks:
+        click.echo(printable(remark), err=True)
+
+
+@click.command("recall")
+@click.argument("query", default="")
+@scene_option
+@click.option("--exact", is_flag=True, help="Only the named scenes, not those below them.")
+@situation_options
+@limit_option
+@json_option
+@click.pass_obj
+def recall_command(
+    session: Session,
+    /,
+    query: str,
+    scenes: tuple[str, ...],
+    exact: bool,
+    limit: int | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Bring back what is known: by a situation, by scenes, or by words. A situation needs no words at all.
+
+    \b
+    Example:
+      graphmem recall --chan qq --peer boss
+      graphmem recall --scene chan:qq
+      graphmem recall Markdown
+    """
+    situation = situation_of(options, session.config())
+    if query and situation:
+        raise click.UsageError("give words or a situation, not both")
+    if not (query or situation or scenes):
+        raise click.UsageError("nothing to search for: give words, --scene KEY, or a situation such as --chan qq")
+    with session.open(create=False) as memory:
+        if situation:
+            found = memory.recall_by_situation(situation, declared=scenes, limit=limit)
+        elif query:
+            found = memory.recall(query, scenes=scenes or "", limit=limit)
+        else:
+            found = memory.recall_by_scene(scenes, limit=limit, exact=exact)
+    if as_json:
+        click.echo(to_json(found))
+    else:
+        _print_recollection(found)
+
+
+def _print_recollection(found: "Recollection") -> None:
+    if found.scenes:
+        click.echo(printable(f"from {', '.join(found.scenes)}"))
+    if not found.relations:
+        click.echo("nothing is known here")
+        return
+    rows = [
+        (one.id, one.weight, f"{one.subject} - {one.relation} - {one.object}", one.sentence) for one in found.relations
+    ]
+    print_table(["id#", "weight#", "fact", "sentence"], rows)
+
+
+@click.command("replay")
+@click.argument("file", type=click.Path(path_type=Path))
+@json_option
+@click.pass_obj
+def replay_command(session: Session, /, file: Path, as_json: bool) -> None:
+    """Run a log of turns through the memory and show what it learnt.
+
+    FILE holds a JSON object a line with at, source, payload, text, tool, session and facts, or is a LoCoMo file.
+
+    \b
+    Example:
+      graphmem --db week.db replay fixtures/week.jsonl
+    """
+    import sys
+
+    from graphmem.exchange.events import read_events
+
+    events = read_events(file)
+    with (
+        session.open(create=True) as memory,
+        click.progressbar(length=len(events), label="replaying", file=sys.stderr) as bar,
+    ):
+        report = memory.replay(events, progress=lambda: bar.update(1))
+    if as_json:
+        click.echo(to_json(report))
+    else:
+        _print_replay(report)
+
+
+def _print_replay(report: "ReplayReport") -> None:
+    click.echo(
+        f"{report.turns} turns in {report.seconds:.2f} s, {report.facts} facts; "
+        f"{len(report.learnt)} scenes, {report.unplaced} turns before theirs had grown"
+    )
+    for remark in report.remarks:
+        click.echo(printable(remark), err=True)
+    rows = [
+        (
+            one.scene.key,
+            one.scene.strength,
+            one.scene.features,
+            one.scene.refs,
+            "; ".join(f"{fact.subject} {fact.relation} {fact.object}" for fact in one.relations[:_SHOWN_FACTS]),
+        )
+        for one in report.learnt
+    ]
+    print_table(["scene that grew", "strength#", "features#", "refs#", "what it brings back first"], rows)

@@ -1,0 +1,141 @@
+"""The group of all commands, its options, and what commands share."""
+
+import importlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+import graphmem as package
+from graphmem.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from graphmem.config import Config
+    from graphmem.core.situations import Situation
+    from graphmem.memory import Memory
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_COMMANDS = {
+    "enter": "scenes",
+    "match": "scenes",
+    "scenes": "scenes",
+    "evidence": "scenes",
+    "tag": "scenes",
+    "commit": "facts",
+    "recall": "facts",
+    "replay": "facts",
+    "dedupe": "upkeep",
+    "undo": "upkeep",
+    "operations": "upkeep",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The options of the group, which every command needs."""
+
+    database: Path | None
+    config_file: Path | None
+
+    def config(self) -> "Config":
+        """Return the settings: defaults, file, environment."""
+        from graphmem.config import Config
+
+        return Config.load(self.config_file)
+
+    def open(self, *, create: bool) -> "Memory":
+        """Open the memory. A file that was named and is missing is made by commands that write, and by no other."""
+        from graphmem.memory import Memory
+
+        if self.database is not None:
+            return Memory.open(self.database, config=self.config(), create=create)
+        from platformdirs import user_data_path
+
+        folder = user_data_path("graphmem", appauthor=False)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return Memory.open(folder / "memory.db", config=self.config())
+
+
+class _LazyGroup(click.Group):
+    """Loads the module of a command when the command is run or its help is shown."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"graphmem.surfaces.cli.{_COMMANDS[cmd_name]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--db", type=click.Path(path_type=Path), envvar="GRAPHMEM_DB", help="The memory file.  [env: GRAPHMEM_DB]"
+)
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(path_type=Path),
+    envvar="GRAPHMEM_CONFIG",
+    help="A TOML file of settings.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Log decisions to standard error.")
+@click.version_option(package.__version__, prog_name="graphmem")
+@click.pass_context
+def graphmem(ctx: click.Context, db: Path | None, config_file: Path | None, verbose: bool) -> None:
+    """A scene-graph memory for AI agents, in one SQLite file.
+
+    Without --db the file lies in the user's data folder.
+
+    \b
+    Example:
+      graphmem --db home.db replay fixtures/week.jsonl
+      graphmem --db home.db recall --chan qq --peer laoda
+    """
+    logging.basicConfig(level=logging.DEBUG if verbose else logging.WARNING, format="%(name)s: %(message)s")
+    ctx.obj = Session(db, config_file)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be done and change nothing.")
+limit_option = click.option("--limit", type=click.IntRange(min=0), help="How many at the most.  [default: 8]")
+scene_option = click.option("--scene", "scenes", multiple=True, metavar="KEY", help="A scene key; may be repeated.")
+
+
+def situation_options(command: _Command) -> _Command:
+    """Add the options that describe a situation; `situation_of` reads them."""
+    for option in reversed(
+        (
+            click.option("--chan", multiple=True, help="The channel."),
+            click.option("--peer", multiple=True, help="The person spoken with; may be repeated."),
+            click.option("--group", multiple=True, help="The group spoken in."),
+            click.option("--tool", multiple=True, help="The tool in use."),
+            click.option("--topic", multiple=True, help="A topic; may be repeated."),
+            click.option("--part", multiple=True, help="Part of the day: night, morning, afternoon, evening."),
+            click.option("--at", metavar="TIME", help="When, in ISO 8601.  [default: now]"),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def situation_of(options: dict[str, Any], config: "Config") -> "Situation":
+    """Take the options of a situation out of a command's keyword arguments."""
+    from graphmem.core.situations import Situation
+
+    names = {"chan": "chan", "peer": "peer", "group": "peer_group", "tool": "tool", "topic": "topics", "part": "part"}
+    given = {name: options.pop(option) for option, name in names.items()}
+    return Situation.of(**given, at=options.pop("at"), config=config)
+
+
+def required(situation: "Situation") -> "Situation":
+    """Return the situation; raise InvalidInput when nothing is known of it."""
+    if not situation:
+        raise InvalidInput("situation", "", "say where and with whom, for example --chan qq --peer boss")
+    return situation

@@ -1,0 +1,120 @@
+"""Commands that keep a memory in order: dedupe, undo, operations."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from graphmem.surfaces.cli.group import Session, dry_run_option, json_option
+from graphmem.surfaces.output import print_table, printable, to_json
+
+if TYPE_CHECKING:
+    from graphmem.core.model import DedupeReport
+
+
+@click.command("dedupe")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@dry_run_option
+@json_option
+@click.pass_obj
+def dedupe_command(session: Session, /, file: Path | None, dry_run: bool, as_json: bool) -> None:
+    """Merge scenes whose keys are one key in canonical form.
+
+    FILE, else the memory of --db. A dry run opens it for reading only and leaves every byte of the file and its folder
+    as it is; it works on backup copies of memories and on files of the HomeAgent engine. `graphmem undo` reverses a
+    merge.
+
+    \b
+    Example:
+      graphmem dedupe --dry-run backup.db
+    """
+    from graphmem.memory import Memory
+
+    named = file or session.database
+    if dry_run and named is not None:
+        report = Memory.preview_dedupe(named)
+    else:
+        target = session if file is None else Session(file, session.config_file)
+        with target.open(create=False) as memory:
+            report = memory.dedupe_scenes(dry_run=dry_run)
+    if as_json:
+        click.echo(to_json(report))
+    else:
+        _print_dedupe(report)
+
+
+def _print_dedupe(report: "DedupeReport") -> None:
+    rows: list[tuple[object, ...]] = []
+    for group in report.groups:
+        rows += [(twin.key, twin.origin, twin.strength, twin.features, twin.refs, "", "") for twin in group.members]
+        sums = (group.origin, group.strength, group.features, group.refs, group.refs_moved, group.refs_folded)
+        rows.append((f"= {group.key}", *sums))
+    if rows:
+        print_table(["scene", "origin", "strength#", "features#", "refs#", "moved#", "folded#"], rows)
+    would = "" if report.applied else "would be "
+    for old, new in report.rewritten:
+        click.echo(printable(f"{old} {would}rewritten as {new}"))
+    for remark in report.remarks:
+        click.echo(printable(f"note: {remark}"), err=True)
+    if not report.groups and not report.rewritten:
+        click.echo(f"nothing to do: {report.scenes_before} scenes, no twins among them")
+        return
+    became = "became" if report.applied else "would become"
+    click.echo(
+        f"{len(report.groups)} groups {would}merged: {report.scenes_before} scenes {became} {report.scenes_after}"
+    )
+    if report.operation is not None:
+        click.echo(f"operation {report.operation}: 'graphmem undo {report.operation}' reverses it")
+
+
+@click.command("undo")
+@click.argument("operation", type=click.IntRange(min=1))
+@dry_run_option
+@json_option
+@click.pass_obj
+def undo_command(session: Session, /, operation: int, dry_run: bool, as_json: bool) -> None:
+    """Reverse the journaled OPERATION and keep what was written since.
+
+    \b
+    Example:
+      graphmem undo 3 --dry-run
+    """
+    with session.open(create=False) as memory:
+        report = memory.undo(operation, dry_run=dry_run)
+    if as_json:
+        click.echo(to_json(report))
+        return
+    done = "would put back" if dry_run else "put back"
+    click.echo(
+        f"{done} {report.restored} rows, {report.changed} changes and {report.removed} insertions of "
+        f"operation {report.operation} ({report.kind})"
+    )
+
+
+@click.command("operations")
+@click.option("--limit", type=click.IntRange(min=0), help="How many at the most.  [default: all]")
+@json_option
+@click.pass_obj
+def operations_command(session: Session, /, limit: int | None, as_json: bool) -> None:
+    """List what was merged and can be undone, the latest first.
+
+    \b
+    Example:
+      graphmem operations --limit 5
+    """
+    with session.open(create=False) as memory:
+        found = memory.operations(limit=limit)
+    if as_json:
+        click.echo(to_json(found))
+        return
+    rows = [
+        (
+            one.id,
+            one.kind,
+            one.at[:19],
+            ", ".join(f"{name} {value}" for name, value in one.summary.items()),
+            (one.undone_at or "")[:19],
+        )
+        for one in found
+    ]
+    print_table(["id#", "operation", "at (UTC)", "what", "undone (UTC)"], rows)
