@@ -1,11 +1,11 @@
 """Every setting, in one frozen value: defaults < file < environment < arguments."""
 
 import dataclasses
-import math
 import os
+import re
 import tomllib
 import zoneinfo
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +18,10 @@ from graphmem.errors import InvalidInput
 KIND_WEIGHTS: Mapping[str, float] = MappingProxyType(
     {"chan": 1.0, "peer": 1.2, "peer_group": 1.2, "tool": 0.8, "topic": 0.4, "part": 0.2}
 )
+_KIND = re.compile(r"[^\W_A-Z](?:[^\W_A-Z]|[-._](?=[^\W_A-Z]))*")
 SELF_NAMES = frozenset({"me", "self", "assistant", "agent", "bot", "system", "default", "unknown", "anonymous", "user"})
+
+_LARGEST_COUNT = 2**63 - 1  # what a column of SQLite holds
 
 _ENVIRONMENT = "GRAPHMEM_"
 
@@ -38,7 +41,7 @@ class Config:
     busy_timeout: seconds to wait for another writer. durable: fsync each commit (PRAGMA synchronous=FULL).
     """
 
-    weights: Mapping[str, float] = field(default_factory=lambda: KIND_WEIGHTS)
+    weights: Mapping[str, float] = field(default_factory=lambda: KIND_WEIGHTS, hash=False)
     other_weight: float = 0.4
     identity_floor: float = 0.5
     self_names: frozenset[str] = SELF_NAMES
@@ -55,9 +58,18 @@ class Config:
     durable: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weights", MappingProxyType({**KIND_WEIGHTS, **self.weights}))
-        object.__setattr__(self, "self_names", frozenset(self.self_names))
+        if not isinstance(self.weights, Mapping):
+            raise InvalidInput("weights", self.weights, "give a table of kinds and their weights")
+        object.__setattr__(self, "weights", {**KIND_WEIGHTS, **self.weights})
+        names: object = self.self_names
+        if isinstance(names, str) or not isinstance(names, Iterable) or not all(isinstance(n, str) for n in names):
+            raise InvalidInput("self_names", names, "give a list of names")
+        object.__setattr__(self, "self_names", frozenset(names))
+        if not isinstance(self.durable, bool):
+            raise InvalidInput("durable", self.durable, "give true or false")
         for kind, weight in self.weights.items():
+            if not isinstance(kind, str) or not _KIND.fullmatch(kind):
+                raise InvalidInput("weights", kind, "write a kind as in the keys of features, in small letters: 'chan'")
             check_number(f"weights[{kind}]", weight, low=1e-6, high=1e6)
         check_number("other_weight", self.other_weight, low=1e-6, high=1e6)
         for name in ("identity_floor", "join_score", "recall_score"):
@@ -133,7 +145,7 @@ def check_number(name: str, value: object, *, low: float, high: float) -> None:
     """Raise InvalidInput unless the value is a finite number within the bounds; booleans and text are none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidInput(name, value, "give a number")
-    if not math.isfinite(value) or not low <= value <= high:
+    if not low <= value <= high:
         raise InvalidInput(name, value, f"give a number from {low:g} to {high:g}")
 
 
@@ -141,8 +153,8 @@ def check_count(name: str, value: object, *, low: int = 0) -> None:
     """Raise InvalidInput unless the value is a whole number of at least `low`."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidInput(name, value, "give a whole number")
-    if value < low:
-        raise InvalidInput(name, value, f"give a whole number of at least {low}")
+    if not low <= value <= _LARGEST_COUNT:
+        raise InvalidInput(name, value, f"give a whole number from {low} to {_LARGEST_COUNT}")
 
 
 DEFAULT = Config()

@@ -9,7 +9,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from graphmem.config import DEFAULT, Config, check_count
-from graphmem.core.keys import entity_key, key_list, require_key, text_list
+from graphmem.core.events import Event
+from graphmem.core.keys import clean_text, entity_key, key_list, require_key, text_list
 from graphmem.core.model import (
     Bucket,
     CommitReport,
@@ -30,7 +31,7 @@ from graphmem.core.model import (
 from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, read_time, system_clock, utc_text
 from graphmem.errors import InvalidInput, NotFound
-from graphmem.exchange.events import Event
+from graphmem.exchange.events import read_events
 from graphmem.graph import relations
 from graphmem.graph import scenes as scene_graph
 from graphmem.store.copies import open_copy
@@ -105,12 +106,12 @@ class Memory:
             index = self._current_index()
             revision = scene_graph.begin_revision(tx)
             index.catch_up(tx, revision.number - 1)
-            entered = scene_graph.enter(tx, index, revision, situation, at) if situation else scene_graph.Entered()
             made = [scene_graph.declare(tx, revision, key, at, self.config) for key in keys]
+            entered = scene_graph.enter(tx, index, revision, situation, at) if situation else scene_graph.Entered()
             scene_graph.end_revision(tx, revision)
             self._mark_day(tx, at)
         self._last_day = at[:10]
-        if entered.joined is not None:
+        if entered.joined is not None and revision.changed == {entered.joined.scene_id} and not revision.strengthened:
             index.joined(revision.number, entered.joined, entered.dropped)
         return scene_graph.visit_of(entered, made, situation)
 
@@ -152,11 +153,13 @@ class Memory:
         The glob is case-sensitive and knows `*`, `?` and `[...]`. Raises NotFound when none of the ids exists.
         """
         name = require_key(key)
+        if not isinstance(relation_ids, Iterable):
+            raise InvalidInput("relation_ids", relation_ids, "give a list of the ids of facts")
         ids = list(relation_ids)
         for relation_id in ids:
             check_count("relation_ids", relation_id, low=1)
-        if bool(ids) == (glob is not None):
-            raise InvalidInput("glob", glob, "give either relation_ids or a glob")
+        if bool(ids) == isinstance(glob, str):
+            raise InvalidInput("glob", glob, "give either relation_ids or a glob as text")
         at = self._at(None)
         with self._store.read() if dry_run else self._store.write() as tx:
             chosen = ids if glob is None else relations.matching(tx, glob)
@@ -226,7 +229,8 @@ class Memory:
         A triple whose names cannot be used is refused in the report and the others are written; `report.written == 0`
         means that nothing was remembered.
         """
-        for name, value in (("session", session), ("source", source), ("scope", scope or "")):
+        told = {"session": session, "source": source, "scope": "" if scope is None else scope}
+        for name, value in told.items():
             if not isinstance(value, str):
                 raise InvalidInput(name, value, "give a text")
         check_count("turn", turn)
@@ -236,7 +240,7 @@ class Memory:
         refused = tuple(fact for fact in checked if isinstance(fact, Refusal))
         if len(refused) == len(checked):
             return CommitReport(0, 0, 0, refused, (None,) * len(checked), (), remarks)
-        saying = relations.Saying(session, turn, source, scope or "", moment)
+        saying = relations.Saying(**{name: clean_text(value) for name, value in told.items()}, turn=turn, at=moment)
         with self._store.write() as tx:
             scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
             report = relations.commit(tx, checked, saying, scene_ids)
@@ -264,10 +268,10 @@ class Memory:
         """Merge scenes whose keys are one in canonical form, rewrite lone keys that are not. `undo` reverses it."""
         if dry_run:
             with self._store.read() as tx:
-                return merge.plan_dedupe(tx)
+                return merge.plan_dedupe(tx, self.path)
         at = self._at(None)
         with self._store.write() as tx:
-            report, changed = merge.apply_dedupe(tx, merge.plan_dedupe(tx), at, self.config)
+            report, changed = merge.apply_dedupe(tx, merge.plan_dedupe(tx, self.path), at, self.config)
             self._end_change(tx, changed, at)
         return report
 
@@ -279,7 +283,7 @@ class Memory:
         Raises Conflict when the file is open in this process or is being written.
         """
         with open_copy(path) as copy:
-            report = merge.plan_dedupe(copy.connection)
+            report = merge.plan_dedupe(copy.connection, str(path))
             return replace(report, remarks=(*copy.remarks, *report.remarks))
 
     def operations(self, *, limit: int | None = None) -> tuple[Operation, ...]:
@@ -305,8 +309,18 @@ class Memory:
 
     # ---- files
 
-    def replay(self, events: Iterable[Event], *, progress: Callable[[], None] = lambda: None) -> ReplayReport:
-        """Run a log of events through the memory, calling progress at each turn, and report what it learnt."""
+    def replay(
+        self,
+        log: str | os.PathLike[str] | Iterable[Event],
+        *,
+        progress: Callable[[int, int], None] = lambda done, turns: None,
+    ) -> ReplayReport:
+        """Run a log through the memory, turn by turn, and report what it learnt.
+
+        log: a file, see `graphmem.core.events.parse_events`, or its events. progress is called with the number of turns
+        done and of all turns. Raises StoreFailed or InvalidInput before the first turn when the file is no such log.
+        """
+        events = read_events(log) if isinstance(log, str | os.PathLike) else list(log)
         started = time.perf_counter()
         turns = unplaced = facts = 0
         refused: list[str] = []
@@ -329,7 +343,7 @@ class Memory:
                 )
                 facts += report.written
                 refused += [f"turn {turns}: {refusal.reason}" for refusal in report.refused]
-            progress()
+            progress(turns, len(events))
         seconds = time.perf_counter() - started
         grown = {scene.key: scene for scene in self.scenes("", origin="emergent")}
         learnt = [
@@ -390,4 +404,4 @@ def _limit(limit: int | None) -> int:
 def _scopes(scopes: Iterable[str] | None) -> Sequence[str] | None:
     if scopes is None:
         return None
-    return text_list(scopes, "scopes")
+    return [clean_text(name) for name in text_list(scopes, "scopes")]

@@ -77,7 +77,9 @@ def fill(path: Path, scenes: int) -> None:
 def floor(db: sqlite3.Connection, scene_id: int, weights: dict[str, float]) -> None:
     """The writes of one join."""
     db.execute("BEGIN IMMEDIATE")
-    (revision,) = db.execute("UPDATE counters SET value = value + 1 WHERE name = 'scene_revision' RETURNING value").fetchone()
+    (revision,) = db.execute(
+        "UPDATE counters SET value = value + 1 WHERE name = 'scene_revision' RETURNING value"
+    ).fetchone()
     db.execute(
         "UPDATE scenes SET strength = strength + 1, visits = visits + 1, updated_at = ?, revision = ? WHERE id = ?",
         (AT, revision, scene_id),

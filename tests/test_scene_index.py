@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from graphmem import Config, Feature, Memory, Situation
@@ -22,10 +22,11 @@ from graphmem.graph import scene_index
 TIME = "2026-08-01T00:00:00.000Z"
 ALPHABET = {"chan": "xy", "peer": "ab", "peer_group": "gh", "tool": "tu", "topic": "pqrs", "part": "m", "place": "12"}
 FEATURES = [(kind, value) for kind, values in ALPHABET.items() for value in values]
+SOFT_CHANNELS = Config(weights={"chan": 0.3, "topic": 0.9}, identity_floor=0.4)
 CONFIGS = [
     DEFAULT,
     Config(join_score=0.7, recall_score=0.2),
-    Config(weights={"chan": 0.3, "topic": 0.9}, identity_floor=0.4),  # channels are soft, topics say who
+    SOFT_CHANNELS,
     Config(identity_floor=1.0, join_score=0.3, recall_score=0.5),
     Config(scene_features=5, scene_identity_features=2, scene_recent_features=2),
 ]
@@ -145,9 +146,11 @@ def counted_loads():
 
 
 @contextlib.contextmanager
-def eager_packing(least):
+def tuned(**limits):
+    """Set the limits at which the index goes another way; none of them may change a result."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scene_index, "_LEAST_TO_PACK", least)
+        for name, value in limits.items():
+            patch.setattr(scene_index, name, value)
         yield
 
 
@@ -181,10 +184,28 @@ imports = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60)
-@given(st.sampled_from(CONFIGS), st.lists(situations, min_size=1, max_size=25))
-def test_the_index_agrees_with_a_scan_before_every_visit(config, stream):
-    with fresh_file() as path, Memory.open(path, config=config) as memory:
+def named(*keys):
+    return [Feature(*key.split(":")) for key in keys]
+
+
+TUNINGS = st.sampled_from(
+    [
+        {},
+        {"_LEAST_TO_PACK": 0},
+        {"_LEAST_TO_PACK": 3, "_FEW": 0, "_BOUND_FROM": 0},
+        {"_FEW": 0},
+        {"_FEW": 1, "_BOUND_FROM": 2},
+    ]
+)
+
+
+@settings(max_examples=100)
+@given(st.sampled_from(CONFIGS), TUNINGS, st.lists(situations, min_size=1, max_size=25))
+# A channel vetoes whatever its kind weighs.
+@example(SOFT_CHANNELS, {}, [named("chan:x", "topic:p")] * 2 + [named("chan:y", "topic:p")])
+@example(SOFT_CHANNELS, {"_FEW": 0}, [named("chan:x", "topic:p")] * 2 + [named("chan:y", "topic:p")])
+def test_the_index_agrees_with_a_scan_before_every_visit(config, tuning, stream):
+    with tuned(**tuning), fresh_file() as path, Memory.open(path, config=config) as memory:
         for features in stream:
             situation = Situation(features, config=config)
             check(memory, situation)
@@ -209,12 +230,14 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=80)
-@given(st.sampled_from(CONFIGS), st.sampled_from([0, 3, 4096]), steps, st.lists(situations, min_size=3, max_size=3))
-def test_the_index_agrees_with_a_scan_whoever_wrote(config, least_to_pack, stream, probes):
-    """Imports with odd masses, deletions, another process, a trimmed log; the arrays packed often, or never."""
+@settings(max_examples=130)
+@given(st.sampled_from(CONFIGS), TUNINGS, steps, st.lists(situations, min_size=3, max_size=3))
+# A declaration strengthens a scene, and strength breaks ties.
+@example(DEFAULT, {}, [("enter", named("chan:x"))] * 3 + [("declare", 0)], [named("chan:x")])
+def test_the_index_agrees_with_a_scan_whoever_wrote(config, tuning, stream, probes):
+    """Imports with odd masses, deletions, declarations, another process, a trimmed log."""
     with (
-        eager_packing(least_to_pack),
+        tuned(**tuning),
         fresh_file() as path,
         Memory.open(path, config=config) as memory,
         Memory.open(path, config=config) as other,
@@ -263,9 +286,9 @@ def crowd(path, count, seed):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.parametrize("least_to_pack", [0, 10**9])
-def test_bounds_pass_over_no_scene_of_a_crowd(memory, path, seed, least_to_pack):
-    with eager_packing(least_to_pack):
+@pytest.mark.parametrize("tuning", [{"_LEAST_TO_PACK": 0}, {"_LEAST_TO_PACK": 10**9}, {"_FEW": 10**9}])
+def test_bounds_pass_over_no_scene_of_a_crowd(memory, path, seed, tuning):
+    with tuned(**tuning):
         answered = [check(memory, situation) for situation in crowd(path, 800, seed)]
 
     assert max(answered) > 20
@@ -350,7 +373,7 @@ def test_the_log_is_trimmed_as_it_grows_and_a_late_reader_still_agrees(path, clo
 def test_packing_keeps_every_scene_and_forgets_features_of_none(path, clock):
     words = [f"word{i}" for i in range(400)]
     with (
-        eager_packing(0),
+        tuned(_LEAST_TO_PACK=0),
         Memory.open(path, clock=clock) as memory,
     ):
         for i in range(0, 400, 2):

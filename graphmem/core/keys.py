@@ -55,9 +55,14 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_DIGITS]
 
 
+def _is_word(character: str) -> bool:
+    # Ideographs up to Extension H by range: Python 3.11 does not know the latest, and one file has one form of a key.
+    return unicodedata.category(character)[0] in "LMN" or "\U00020000" <= character <= "\U000323af"
+
+
 def _keep(folded: str) -> str:
     """Letters, marks, numbers and `:` `-` `.`; anything else is one `_`."""
-    kept = "".join(c if c in ":-." or unicodedata.category(c)[0] in "LMN" else "_" for c in folded)
+    kept = "".join(c if c in ":-." or _is_word(c) else "_" for c in folded)
     return re.sub(r"\.+", ".", re.sub(r"_+", "_", kept)).strip("_")
 
 
@@ -149,11 +154,14 @@ def text_list(values: str | Iterable[str], argument: str) -> list[str]:
     return found
 
 
-@functools.lru_cache(maxsize=1 << 14)
+def _require_text(argument: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise InvalidInput(argument, value, "the parts of a feature are texts: Feature('chan', 'qq')")
+
+
 def kind_key(kind: str) -> str:
     """Return the normal form of a feature kind: no `:` and no `/`, at most 32 bytes, '' when blank."""
-    if not isinstance(kind, str):
-        raise InvalidInput("kind", kind, "give the kind of a feature as text, such as 'chan'")
+    _require_text("kind", kind)
     folded = fold(kind)
     if ":" in folded or "/" in folded:
         raise InvalidInput("kind", kind, "a kind holds no ':' and no '/'; put them into the value")
@@ -163,17 +171,21 @@ def kind_key(kind: str) -> str:
     return key
 
 
-@functools.lru_cache(maxsize=1 << 14)
 def feature_key(kind: str, value: str) -> str:
-    """Return `kind:value` as one segment, '' when either part is blank.
+    """Return `kind:value` as one segment, '' when either part is blank. A kind holds no `:` and no `/`.
 
     >>> feature_key("peer", "Group 1")
     'peer:group_1'
     >>> feature_key("topic", "a/b")
     'topic:a_b'
     """
-    if not isinstance(value, str):
-        raise InvalidInput("value", value, "give the value of a feature as text")
+    _require_text("kind", kind)
+    _require_text("value", value)
+    return _feature_key(kind, value)
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _feature_key(kind: str, value: str) -> str:
     name, folded = kind_key(kind), fold(value)
     return _segment(f"{name}:{folded}") if name and folded else ""
 

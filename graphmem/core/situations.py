@@ -8,6 +8,7 @@ never keep them apart. Two situations, or a situation and a scene, are compared 
 import datetime as dt
 import functools
 import math
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -22,12 +23,14 @@ from graphmem.errors import InvalidInput
 # Scores are sums of floats: exactly 0.5 on paper may come out as 0.4999999999999999. So they are compared rounded.
 DIGITS = 9
 
-# Ranks of kinds, see place_of.
-PLACE_OF_GROUPS, PLACE_OF_CHANNELS, PLACE_OF_OTHERS = 1, 2, 5
+# Added to the place of a kind that says nothing about identity; see place_of.
+SOFT = 8
 
 _TOPICS_OF_A_TEXT = 3
+_LARGEST_IDENTIFIER = 10**48
 _PEER_FIELDS = ("peer", "peer_id", "group_id", "user_id", "chat_id")
 _PLACES = {"peer": 0, "peer_group": 1, "chan": 2, "tool": 3}
+_PLACE_OF_OTHERS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,8 @@ class Situation:
     def __init__(
         self, features: Iterable[Feature] = (), *, at: dt.datetime | str | None = None, config: Config = DEFAULT
     ) -> None:
+        if not isinstance(features, Iterable):
+            raise InvalidInput("features", features, "give a list of Feature(kind, value) objects")
         given = tuple(features)
         kept: dict[str, Feature] = {}
         selves = _self_keys(config.self_names)
@@ -155,11 +160,17 @@ class Situation:
         >>> sorted(Situation.observe(source="qq", payload={"group_id": 1027993713.0}).weights)
         ['chan:qq', 'peer_group:1027993713']
         """
+        if payload is not None and not isinstance(payload, Mapping):
+            raise InvalidInput("payload", payload, "give a mapping such as {'user_id': 'boss'}")
+        if not isinstance(text, str):
+            raise InvalidInput("text", text, "give the words of the event as text")
         features = [Feature("chan", source)]
         for name in _PEER_FIELDS:
-            value = _identifier(name, (payload or {}).get(name))
-            if value:
-                features.append(Feature("peer_group" if name == "group_id" else "peer", value))
+            person = Feature(
+                "peer_group" if name == "group_id" else "peer", _identifier(name, (payload or {}).get(name))
+            )
+            if person.key and person.key not in _self_keys(config.self_names):
+                features.append(person)
                 break
         if at is not None and (source or payload is not None):
             features.append(Feature("part", part_of_day(read_time(at, config.zone).astimezone(config.zone))))
@@ -180,8 +191,9 @@ class Situation:
         >>> Situation.of(topics="a", part="morning").label()
         'topic:a'
         """
-        soft = sorted(key for key in self.weights if kind_of(key) != "part")
-        return join_label(list(self.identity[:parts] or soft[:parts]))
+        identity = [key for key in self.identity if kind_of(key) != "part"]
+        others = sorted(key for key in self.weights if kind_of(key) != "part")
+        return join_label((identity or others)[:parts])
 
     @property
     def derived_key(self) -> str:
@@ -211,7 +223,7 @@ def _identifier(name: str, value: object) -> str:
         if not math.isfinite(value):
             raise InvalidInput(f"payload[{name}]", value, "no identifier; give a text or a finite number")
         return str(int(value)) if value.is_integer() else str(value)
-    if isinstance(value, int | str):
+    if isinstance(value, str) or (isinstance(value, int) and abs(value) < _LARGEST_IDENTIFIER):
         return str(value).strip()
     raise InvalidInput(f"payload[{name}]", value, "no identifier; give a text or a number")
 
@@ -227,15 +239,14 @@ def similarity(a: Mapping[str, float], b: Mapping[str, float]) -> float:
     """
     for weights in (a, b):
         for key, weight in weights.items():
-            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < math.inf:
-                raise InvalidInput(f"weight of {key}", weight, "give a finite number of at least 0")
+            check_number(f"weight of {key}", weight, low=0.0, high=sys.float_info.max)
     largest = max((*a.values(), *b.values()), default=0.0)
     if not a or not b or not largest:
         return 0.0
     # Scaled by the largest weight, so that no sum overflows.
     shared = sum(min(weight, b[key]) / largest for key, weight in a.items() if key in b)
     union = sum(weight / largest for weight in (*a.values(), *b.values())) - shared
-    return shared / union
+    return min(shared / union, 1.0)
 
 
 def score(situation: Situation, profile: Mapping[str, float]) -> float:
@@ -287,14 +298,23 @@ def recall_ground(situation: Situation, features: Iterable[str]) -> str:
 
 
 def place_of(kind: str, config: Config) -> int:
-    """Return the rank of a feature's kind: people, groups, channels, tools, other identity kinds, the others.
+    """Return the rank of a feature's kind: people, groups, channels, tools, other kinds; with SOFT for a soft kind.
 
-    >>> place_of("chan", DEFAULT) < place_of("topic", DEFAULT)
-    True
+    >>> place_of("chan", DEFAULT), place_of("topic", DEFAULT)
+    (2, 12)
     """
-    if config.weight_of(kind) < config.identity_floor:
-        return PLACE_OF_OTHERS
-    return _PLACES.get(kind, PLACE_OF_OTHERS - 1)
+    place = _PLACES.get(kind, _PLACE_OF_OTHERS)
+    return place if config.weight_of(kind) >= config.identity_floor else place + SOFT
+
+
+def names_person(place: int) -> bool:
+    """Tell whether a place is that of people or groups."""
+    return place % SOFT <= _PLACES["peer_group"]
+
+
+def names_channel(place: int) -> bool:
+    """Tell whether a place is that of channels."""
+    return place % SOFT == _PLACES["chan"]
 
 
 def surplus_features(features: Mapping[str, tuple[float, int, int]], config: Config) -> list[str]:
@@ -305,7 +325,7 @@ def surplus_features(features: Mapping[str, tuple[float, int, int]], config: Con
     """
     if len(features) <= config.scene_features:
         return []
-    identity = [key for key, (_, _, place) in features.items() if place < PLACE_OF_OTHERS]
+    identity = [key for key, (_, _, place) in features.items() if place < SOFT]
     if len(identity) > config.scene_identity_features:
         identity.sort(key=lambda key: (min(features[key][2], _PLACES["tool"]), -features[key][0], key))
         del identity[config.scene_identity_features :]

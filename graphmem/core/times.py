@@ -1,14 +1,12 @@
 """Times: aware datetimes inside, UTC text of one fixed width (`2026-09-04T05:59:00.000Z`) in the store."""
 
+import contextlib
 import datetime as dt
-import re
 from collections.abc import Callable
 
 from graphmem.errors import InvalidInput
 
 Clock = Callable[[], dt.datetime]
-
-_BARE_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def system_clock() -> dt.datetime:
@@ -26,13 +24,12 @@ def read_time(value: dt.datetime | str, zone: dt.tzinfo, *, argument: str = "at"
     """
     moment = value
     if isinstance(moment, str):
-        text = moment.strip()
+        with contextlib.suppress(ValueError):
+            return dt.datetime.combine(dt.date.fromisoformat(moment.strip()), dt.time(), dt.UTC)
         try:
-            moment = dt.datetime.fromisoformat(text)
+            moment = dt.datetime.fromisoformat(moment.strip())
         except ValueError:
             raise InvalidInput(argument, value, "no ISO 8601 time; write 2026-03-01T09:00:00+08:00") from None
-        if _BARE_DATE.fullmatch(text):
-            return moment.replace(tzinfo=dt.UTC)
     if not isinstance(moment, dt.datetime):
         raise InvalidInput(argument, value, "give a datetime or an ISO 8601 text")
     try:

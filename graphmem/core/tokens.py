@@ -2,15 +2,17 @@
 
 import functools
 import importlib
+import itertools
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from typing import cast
 
-# Han with its extensions A to H, the compatibility forms, kana and hangul.
-CJK = "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U000323af"
+from graphmem.core.keys import fold
 
-_WORD = re.compile(rf"[{CJK}]+|[^\W_{CJK}](?:[^\W{CJK}]|[.\-](?=[^\W_{CJK}]))*")
-_CJK_RUN = re.compile(rf"[{CJK}]+")
+# Ideographs with their extensions A to H and the compatibility forms; kana and hangul.
+_HAN = re.compile("[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
+_KANA_OR_HANGUL = re.compile("[\u3040-\u30ff\u31f0-\u31ff\uac00-\ud7af]")
 # Characters that mostly carry grammar; content lies between them.
 _FUNCTION_CHARACTERS = re.compile(
     "[的了是在我你您他她它们这那就都也不还和与或吗呢吧啊呀嘛把被给对从到要会能可很再又才只让请个些么什怎谁哪几多少]+"
@@ -40,19 +42,32 @@ def content_words(text: str, limit: int) -> tuple[str, ...]:
     ('restart', 'nginx', 'server')
     """
     found: dict[str, None] = {}
-    for word in _words(text.casefold()):
+    for word in _words(fold(text)):
+        if len(found) >= limit:
+            break
         if len(word) >= 2 and word not in _STOP_WORDS and not word.replace(".", "").replace("-", "").isdigit():
             found.setdefault(word)
-            if len(found) == limit:
-                break
     return tuple(found)
 
 
 def _words(text: str) -> Iterator[str]:
     cut = _chinese_cutter()
-    for match in _WORD.finditer(text):
-        word = match.group()
-        yield from cut(word) if _CJK_RUN.fullmatch(word) else (word,)
+    for script, characters in itertools.groupby(text, _script):
+        run = "".join(characters)
+        if script == "han":
+            yield from cut(run)
+        elif script == "kana or hangul":
+            yield from _runs_between_function_characters(run)
+        elif script == "other":
+            yield run.strip(".-")
+
+
+def _script(character: str) -> str:
+    if _HAN.match(character):
+        return "han"
+    if _KANA_OR_HANGUL.match(character):
+        return "kana or hangul"
+    return "other" if character in ".-" or unicodedata.category(character)[0] in "LMN" else ""
 
 
 @functools.cache

@@ -48,6 +48,8 @@ def check_triples(triples: Iterable[Triple], zone: dt.tzinfo) -> tuple[list[Fact
     """Return a fact or a refusal for each triple, and remarks about what had to be replaced in their texts."""
     checked: list[Fact | Refusal] = []
     remarks: list[str] = []
+    if not isinstance(triples, Iterable):
+        raise InvalidInput("triples", triples, "give a list of Triple(subject, relation, object) objects")
     for index, triple in enumerate(triples):
         if not isinstance(triple, Triple):
             raise InvalidInput(f"triples[{index}]", triple, "give Triple(subject, relation, object) objects")
@@ -116,11 +118,14 @@ def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
     sentence_id = _sentence(tx, fact.sentence, at) if fact.sentence else None
     relation_key = entity_key(fact.relation)
     place = (source_id, relation_key, target_id, saying.scope)
-    # Of equal facts the active one; a deleted or archived one comes back; a superseded one is history and stays.
+    # Of equal facts the active one; a deleted or archived one comes back. A superseded one is history: it is the same
+    # fact only when it is told again of the same time.
     known = tx.execute(
-        """SELECT id, status FROM relations WHERE source_id = ? AND relation_key = ? AND target_id = ? AND scope = ?
-           AND status <> 'superseded' ORDER BY CASE status WHEN 'active' THEN 0 ELSE 1 END, id DESC LIMIT 1""",
-        place,
+        """SELECT id, status, valid_from, valid_to FROM relations
+           WHERE source_id = ? AND relation_key = ? AND target_id = ? AND scope = ?
+               AND (status <> 'superseded' OR valid_from = ?)
+           ORDER BY CASE status WHEN 'active' THEN 0 WHEN 'superseded' THEN 2 ELSE 1 END, id DESC LIMIT 1""",
+        (*place, fact.valid_from),
     ).fetchone()
     if known is None:
         (relation_id,) = tx.execute(
@@ -131,12 +136,15 @@ def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
         ).fetchone()
     else:
         relation_id = known[0]
+        valid_from, valid_to = fact.valid_from or known[2], fact.valid_to or known[3]
+        if valid_from and valid_to and valid_to < valid_from:  # another time than was known: the one told now holds
+            valid_from, valid_to = fact.valid_from, fact.valid_to
         tx.execute(
-            """UPDATE relations SET confidence = ?, status = 'active', closed_at = NULL,
-                   updated_at = MAX(updated_at, ?), sentence_id = COALESCE(?, sentence_id),
-                   valid_from = COALESCE(?, valid_from), valid_to = COALESCE(?, valid_to)
+            """UPDATE relations SET confidence = ?, updated_at = MAX(updated_at, ?), valid_from = ?, valid_to = ?,
+                   sentence_id = COALESCE(?, sentence_id), closed_at = CASE status WHEN 'superseded' THEN closed_at END,
+                   status = CASE status WHEN 'superseded' THEN status ELSE 'active' END
                WHERE id = ?""",
-            (fact.triple.confidence, at, sentence_id, fact.valid_from, fact.valid_to, relation_id),
+            (fact.triple.confidence, at, valid_from, valid_to, sentence_id, relation_id),
         )
     tx.execute(
         """INSERT INTO evidence(relation_id, sentence_id, session, turn, source, source_key, target_key, at)
@@ -145,7 +153,7 @@ def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
          entity_key(fact.subject), entity_key(fact.object), at),
     )  # fmt: skip
     superseded = _put_in_order(tx, source_id, relation_key, saying.scope, at) if fact.triple.functional else 0
-    created = known is None or known[1] != "active"
+    created = known is None or known[1] not in ("active", "superseded")
     return _Outcome(relation_id, source_id, target_id, created, superseded)
 
 
@@ -160,20 +168,23 @@ def _sentence(tx: sqlite3.Connection, text: str, at: str) -> int:
 
 
 def _put_in_order(tx: sqlite3.Connection, source_id: int, relation_key: str, scope: str, at: str) -> int:
-    """Close all active values of a functional relation but the latest; return how many were closed."""
+    """Let each value of a functional relation hold until the next one; return how many were closed by that."""
     rows = tx.execute(
-        """SELECT id, COALESCE(valid_from, recorded_at) AS since FROM relations
-           WHERE source_id = ? AND relation_key = ? AND scope = ? AND status = 'active' ORDER BY since, id""",
+        """SELECT id, status, COALESCE(valid_from, recorded_at) AS since FROM relations
+           WHERE source_id = ? AND relation_key = ? AND scope = ? AND status IN ('active', 'superseded')
+           ORDER BY since, id""",
         (source_id, relation_key, scope),
     ).fetchall()
-    for (relation_id, since), (_, until) in itertools.pairwise(rows):
+    for (relation_id, _, since), (_, _, until) in itertools.pairwise(rows):
+        # One that had ended before it was told has no known beginning.
         tx.execute(
-            """UPDATE relations SET status = 'superseded', closed_at = ?, valid_from = ?,
+            """UPDATE relations SET status = 'superseded', closed_at = COALESCE(closed_at, ?),
+                   valid_from = CASE WHEN COALESCE(valid_to, ?) >= ? THEN ? END,
                    valid_to = MIN(COALESCE(valid_to, ?), ?)
                WHERE id = ?""",
-            (at, since, until, until, relation_id),
+            (at, until, since, since, until, until, relation_id),
         )
-    return max(len(rows) - 1, 0)
+    return sum(status == "active" for _, status, _ in rows[:-1])
 
 
 def tag(
@@ -224,13 +235,13 @@ def find(
     parameters: tuple[object, ...] = ()
     if within is not None:
         condition = f"""AND r.id IN (SELECT ref_id FROM scene_refs WHERE kind = 'relation' AND scene_id IN
-                        (SELECT id FROM ({within.sql})))"""  # noqa: S608
+                        (SELECT id FROM ({within.sql})))"""
         parameters = tuple(within.parameters)
     rows = tx.execute(
         f"""SELECT r.id, a.name, r.relation_type, b.name, COALESCE(t.text, ''), r.confidence, 1.0, r.updated_at
            FROM relations r JOIN entities a ON a.id = r.source_id JOIN entities b ON b.id = r.target_id
            LEFT JOIN sentences t ON t.id = r.sentence_id
-           WHERE r.status = 'active' {condition} ORDER BY r.updated_at DESC, r.id DESC""",  # noqa: S608
+           WHERE r.status = 'active' {condition} ORDER BY r.updated_at DESC, r.id DESC""",
         parameters,
     )
     found: list[RecalledRelation] = []

@@ -22,10 +22,10 @@ from graphmem.config import Config
 from graphmem.core.keys import kind_of
 from graphmem.core.situations import (
     DIGITS,
-    PLACE_OF_CHANNELS,
-    PLACE_OF_GROUPS,
-    PLACE_OF_OTHERS,
+    SOFT,
     Situation,
+    names_channel,
+    names_person,
     of_kind,
     place_of,
     recall_ground,
@@ -45,6 +45,8 @@ _ROW = np.dtype(
      ("first", "i8"), ("count", "i4"), ("room", "i4"), ("people", "i4"), ("channels", "i4")]
 )  # fmt: skip
 
+_NAMES_PERSON = np.array([names_person(place) for place in range(2 * SOFT)])
+_NAMES_CHANNEL = np.array([names_channel(place) for place in range(2 * SOFT)])
 _NOBODY = 0
 _NONE: _Slots = np.zeros(0, np.int64)
 # Up to this many candidates a loop over plain numbers is faster than the dozen calls that numpy needs.
@@ -186,8 +188,8 @@ class SceneIndex:
         if slot >= len(self._rows):
             self._rows = _grown(self._rows, slot + 1)
         numbers = [number for _, number, _ in cells]
-        people = frozenset(number for number in numbers if self._places[number] <= PLACE_OF_GROUPS)
-        channels = sum(self._places[number] == PLACE_OF_CHANNELS for number in numbers)
+        people = frozenset(number for number in numbers if names_person(self._places[number]))
+        channels = sum(names_channel(self._places[number]) for number in numbers)
         self._rows[slot] = (scene_id, strength, visits, 0.0, 0.0, 0, 0, 0, self._people_number(people), channels)
         self._rows_used += 1
         self._slot[scene_id] = slot
@@ -218,7 +220,7 @@ class SceneIndex:
         self._set_cells(int(row["first"]), cells)
         row["count"] = count
         row["mass"] = sum(mass for mass, _, _ in cells)
-        row["identity"] = sum(mass for mass, number, _ in cells if self._places[number] < PLACE_OF_OTHERS)
+        row["identity"] = sum(mass for mass, number, _ in cells if self._places[number] < SOFT)
 
     def _set_cells(self, first: int, cells: list[_Cell]) -> None:
         span = slice(first, first + len(cells))
@@ -260,7 +262,7 @@ class SceneIndex:
 
         slots = np.repeat(np.arange(len(rows)), rows["count"])
         places = np.frombuffer(self._places, np.uint8)[numbers]
-        posted = (rows["people"][slots] == _NOBODY) | (places <= PLACE_OF_GROUPS)
+        posted = (rows["people"][slots] == _NOBODY) | _NAMES_PERSON[places]
         order = np.argsort(numbers[posted], kind="stable")
         self._posted = slots[posted][order]
         counts = np.bincount(numbers[posted], minlength=len(held))
@@ -479,9 +481,9 @@ class SceneIndex:
                 shared = own if own < there else there
                 in_all += shared
                 place = places[number]
-                if place < PLACE_OF_OTHERS:
+                if place < SOFT:
                     in_identity += shared
-                    shares_channel |= place == PLACE_OF_CHANNELS
+                shares_channel |= names_channel(place)
         if veto and channels and situation.channels and not shares_channel:
             return 0.0
         score: float = in_all / (situation.weight + mass / visits - in_all)
@@ -501,11 +503,11 @@ class SceneIndex:
         in_all = np.add.reduceat(shared, starts)
         scores = in_all / (situation.weight + rows["mass"] / rows["visits"] - in_all)
         if situation.identity_weight:
-            in_identity = np.add.reduceat(np.where(place < PLACE_OF_OTHERS, shared, 0.0), starts)
+            in_identity = np.add.reduceat(np.where(place < SOFT, shared, 0.0), starts)
             union = situation.identity_weight + rows["identity"] / rows["visits"] - in_identity
             scores = np.maximum(scores, in_identity / union)
         if veto and situation.channels:
-            shares = np.logical_or.reduceat((place == PLACE_OF_CHANNELS) & (here > 0), starts)
+            shares = np.logical_or.reduceat(_NAMES_CHANNEL[place] & (here > 0), starts)
             scores[(rows["channels"] > 0) & ~shares] = 0.0
         rounded: npt.NDArray[np.float64] = np.round(scores, DIGITS)
         return rounded

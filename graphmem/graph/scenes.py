@@ -34,6 +34,7 @@ from graphmem.core.model import (
     Visit,
 )
 from graphmem.core.situations import Situation
+from graphmem.errors import InvalidInput
 
 if TYPE_CHECKING:
     from graphmem.graph.scene_index import Candidate, SceneIndex
@@ -45,6 +46,7 @@ _CHANGES_KEPT = 10_000
 _TRIM_EVERY = 1_000
 # Three values a scene; SQLite allows 32766 in a statement. Scenes beyond fit so badly that they add nothing.
 _SCENES_IN_A_RECALL = 5_000
+_KEYS_IN_A_RECALL = 5_000
 
 
 @dataclass(slots=True)
@@ -53,6 +55,7 @@ class Revision:
 
     number: int
     changed: set[int] = field(default_factory=set)
+    strengthened: bool = False  # a declaration changed an emergent scene, which the index holds
 
 
 def begin_revision(tx: sqlite3.Connection) -> Revision:
@@ -239,11 +242,14 @@ def declare(tx: sqlite3.Connection, revision: Revision, key: str, at: str, confi
     created = scene_id is None
     if scene_id is None:
         scene_id = _make(tx, revision, key, at, config)
-    (strength, own_key) = tx.execute(
+    strength, own_key, origin = tx.execute(
         """UPDATE scenes SET strength = strength + ?, updated_at = MAX(updated_at, ?) WHERE id = ?
-           RETURNING strength, key""",
+           RETURNING strength, key, origin""",
         (0 if created else 1, at, scene_id),
     ).fetchone()
+    if origin == "emergent":
+        revision.changed.add(scene_id)
+        revision.strengthened = True
     return DeclaredScene(own_key, created, strength)
 
 
@@ -292,9 +298,15 @@ def attach(tx: sqlite3.Connection, scene_id: int, refs: Iterable[tuple[str, int]
 
 def list_scenes(tx: sqlite3.Connection, prefix: str, origin: str | None) -> tuple[Scene, ...]:
     """Return the scenes under a normalised prefix ('' for all), those with most refs first."""
-    condition, parameters = _under([prefix]) if prefix else ("1 = 1", [])
+    conditions: list[str] = []
+    parameters: list[object] = []
+    if prefix:
+        selection = below([prefix])
+        conditions.append(f"s.id IN (SELECT id FROM ({selection.sql}))")
+        parameters += selection.parameters
     if origin is not None:
-        condition, parameters = f"({condition}) AND s.origin = ?", [*parameters, origin]
+        conditions.append("s.origin = ?")
+        parameters.append(origin)
     rows = tx.execute(
         f"""
         SELECT s.key, s.origin, s.strength, s.visits,
@@ -302,8 +314,8 @@ def list_scenes(tx: sqlite3.Connection, prefix: str, origin: str | None) -> tupl
                (SELECT COUNT(*) FROM scene_refs r LEFT JOIN relations e ON r.kind = 'relation' AND e.id = r.ref_id
                 WHERE r.scene_id = s.id AND (r.kind <> 'relation' OR e.status = 'active')) AS refs,
                s.created_at, s.updated_at
-        FROM scenes s WHERE {condition} ORDER BY refs DESC, s.key
-        """,  # noqa: S608 (the condition is one of ours)
+        FROM scenes s WHERE {" AND ".join(conditions) or "1 = 1"} ORDER BY refs DESC, s.key
+        """,
         parameters,
     )
     return tuple(Scene(*row) for row in rows)
@@ -354,9 +366,20 @@ def recall_by_keys(
 
 
 def below(keys: Sequence[str], *, exact: bool = False) -> Selection:
-    """Return the selection of the scenes with these normalised keys and, unless `exact`, of those below them."""
-    condition, parameters = _under(keys, exact=exact)
-    return Selection(f"SELECT s.id AS id, 0, 1.0 FROM scenes s WHERE {condition}", parameters)  # noqa: S608
+    """Return the selection of the scenes with these normalised keys or aliases and, unless `exact`, of those below."""
+    if len(keys) > _KEYS_IN_A_RECALL:
+        raise InvalidInput("keys", len(keys), f"more than {_KEYS_IN_A_RECALL} keys; recall them in parts")
+    one = f"(VALUES {', '.join(['(?)'] * len(keys))}) AS k"
+    parts = [
+        f"SELECT s.id AS id FROM {one} JOIN scenes s ON s.key = k.column1",
+        f"SELECT a.scene_id AS id FROM {one} JOIN scene_aliases a ON a.key = k.column1",
+    ]
+    parameters = [*keys, *keys]
+    if not exact:
+        two = f"(VALUES {', '.join(['(?, ?)'] * len(keys))}) AS k"
+        parts.append(f"SELECT s.id AS id FROM {two} JOIN scenes s ON s.key >= k.column1 AND s.key < k.column2")
+        parameters += [bound for key in keys for bound in prefix_range(key)]
+    return Selection(f"SELECT id, 0, 1.0 FROM ({' UNION '.join(parts)})", parameters)
 
 
 def recall_by_candidates(
@@ -382,23 +405,10 @@ def recall_by_candidates(
     return _recall(tx, Selection(f"VALUES {values}", parameters), limit, scopes)
 
 
-def _under(keys: Sequence[str], *, exact: bool = False) -> tuple[str, list[object]]:
-    """Return the condition that a scene `s` has one of the keys, is behind an alias of it, or lies below it."""
-    parts: list[str] = []
-    parameters: list[object] = []
-    for key in keys:
-        parts.append("s.key = ? OR s.id IN (SELECT scene_id FROM scene_aliases WHERE key = ?)")
-        parameters += [key, key]
-        if not exact:
-            parts.append("(s.key >= ? AND s.key < ?)")
-            parameters += prefix_range(key)
-    return " OR ".join(parts), parameters
-
-
 def _recall(tx: sqlite3.Connection, selection: Selection, limit: int, scopes: Sequence[str] | None) -> Recollection:
     chosen = f"WITH chosen(id, tier, score) AS ({selection.sql})"
     scenes = tx.execute(
-        f"{chosen} SELECT s.key FROM chosen c JOIN scenes s ON s.id = c.id ORDER BY c.tier, c.score DESC, s.key",  # noqa: S608
+        f"{chosen} SELECT s.key FROM chosen c JOIN scenes s ON s.id = c.id ORDER BY c.tier, c.score DESC, s.key",
         selection.parameters,
     )
     keys = tuple(key for (key,) in scenes)
@@ -408,7 +418,7 @@ def _recall(tx: sqlite3.Connection, selection: Selection, limit: int, scopes: Se
         in_scope = f"AND r.scope IN ({', '.join(['?'] * (len(scopes) + 1))})"
         # A name may be as private as a fact: it comes back only with a fact that may.
         told_in_scope = f"""WHERE EXISTS (SELECT 1 FROM relations r WHERE (r.source_id = e.id OR r.target_id = e.id)
-                                          AND r.status = 'active' {in_scope})"""  # noqa: S608
+                                          AND r.status = 'active' {in_scope})"""
         scope_parameters = ["", *scopes]
     relations = tx.execute(
         f"""
@@ -423,7 +433,7 @@ def _recall(tx: sqlite3.Connection, selection: Selection, limit: int, scopes: Se
         JOIN entities a ON a.id = r.source_id JOIN entities b ON b.id = r.target_id
         LEFT JOIN sentences t ON t.id = r.sentence_id
         ORDER BY k.tier, k.weight DESC, k.updated_at DESC, k.id DESC
-        """,  # noqa: S608
+        """,
         [*selection.parameters, *scope_parameters, limit],
     )
     entities = tx.execute(
@@ -433,7 +443,7 @@ def _recall(tx: sqlite3.Connection, selection: Selection, limit: int, scopes: Se
         FROM chosen c JOIN scene_refs ref ON ref.scene_id = c.id AND ref.kind = 'entity'
         JOIN entities e ON e.id = ref.ref_id {told_in_scope}
         GROUP BY e.id, e.name, e.type, e.mention_count ORDER BY MIN(c.tier), 5 DESC, 4 DESC, 1 DESC LIMIT ?
-        """,  # noqa: S608
+        """,
         [*selection.parameters, *scope_parameters, limit],
     )
     return Recollection(

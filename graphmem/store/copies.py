@@ -5,6 +5,7 @@ a -wal is opened immutable; one with a -wal is copied together with it into a pr
 """
 
 import contextlib
+import errno
 import os
 import shutil
 import sqlite3
@@ -14,12 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphmem.errors import Conflict, StoreCorrupt, StoreFailed
-from graphmem.store.database import is_open_here, translated_errors
+from graphmem.store.database import full_path, is_open_here, translated_errors
 
 _MAGIC = b"SQLite format 3\0"
 _WAL_MODE = 2  # byte 19 of the header, https://www.sqlite.org/fileformat.html#file_format_version_numbers
 _WAL_HEADER = 32  # holds the salts, which change whenever the log starts anew
 _TRIES = 3
+_SIDES = ("-wal", "-journal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,18 @@ class Copy:
     remarks: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _State:
+    """Sizes and times of a file and of those beside it that are not empty, and the head of its -wal."""
+
+    parts: dict[Path, tuple[int, int]]
+    wal_header: bytes
+
+    @property
+    def sides(self) -> list[Path]:
+        return [part for part in self.parts if part.name.endswith(_SIDES)]
+
+
 @contextlib.contextmanager
 def open_copy(path: str | os.PathLike[str]) -> Iterator[Copy]:
     """Open a SQLite file for reading only, with its -wal or hot journal where there is one.
@@ -37,76 +51,71 @@ def open_copy(path: str | os.PathLike[str]) -> Iterator[Copy]:
     Raises StoreFailed when it cannot be read, StoreCorrupt when it is damaged or no database, Conflict when it is being
     written or is open in this process.
     """
-    file = Path(os.path.abspath(os.path.expanduser(os.fspath(path))))
-    header = _header(file)
-    sides = [side for side in (_beside(file, "-wal"), _beside(file, "-journal")) if _size(side)]
-    before = _state(file)
+    file = Path(full_path(path))
+    if is_open_here(str(file)):
+        raise Conflict(f"{file} is open in this process: ask that memory itself for a dry run")
     with contextlib.ExitStack() as stack:
-        if sides:
+        try:
+            header = _header(file)
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="graphmem-")))
-            uri = _copied(file, sides, folder).as_uri()
-        else:
-            uri = file.as_uri() + "?mode=ro&immutable=1"
-        stack.enter_context(translated_errors(str(file), 0.0))
-        connection = stack.enter_context(contextlib.closing(sqlite3.connect(uri, uri=True, isolation_level=None)))
-        connection.execute("PRAGMA query_only = ON")
-        verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if verdict != "ok":
-            raise StoreCorrupt(f"{file} is damaged ({verdict}): restore a backup")
-        yield Copy(connection, _remarks(file, header, sides))
-        if not sides and _state(file) != before:
-            raise _being_written(file)
+            state, source = _stable_source(file, folder)
+        except OSError as error:
+            reason = f"{error.strerror}; check the path and its permissions"
+            raise StoreFailed(f"{file} cannot be read: {reason}") from error
+        try:
+            stack.enter_context(translated_errors(str(file), 0.0))
+            connection = stack.enter_context(
+                contextlib.closing(sqlite3.connect(source, uri=True, isolation_level=None))
+            )
+            connection.execute("PRAGMA query_only = ON")
+            verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if verdict != "ok":
+                raise StoreCorrupt(f"{file} is damaged ({verdict.splitlines()[-1]}): restore a backup")
+            yield Copy(connection, _remarks(file, header, state))
+        finally:
+            # A copy is whole whatever came later; a file read in place may have changed under the reader.
+            if not state.sides and _state(file) != state:
+                raise _being_written(file)
 
 
 def _header(file: Path) -> bytes:
-    if file.is_dir():
-        raise StoreFailed(f"{file} is a folder: name a file in it")
-    if is_open_here(str(file)):
-        raise Conflict(f"{file} is open in this process: ask that memory itself for a dry run")
-    try:
-        with file.open("rb") as stream:
-            header = stream.read(100)
-    except OSError as error:
-        raise StoreFailed(f"{file} cannot be read: {error.strerror}; check the path and its permissions") from error
+    with file.open("rb") as stream:
+        header = stream.read(100)
     if not header.startswith(_MAGIC):
         raise StoreCorrupt(f"{file} is {'no SQLite database' if header else 'empty'}: check the path")
     return header
 
 
-def _beside(file: Path, suffix: str) -> Path:
-    return file.with_name(file.name + suffix)
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except FileNotFoundError:
-        return 0
-
-
-def _state(file: Path) -> list[tuple[int, int] | bytes]:
-    """Size and time of a file, its -wal and its journal, and the salts of the -wal."""
-    found: list[tuple[int, int] | bytes] = []
-    for part in (file, _beside(file, "-wal"), _beside(file, "-journal")):
-        with contextlib.suppress(FileNotFoundError):
-            status = part.stat()
-            found.append((status.st_size, status.st_mtime_ns))
-            if part.name.endswith("-wal"):
-                with part.open("rb") as stream:
-                    found.append(stream.read(_WAL_HEADER))
-    return found
-
-
-def _copied(file: Path, sides: list[Path], folder: Path) -> Path:
-    for _ in range(_TRIES):
-        before = _state(file)
+def _state(file: Path) -> _State:
+    parts: dict[Path, tuple[int, int]] = {}
+    wal_header = b""
+    for part in (file, *(file.with_name(file.name + side) for side in _SIDES)):
         try:
-            for part in (file, *sides):
-                shutil.copyfile(part, folder / part.name)
+            status = part.stat()
+            if status.st_size:
+                parts[part] = (status.st_size, status.st_mtime_ns)
+                if part.name.endswith("-wal"):
+                    with part.open("rb") as stream:
+                        wal_header = stream.read(_WAL_HEADER)
         except OSError as error:
-            raise StoreFailed(f"{file} cannot be copied to {folder}: {error.strerror}") from error
-        if _state(file) == before:
-            return folder / file.name
+            if error.errno not in (errno.ENOENT, errno.ENAMETOOLONG):
+                raise
+    return _State(parts, wal_header)
+
+
+def _stable_source(file: Path, folder: Path) -> tuple[_State, str]:
+    """Return the state of a file and an address to read it at: its own, or that of a copy made while it stood still."""
+    for _ in range(_TRIES):
+        state = _state(file)
+        if not state.sides:
+            return state, file.as_uri() + "?mode=ro&immutable=1"
+        with contextlib.suppress(FileNotFoundError):  # the last writer has just closed it and removed its -wal
+            for part in state.parts:
+                shutil.copyfile(part, folder / part.name)
+            if _state(file) == state:
+                return state, (folder / file.name).as_uri()
+        for left in folder.iterdir():
+            left.unlink()
     raise _being_written(file)
 
 
@@ -114,13 +123,13 @@ def _being_written(file: Path) -> Conflict:
     return Conflict(f"{file} is being written: back it up first and name the backup")
 
 
-def _remarks(file: Path, header: bytes, sides: list[Path]) -> tuple[str, ...]:
-    wal_mode = header[19] == _WAL_MODE
-    remarks = [f"{side.name} ({_size(side)} bytes) was read with it" for side in sides]
-    if wal_mode and not any(side.name.endswith("-wal") for side in sides):
+def _remarks(file: Path, header: bytes, state: _State) -> tuple[str, ...]:
+    has_wal = bool(state.wal_header)
+    remarks = [f"{side.name} ({state.parts[side][0]} bytes) was read with it" for side in state.sides]
+    if header[19] == _WAL_MODE and not has_wal:
         remarks.append(
             f"no {file.name}-wal beside it: writes that were still in it when it was copied are missing here"
         )
-    if not wal_mode and any(side.name.endswith("-wal") for side in sides):
+    if header[19] != _WAL_MODE and has_wal:
         remarks.append(f"{file.name} is not in write-ahead mode: its -wal may belong to another copy")
     return tuple(remarks)

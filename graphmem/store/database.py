@@ -9,14 +9,17 @@ import contextlib
 import logging
 import os
 import sqlite3
+import stat
 import threading
 import time
+import weakref
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 from graphmem.config import DEFAULT, Config
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
-from graphmem.store.schema import migrate
+from graphmem.store.schema import is_current, migrate
 
 MEMORY_PATH = ":memory:"
 
@@ -28,6 +31,8 @@ _open_files: Counter[tuple[int, int]] = Counter()
 _open_files_lock = threading.Lock()
 
 _STATEMENTS_KEPT = 256
+_LEAST_PAGE = 512
+_LONGEST_NAME = 255 - len("-journal")
 _REMEDIES = {
     sqlite3.SQLITE_READONLY: "cannot be written: check the permissions of the file and of its folder",
     sqlite3.SQLITE_PERM: "cannot be used: check the permissions of the file and of its folder",
@@ -41,25 +46,35 @@ class Store:
     """An open graphmem file. Its errors are StoreFailed, StoreCorrupt, StoreBusy and SchemaTooNew, never sqlite3's."""
 
     def __init__(self, path: str | os.PathLike[str], *, config: Config = DEFAULT, create: bool = True) -> None:
-        self.path = _usable_path(path, create=create)
+        self.path = _ready_file(path, create=create)
         self.config = config
         self._lock = threading.RLock()
         self._writing_thread: int | None = None
         self._local = threading.local()
-        self._readers: list[sqlite3.Connection] = []
+        self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
         self._readers_lock = threading.Lock()
         self._closed = False
-        with translated_errors(self.path, config.busy_timeout):
-            self._writer = self._connect()
-            try:
-                if self.path != MEMORY_PATH:
-                    _use_wal(self._writer, self.path, config.busy_timeout)
-                migrate(self._writer, self.path)
-            except BaseException:
-                self._writer.close()
-                raise
         self._identity = file_identity(self.path)
         _count_open(self._identity, 1)
+        try:
+            with translated_errors(self.path, config.busy_timeout):
+                self._writer = self._connect()
+                try:
+                    self._prepare()
+                except BaseException:
+                    self._writer.close()
+                    raise
+        except BaseException:
+            _count_open(self._identity, -1)
+            raise
+
+    def _prepare(self) -> None:
+        # First of all: a file that is not ours, or of a newer graphmem, is refused before a byte of it changes.
+        current = is_current(self._writer, self.path)
+        if self.path != MEMORY_PATH:
+            _use_wal(self._writer, self.path, self.config.busy_timeout)
+        if not current:
+            migrate(self._writer, self.path)
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -83,9 +98,7 @@ class Store:
 
         Raises StoreBusy when another writer holds the lock for longer than the busy timeout.
         """
-        self._check_open()
-        if not self._lock.acquire(timeout=self.config.busy_timeout):
-            raise _busy(self.path, self.config.busy_timeout)
+        self._take_lock()
         try:
             outermost = not self._writer.in_transaction
             self._writer.execute("BEGIN IMMEDIATE" if outermost else "SAVEPOINT nested")
@@ -113,72 +126,122 @@ class Store:
         if self._writing_thread == threading.get_ident():
             yield self._writer
         elif self.path == MEMORY_PATH:  # a second connection would see another database
-            with self._lock, translated_errors(self.path, self.config.busy_timeout):
-                yield self._writer
+            self._take_lock()
+            try:
+                with translated_errors(self.path, self.config.busy_timeout):
+                    yield self._writer
+            finally:
+                self._lock.release()
         else:
             with translated_errors(self.path, self.config.busy_timeout):
                 reader = self._reader()
-                outermost = not reader.in_transaction
-                if outermost:
-                    reader.execute("BEGIN")
-                try:
-                    yield reader
-                finally:
-                    if outermost and reader.in_transaction:
-                        reader.execute("ROLLBACK")
+                with reader.lock:
+                    self._check_open()
+                    outermost = not reader.connection.in_transaction
+                    if outermost:
+                        reader.connection.execute("BEGIN")
+                    try:
+                        yield reader.connection
+                    finally:
+                        if outermost and reader.connection.in_transaction:
+                            reader.connection.execute("ROLLBACK")
 
-    def _reader(self) -> sqlite3.Connection:
-        reader: sqlite3.Connection | None = getattr(self._local, "reader", None)
+    def _reader(self) -> "_Reader":
+        reader: _Reader | None = getattr(self._local, "reader", None)
         if reader is None:
-            reader = self._connect()
-            reader.execute("PRAGMA query_only = ON")
+            reader = _Reader(self._connect())
+            reader.connection.execute("PRAGMA query_only = ON")
             with self._readers_lock:
-                self._readers.append(reader)
+                self._readers.add(reader)
             self._local.reader = reader
         return reader
 
     def close(self) -> None:
-        """Close every connection. Closing twice does nothing."""
+        """Close every connection, after the read and write blocks that are open. Closing twice does nothing."""
         with self._lock:
             if self._closed:
                 return
             self._closed = True
             with self._readers_lock:
-                for reader in self._readers:
-                    reader.close()
+                readers = list(self._readers)
+            for reader in readers:
+                with reader.lock:
+                    reader.connection.close()
             self._writer.close()
         _count_open(self._identity, -1)
+
+    def _take_lock(self) -> None:
+        self._check_open()
+        if not self._lock.acquire(timeout=self.config.busy_timeout):
+            raise _busy(self.path, self.config.busy_timeout)
+        if self._closed:
+            self._lock.release()
+            self._check_open()
 
     def _check_open(self) -> None:
         if self._closed:
             raise Conflict(f"the memory {self.path} is closed: open it again")
 
 
-def _usable_path(path: str | os.PathLike[str], *, create: bool) -> str:
-    """Return the path as text after looking at what is there; make an empty file that only its owner may read."""
-    if not isinstance(path, str | os.PathLike):
-        raise InvalidInput("path", path, "give the path of a file, or ':memory:'")
-    text = os.fspath(path)
-    if text == MEMORY_PATH:
-        return text
+class _Reader:
+    """The reading connection of one thread; closed with the thread's last use of it."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self.lock = threading.RLock()  # held while a read block is open, so that close() waits for its end
+        weakref.finalize(self, connection.close)
+
+
+def full_path(path: str | os.PathLike[str]) -> str:
+    """Return the real absolute path of a database file as text.
+
+    Raises InvalidInput for what cannot be the path of one, StoreFailed for a folder, a pipe or a device.
+    """
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(text, str) or not text.strip() or "\0" in text:
-        raise InvalidInput("path", text, "give the path of a file, or ':memory:'")
-    text = os.path.abspath(os.path.expanduser(text))
-    if os.path.isdir(text):
+        raise InvalidInput("path", path, "give the path of a file")
+    try:
+        # The real file, since SQLite keeps its -wal beside that and not beside a link.
+        text = os.path.realpath(os.path.expanduser(text))
+        mode = os.stat(text).st_mode
+    except UnicodeEncodeError:
+        raise InvalidInput("path", path, "holds characters that no file name can have") from None
+    except FileNotFoundError:
+        return text
+    except OSError as error:
+        raise StoreFailed(f"{text} cannot be reached: {error.strerror}; check the path and its permissions") from error
+    if stat.S_ISDIR(mode):
         raise StoreFailed(f"{text} is a folder: name a file in it")
+    if not stat.S_ISREG(mode):
+        raise StoreFailed(f"{text} is no regular file: name another")
+    return text
+
+
+def _ready_file(path: str | os.PathLike[str], *, create: bool) -> str:
+    """Return the path of a file that SQLite may open; a missing one is made, empty, for its owner alone."""
+    if path == MEMORY_PATH:
+        return MEMORY_PATH
+    text = full_path(path)
     if os.path.exists(text):
+        # SQLite would open it for reading, and leave a -wal beside it that its owner could not write.
+        if not os.access(text, os.R_OK | os.W_OK):
+            raise StoreFailed(f"{text} {_REMEDIES[sqlite3.SQLITE_READONLY]}")
+        # SQLite takes a file of a byte or two for an empty one and would write over it.
+        if 0 < os.stat(text).st_size < _LEAST_PAGE:
+            raise StoreCorrupt(f"{text} is no SQLite database: check the path")
         return text
     if not create:
         raise StoreFailed(f"{text} does not exist: check the path")
+    if len(os.fsencode(Path(text).name)) > _LONGEST_NAME:
+        raise StoreFailed(f"{text} cannot be made: no room in the name for '-journal'; shorten it")
     try:
         # Exclusive, so that a file that is in use is never opened here.
         os.close(os.open(text, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
         pass  # another process made it in between
     except OSError as error:
-        raise StoreFailed(
-            f"{text} cannot be made: {error.strerror}; check that its folder exists and may be written"
-        ) from error
+        reason = f"{error.strerror}; check that its folder exists and may be written"
+        raise StoreFailed(f"{text} cannot be made: {reason}") from error
     return text
 
 

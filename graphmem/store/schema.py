@@ -192,7 +192,11 @@ def is_current(connection: sqlite3.Connection, path: str) -> bool:
                 f"{path} has schema {version}, this graphmem knows {VERSION} at the most: upgrade graphmem"
             )
         return bool(version == VERSION)
-    if application or version or connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if "scenes" in tables:
+        reason = "has the schema of another engine, and graphmem writes to its own files alone"
+        raise StoreFailed(f"{path} {reason}: 'graphmem dedupe --dry-run' shows what could be merged in it")
+    if application or version or tables:
         raise StoreFailed(f"{path} is the database of another program, not a graphmem memory: name another file")
     return False
 

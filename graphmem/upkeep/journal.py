@@ -78,7 +78,7 @@ class Journal:
 
 def rows_of(tx: sqlite3.Connection, table: str, condition: str, parameters: Sequence[object]) -> list[Row]:
     """Return whole rows as dictionaries."""
-    cursor = tx.execute(f"SELECT * FROM {table} WHERE {condition}", parameters)  # noqa: S608 (both are ours)
+    cursor = tx.execute(f"SELECT * FROM {table} WHERE {condition}", parameters)
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor]
 
@@ -178,7 +178,7 @@ def _where(key: Sequence[str]) -> str:
 
 def _insert(tx: sqlite3.Connection, table: str, row: Row) -> None:
     marks = ", ".join("?" * len(row))
-    tx.execute(f"INSERT INTO {table}({', '.join(row)}) VALUES ({marks})", list(row.values()))  # noqa: S608
+    tx.execute(f"INSERT INTO {table}({', '.join(row)}) VALUES ({marks})", list(row.values()))
 
 
 def _update(tx: sqlite3.Connection, table: str, row: Row, values: Row) -> None:
@@ -186,12 +186,12 @@ def _update(tx: sqlite3.Connection, table: str, row: Row, values: Row) -> None:
         key = _TABLES[table].key
         sets = ", ".join(f"{column} = ?" for column in values)
         parameters = [*values.values(), *(row[column] for column in key)]
-        tx.execute(f"UPDATE {table} SET {sets} WHERE {_where(key)}", parameters)  # noqa: S608
+        tx.execute(f"UPDATE {table} SET {sets} WHERE {_where(key)}", parameters)
 
 
 def _delete(tx: sqlite3.Connection, table: str, row: Row) -> None:
     key = _TABLES[table].key
-    tx.execute(f"DELETE FROM {table} WHERE {_where(key)}", [row[column] for column in key])  # noqa: S608
+    tx.execute(f"DELETE FROM {table} WHERE {_where(key)}", [row[column] for column in key])
 
 
 def _json(value: Mapping[str, Any]) -> str:

@@ -18,6 +18,9 @@ from graphmem.upkeep.journal import Journal, Row, rows_of
 
 _SCENE_TABLES = frozenset({"scenes", "scene_features", "scene_refs"})
 
+# The reference engine's column may hold NULL.
+_STRENGTH = "CAST(COALESCE(strength, 1) AS INTEGER)"
+
 _Ref = tuple[str, int, str]
 
 
@@ -29,13 +32,13 @@ class _Columns:
     ref_text: str
 
 
-def plan_dedupe(connection: sqlite3.Connection) -> DedupeReport:
-    """Return what a dedupe would do. Raises StoreFailed when the file has no scenes at all."""
-    columns = _columns(connection)
+def plan_dedupe(connection: sqlite3.Connection, path: str) -> DedupeReport:
+    """Return what a dedupe would do. Raises StoreFailed, naming the path, when the file has no scenes at all."""
+    columns = _columns(connection, path)
     spellings: dict[str, list[tuple[int, str, str, int]]] = defaultdict(list)
     remarks: list[str] = []
     count = 0
-    for row in connection.execute(f"SELECT id, key, {columns.origin}, strength FROM scenes ORDER BY id"):  # noqa: S608
+    for row in connection.execute(f"SELECT id, key, {columns.origin}, {_STRENGTH} FROM scenes ORDER BY id"):
         count += 1
         try:
             key = normalize_key(row[1])
@@ -54,10 +57,10 @@ def plan_dedupe(connection: sqlite3.Connection) -> DedupeReport:
     return DedupeReport(groups, rewritten, merged, count, count - merged, applied=False, remarks=tuple(remarks))
 
 
-def _columns(connection: sqlite3.Connection) -> _Columns:
+def _columns(connection: sqlite3.Connection, path: str) -> _Columns:
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if missing := sorted(_SCENE_TABLES - tables):
-        raise StoreFailed(f"no scenes in this file: it has no table {', '.join(missing)}; check the path")
+        raise StoreFailed(f"{path} holds no scenes: it has no table {', '.join(missing)}; check the path")
     has = {
         table: {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
         for table in ("scenes", "scene_refs")
@@ -82,7 +85,7 @@ def _group(
         }
         own_refs: set[_Ref] = set(
             connection.execute(
-                f"SELECT kind, ref_id, {columns.ref_text} FROM scene_refs WHERE scene_id = ?",  # noqa: S608
+                f"SELECT kind, ref_id, {columns.ref_text} FROM scene_refs WHERE scene_id = ?",
                 (scene_id,),
             )
         )

@@ -1,6 +1,9 @@
 """Commands about facts: commit, recall, replay."""
 
+import contextlib
+import functools
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +69,7 @@ def commit_command(
 
 
 def _facts(stream: Any) -> "list[Triple]":
-    from graphmem.exchange.events import triple_of
+    from graphmem.core.events import triple_of
 
     try:
         found = json.load(stream)
@@ -159,16 +162,13 @@ def replay_command(session: Session, /, file: Path, as_json: bool) -> None:
     Example:
       graphmem --db week.db replay fixtures/week.jsonl
     """
-    import sys
+    with session.open(create=True) as memory, contextlib.ExitStack() as stack:
 
-    from graphmem.exchange.events import read_events
+        @functools.cache
+        def bar(turns: int) -> Any:
+            return stack.enter_context(click.progressbar(length=turns, label="replaying", file=sys.stderr))
 
-    events = read_events(file)
-    with (
-        session.open(create=True) as memory,
-        click.progressbar(length=len(events), label="replaying", file=sys.stderr) as bar,
-    ):
-        report = memory.replay(events, progress=lambda: bar.update(1))
+        report = memory.replay(file, progress=lambda done, turns: bar(turns).update(1))
     if as_json:
         click.echo(to_json(report))
     else:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-import graphmem as package
 from graphmem.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ class _LazyGroup(click.Group):
     help="A TOML file of settings.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Log decisions to standard error.")
-@click.version_option(package.__version__, prog_name="graphmem")
+@click.version_option(package_name="graphmem", prog_name="graphmem")
 @click.pass_context
 def graphmem(ctx: click.Context, db: Path | None, config_file: Path | None, verbose: bool) -> None:
     """A scene-graph memory for AI agents, in one SQLite file.
