@@ -301,11 +301,12 @@ class Memory:
         """
         check_count("operation", operation, low=1)
         at = self._at(None)
-        with self._store.read() if dry_run else self._store.write() as tx:
-            report, changed = journal.undo(tx, operation, at, dry_run=dry_run)
-            if not dry_run:
-                self._end_change(tx, changed, at)
-        return report
+        # A rehearsal does all of it and keeps nothing: so it tells the same numbers, and what stands in the way.
+        with self._store.write(keep=not dry_run) as tx:
+            report, changed = journal.undo(tx, operation, at)
+            merge.settle_features(tx, changed, self.config)
+            self._end_change(tx, changed, at)
+        return replace(report, applied=not dry_run)
 
     # ---- files
 

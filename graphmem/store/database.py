@@ -93,9 +93,10 @@ class Store:
         return connection
 
     @contextlib.contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
+    def write(self, *, keep: bool = True) -> Iterator[sqlite3.Connection]:
         """Yield the connection inside one transaction; on any failure nothing of it stays. Blocks nest as savepoints.
 
+        With keep=False nothing stays in any case: a rehearsal, for a dry run that has to meet what stands in the way.
         Raises StoreBusy when another writer holds the lock for longer than the busy timeout.
         """
         self._take_lock()
@@ -107,7 +108,10 @@ class Store:
                 yield self._writer
                 # Inside the try: a COMMIT that fails leaves the transaction open, and the next write block would
                 # silently become a savepoint of it.
-                self._writer.execute("COMMIT" if outermost else "RELEASE nested")
+                if keep:
+                    self._writer.execute("COMMIT" if outermost else "RELEASE nested")
+                else:
+                    _roll_back(self._writer, outermost=outermost)
             except BaseException:
                 _roll_back(self._writer, outermost=outermost)
                 raise

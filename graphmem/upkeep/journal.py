@@ -1,7 +1,8 @@
 """The journal: every row that an operation changes, before and after, so that the operation can be undone.
 
 Counters (strength, visits, mass) are undone by their difference and other columns only where they still hold what the
-operation put there; so writes that came later are kept.
+operation put there; so writes that came later are kept. A row that comes back to a place where a later write has made
+one adds its counters to that.
 """
 
 import json
@@ -22,12 +23,13 @@ _ROUNDING = 1e-9
 class _Table:
     key: tuple[str, ...]
     counters: tuple[str, ...] = ()
+    greatest: tuple[str, ...] = ()
 
 
 _TABLES = {
     "scenes": _Table(("id",), ("strength", "visits")),
     "scene_aliases": _Table(("key",)),
-    "scene_features": _Table(("scene_id", "feature"), ("mass",)),
+    "scene_features": _Table(("scene_id", "feature"), ("mass",), ("weight", "touched")),
     "scene_refs": _Table(("id",)),
 }
 
@@ -92,7 +94,7 @@ def list_operations(tx: sqlite3.Connection, limit: int | None) -> tuple[Operatio
     return tuple(Operation(id_, kind, at, json.loads(summary), undone) for id_, kind, at, summary, undone in rows)
 
 
-def undo(tx: sqlite3.Connection, operation_id: int, at: str, *, dry_run: bool) -> tuple[UndoReport, set[int]]:
+def undo(tx: sqlite3.Connection, operation_id: int, at: str) -> tuple[UndoReport, set[int]]:
     """Put back what an operation changed; return the report and the scenes whose rows were touched.
 
     Raises NotFound for an unknown operation; Conflict when it was undone before, when a later operation changed the
@@ -112,59 +114,59 @@ def undo(tx: sqlite3.Connection, operation_id: int, at: str, *, dry_run: bool) -
     ).fetchone()[0]
     if later is not None:
         raise Conflict(f"operation {later} changed the same rows after operation {operation_id}: undo {later} first")
-    restored = removed = changed = 0
     scenes: set[int] = set()
-    images = tx.execute(
-        "SELECT name, before, after FROM operation_rows WHERE operation_id = ? ORDER BY seq DESC", (operation_id,)
-    ).fetchall()
-    for table, before_text, after_text in images:
-        before = json.loads(before_text) if before_text else None
-        after = json.loads(after_text) if after_text else None
-        for image in (before, after):
-            if image is not None:
-                scenes.add(image["id"] if table == "scenes" else image["scene_id"])
-        if not dry_run:
+    images = [
+        (table, before and json.loads(before), after and json.loads(after))
+        for table, before, after in tx.execute(
+            "SELECT name, before, after FROM operation_rows WHERE operation_id = ? ORDER BY seq DESC", (operation_id,)
+        )
+    ]
+    for table, before, after in images:
+        scenes.update(image["id"] if table == "scenes" else image["scene_id"] for image in (before, after) if image)
+        try:
             _put_back(tx, table, before, after)
-        restored += after is None
-        removed += before is None
-        changed += before is not None and after is not None
-    if not dry_run:
-        tx.execute("UPDATE operations SET undone_at = ? WHERE id = ?", (at, operation_id))
-    return UndoReport(operation_id, kind, restored, removed, changed, applied=not dry_run), scenes
+        except sqlite3.IntegrityError as error:
+            raise Conflict(f"{table} {before}: its place was taken by a later write") from error
+    tx.execute("UPDATE operations SET undone_at = ? WHERE id = ?", (at, operation_id))
+    report = UndoReport(
+        operation_id,
+        kind,
+        restored=sum(after is None for _, _, after in images),
+        removed=sum(before is None for _, before, _ in images),
+        changed=sum(before is not None and after is not None for _, before, after in images),
+        applied=True,
+    )
+    return report, scenes
 
 
 def _put_back(tx: sqlite3.Connection, table: str, before: Row | None, after: Row | None) -> None:
     shape = _TABLES[table]
-    if after is None:
-        assert before is not None
-        try:
+    image = after or before
+    assert image is not None
+    now = next(iter(rows_of(tx, table, _where(shape.key), [image[column] for column in shape.key])), None)
+    if now is None:
+        if before is not None:  # what it removed, or what a later write removed that would have been kept without it
             _insert(tx, table, before)
-        except sqlite3.IntegrityError as error:
-            raise Conflict(f"{table} {before}: its place was taken by a later write") from error
-        return
-    now = next(iter(rows_of(tx, table, _where(shape.key), [after[column] for column in shape.key])), None)
-    if before is None:
-        if now is None:
-            return
+    elif after is None:
+        assert before is not None
+        # A later write has made the row anew.
+        sums = {column: now[column] + before[column] for column in shape.counters}
+        _update(tx, table, now, {**sums, **{column: max(now[column], before[column]) for column in shape.greatest}})
+    elif before is None:
         left = {column: _without(now[column], after[column]) for column in shape.counters}
         if any(left.values()):
             _update(tx, table, now, left)  # later visits gave more to it
         else:
             _delete(tx, table, now)
-        return
-    if now is None:
-        raise Conflict(f"{table} {after}: was removed by a later write")
-    values = {
-        column: before[column]
-        if now[column] == after[column]
-        else before[column] + _without(now[column], after[column])
-        for column in after
-        if after[column] != before[column] and (column in shape.counters or now[column] == after[column])
-    }
-    try:
+    else:
+        values = {
+            column: before[column]
+            if now[column] == after[column]
+            else before[column] + _without(now[column], after[column])
+            for column in after
+            if after[column] != before[column] and (column in shape.counters or now[column] == after[column])
+        }
         _update(tx, table, now, values)
-    except sqlite3.IntegrityError as error:
-        raise Conflict(f"{table} {before}: its place was taken by a later write") from error
 
 
 def _without(total: float, part: float) -> float:

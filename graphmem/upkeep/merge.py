@@ -185,6 +185,17 @@ def _move_refs(journal: Journal, survivor: int, double: int) -> None:
             journal.update("scene_refs", mine, weight=weight, decayed_at=clock)
 
 
+def settle_features(tx: sqlite3.Connection, scene_ids: Iterable[int], config: Config) -> None:
+    """Make the features of scenes fit their visits and the cap, after an undo that later visits had not expected."""
+    for scene_id in scene_ids:
+        tx.execute(
+            """UPDATE scene_features SET touched = MIN(touched, (SELECT visits FROM scenes WHERE id = ?))
+               WHERE scene_id = ?""",
+            (scene_id, scene_id),
+        )
+        _drop_surplus(Journal(tx), scene_id, config)
+
+
 def _drop_surplus(journal: Journal, survivor: int, config: Config) -> None:
     rows = rows_of(journal.tx, "scene_features", "scene_id = ?", (survivor,))
     features = {
