@@ -4,21 +4,21 @@
 enter    one enter_scene that joins, at 100, 10 000 and 100 000 scenes. The floor is what a join must write and no
          more: the counter, the scene, its features and the change log, as prepared statements in one transaction on
          the same file, with no logic around them.
-
-Usage: python scripts/bench.py [enter] [--scenes N ...] [--turns N] [--json]
+fresh    100 000 turns on six channels, each with three topics never met before, in tenths.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import random
-import resource
 import sqlite3
 import statistics
 import sys
 import tempfile
 import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from graphmem import Memory, Situation
 AT = "2026-09-07T08:00:00.000Z"
 SEED = 20260907
 BLOCKS = 8
+WARM_UP = 20
 VOCABULARY = 2000
 VISITS = 10
 
@@ -94,13 +95,24 @@ def floor(db: sqlite3.Connection, scene_id: int, weights: dict[str, float]) -> N
     db.execute("COMMIT")
 
 
-def timed(work: Callable[[], object]) -> float:
+def microseconds(work: Callable[..., object], *arguments: object) -> float:
     started = time.perf_counter()
-    work()
+    work(*arguments)
     return (time.perf_counter() - started) * 1e6
 
 
+def summary(times: list[float]) -> dict[str, float]:
+    quantiles = statistics.quantiles(times, n=100)
+    return {
+        "median_us": round(statistics.median(times), 1),
+        "p10_us": round(quantiles[9], 1),
+        "p90_us": round(quantiles[89], 1),
+        "p99_us": round(quantiles[98], 1),
+    }
+
+
 def bench_enter(scenes: int, turns: int) -> dict[str, float]:
+    """One enter_scene that joins, and its floor, in alternating blocks on one file."""
     rng = random.Random(SEED + 1)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "bench.db"
@@ -108,61 +120,87 @@ def bench_enter(scenes: int, turns: int) -> dict[str, float]:
         db = sqlite3.connect(path, isolation_level=None)
         db.execute("PRAGMA synchronous = NORMAL")
         db.execute("PRAGMA foreign_keys = ON")
+        entered, bare = [], []
         with Memory.open(path) as memory:
-            import graphmem.graph.scene_index  # noqa: F401 (numpy is not part of the build time)
-
-            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            build = timed(lambda: memory.match_scenes(situation(rng, 0))) / 1e6
-            resident = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
-            entered, bare = [], []
+            importlib.import_module("graphmem.graph.scene_index")  # so that the build time is without numpy's import
+            tracemalloc.start()
+            build = microseconds(memory.match_scenes, situation(rng, 0))
+            held, _ = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            build = min(build, rebuild(path, rng))
             for _ in range(BLOCKS):
-                # The scenes of the floor are read again by the engine's first turns, which are not counted.
                 for _ in range(turns // BLOCKS):
                     i = rng.randrange(scenes)
-                    weights = situation(rng, i).weights
-                    bare.append(timed(lambda: floor(db, i + 1, weights)))
-                for n in range(turns // BLOCKS + 20):
-                    here = situation(rng, rng.randrange(scenes))
-                    spent = timed(lambda: memory.enter_scene(here))
-                    if n >= 20:
+                    bare.append(microseconds(floor, db, i + 1, situation(rng, i).weights))
+                for n in range(turns // BLOCKS + WARM_UP):
+                    spent = microseconds(memory.enter_scene, situation(rng, rng.randrange(scenes)))
+                    if n >= WARM_UP:  # the first one reads again what the floor has changed
                         entered.append(spent)
-            db.close()
-            index_bytes = memory._index.nbytes if memory._index else 0
-    quantiles = statistics.quantiles(entered, n=100)
+        db.close()
     return {
         "scenes": scenes,
-        "enter_us": round(statistics.median(entered), 1),
-        "p10_us": round(quantiles[9], 1),
-        "p90_us": round(quantiles[89], 1),
-        "p99_us": round(quantiles[98], 1),
+        **summary(entered),
         "floor_us": round(statistics.median(bare), 1),
         "ratio": round(statistics.median(entered) / statistics.median(bare), 2),
-        "build_s": round(build, 3),
-        "index_bytes_per_scene": round(index_bytes / scenes, 1),
-        "rss_bytes_per_scene": round(resident / scenes, 1),
+        "build_s": round(build / 1e6, 3),
+        "index_bytes_per_scene": round(held / scenes),
     }
+
+
+def rebuild(path: Path, rng: random.Random) -> float:
+    """The time to build the index, measured without the tracing of its memory."""
+    with Memory.open(path) as memory:
+        return microseconds(memory.match_scenes, situation(rng, 0))
+
+
+def bench_fresh(turns: int) -> list[dict[str, float]]:
+    """Turns on six channels, each with three topics never met before: does a scene grow, and does a turn slow down?"""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder, Memory.open(Path(folder) / "bench.db") as memory:
+        times: list[float] = []
+        for n in range(turns):
+            topics = [f"fresh{3 * n + word}" for word in range(3)]
+            times.append(microseconds(memory.enter_scene, Situation.of(chan=f"c{n % 6}", topics=topics, at=AT)))
+            if (n + 1) % (turns // 10) == 0:
+                largest = max(scene.features for scene in memory.scenes())
+                rows.append(
+                    {"turns": n + 1, **summary(times), "scenes": len(memory.scenes()), "features_at_most": largest}
+                )
+                times.clear()
+    return rows
+
+
+def print_rows(rows: list[dict[str, float]]) -> None:
+    names = list(rows[0])
+    widths = [max(len(name), 10) + 2 for name in names]
+    print("".join(f"{name:>{width}}" for name, width in zip(names, widths, strict=True)))
+    for row in rows:
+        print("".join(f"{row[name]:>{width}}" for name, width in zip(names, widths, strict=True)))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["enter"], nargs="?", default="enter")
-    parser.add_argument("--scenes", type=int, nargs="+", default=[100, 10_000, 100_000])
-    parser.add_argument("--turns", type=int, default=4000)
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("what", choices=["enter", "fresh"], nargs="?", default="enter")
+    parser.add_argument("--scenes", type=int, nargs="+", default=[100, 10_000, 100_000], help="sizes for enter")
+    parser.add_argument("--turns", type=int, help="measured turns  [default: 4000 for enter, 100000 for fresh]")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
     args = parser.parse_args()
-    rows = []
-    for scenes in args.scenes:
-        print(f"enter at {scenes} scenes ...", file=sys.stderr)
-        rows.append(bench_enter(scenes, args.turns))
-    growth = round(rows[-1]["enter_us"] / rows[0]["enter_us"], 2)
+    if args.what == "fresh":
+        rows = bench_fresh(args.turns or 100_000)
+        found = {"fresh": rows, "end_to_start": round(rows[-1]["median_us"] / rows[0]["median_us"], 2)}
+        words = f"the last tenth takes {found['end_to_start']} times as long as the first"
+    else:
+        rows = []
+        for scenes in args.scenes:
+            print(f"enter at {scenes} scenes ...", file=sys.stderr)
+            rows.append(bench_enter(scenes, args.turns or 4000))
+        found = {"enter": rows, "growth": round(rows[-1]["median_us"] / rows[0]["median_us"], 2)}
+        words = f"the largest takes {found['growth']} times as long as the smallest"
     if args.json:
-        print(json.dumps({"enter": rows, "growth": growth}, indent=1))
-        return
-    names = list(rows[0])
-    print("".join(f"{name:>22}" for name in names))
-    for row in rows:
-        print("".join(f"{row[name]:>22}" for name in names))
-    print(f"the largest takes {growth} times as long as the smallest")
+        print(json.dumps(found, indent=1))
+    else:
+        print_rows(rows)
+        print(words)
 
 
 if __name__ == "__main__":

@@ -312,11 +312,6 @@ def names_person(place: int) -> bool:
     return place % SOFT <= _PLACES["peer_group"]
 
 
-def names_channel(place: int) -> bool:
-    """Tell whether a place is that of channels."""
-    return place % SOFT == _PLACES["chan"]
-
-
 def surplus_features(features: Mapping[str, tuple[float, int, int]], config: Config) -> list[str]:
     """Return which features a scene gives up, given the mass, the last visit and the place of each.
 

@@ -24,7 +24,6 @@ from graphmem.core.situations import (
     DIGITS,
     SOFT,
     Situation,
-    names_channel,
     names_person,
     of_kind,
     place_of,
@@ -46,7 +45,6 @@ _ROW = np.dtype(
 )  # fmt: skip
 
 _NAMES_PERSON = np.array([names_person(place) for place in range(2 * SOFT)])
-_NAMES_CHANNEL = np.array([names_channel(place) for place in range(2 * SOFT)])
 _NOBODY = 0
 _NONE: _Slots = np.zeros(0, np.int64)
 # Up to this many candidates a loop over plain numbers is faster than the dozen calls that numpy needs.
@@ -97,6 +95,7 @@ class SceneIndex:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._lock = threading.RLock()
+        self._channel_place = place_of("chan", config)
         self._clear()
 
     def _clear(self) -> None:
@@ -189,7 +188,7 @@ class SceneIndex:
             self._rows = _grown(self._rows, slot + 1)
         numbers = [number for _, number, _ in cells]
         people = frozenset(number for number in numbers if names_person(self._places[number]))
-        channels = sum(names_channel(self._places[number]) for number in numbers)
+        channels = sum(self._places[number] == self._channel_place for number in numbers)
         self._rows[slot] = (scene_id, strength, visits, 0.0, 0.0, 0, 0, 0, self._people_number(people), channels)
         self._rows_used += 1
         self._slot[scene_id] = slot
@@ -379,8 +378,13 @@ class SceneIndex:
             return {self._names[number]: mass / visits for mass, number, _ in self._cells_of(match.slot)}
 
     def _query(self, situation: Situation) -> _Query:
-        numbers = {feature: self._number[feature] for feature in situation.weights if feature in self._number}
-        own = {number: situation.weights[feature] for feature, number in numbers.items()}
+        numbers: dict[str, int] = {}
+        own: dict[int, float] = {}
+        for feature, weight in situation.weights.items():
+            number = self._number.get(feature)
+            if number is not None:
+                numbers[feature] = number
+                own[number] = weight
         return _Query(situation, numbers, own)
 
     def _posting(self, number: int) -> _Slots:
@@ -395,12 +399,13 @@ class SceneIndex:
 
         None when no scene names just these.
         """
-        people = query.situation.peers | query.situation.groups
-        numbers = [query.numbers[person] for person in people if person in query.numbers]
-        party = self._people.get(frozenset(numbers)) if len(numbers) == len(people) else None
+        situation, numbers, _ = query
+        people = [numbers.get(person, -1) for person in (*situation.peers, *situation.groups)]
+        party = self._people.get(frozenset(people))
         if party is None:
             return None
-        return party, min((self._posting(number) for number in numbers), key=len)
+        postings = [self._posting(number) for number in people]
+        return party, postings[0] if len(postings) == 1 else min(postings, key=len)
 
     def _reaching(self, query: _Query, least: float) -> _Slots:
         """Scenes without people that could reach a score: those with one of the rarest features."""
@@ -471,7 +476,7 @@ class SceneIndex:
         """The score of one scene; what `_scores` does for many at once."""
         _, _, visits, mass, identity, first, count, _, _, channels = row
         situation, _, mine = query
-        places = self._places
+        places, channel = self._places, self._channel_place
         in_all = in_identity = 0.0
         shares_channel = False
         span = slice(first, first + count)
@@ -483,7 +488,7 @@ class SceneIndex:
                 place = places[number]
                 if place < SOFT:
                     in_identity += shared
-                shares_channel |= names_channel(place)
+                shares_channel |= place == channel
         if veto and channels and situation.channels and not shares_channel:
             return 0.0
         score: float = in_all / (situation.weight + mass / visits - in_all)
@@ -507,7 +512,7 @@ class SceneIndex:
             union = situation.identity_weight + rows["identity"] / rows["visits"] - in_identity
             scores = np.maximum(scores, in_identity / union)
         if veto and situation.channels:
-            shares = np.logical_or.reduceat(_NAMES_CHANNEL[place] & (here > 0), starts)
+            shares = np.logical_or.reduceat((place == self._channel_place) & (here > 0), starts)
             scores[(rows["channels"] > 0) & ~shares] = 0.0
         rounded: npt.NDArray[np.float64] = np.round(scores, DIGITS)
         return rounded
