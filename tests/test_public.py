@@ -47,7 +47,7 @@ def signature(member: object) -> str:
         else each.replace(default=...)
         for each in found.parameters.values()
     ]
-    return re.sub(r"\b(?:\w+\.)+(?=\w)", "", str(found.replace(parameters=parameters)))
+    return re.sub(r"\b(?:[a-z_]\w*\.)+(?=\w)", "", str(found.replace(parameters=parameters))).replace("Ellipsis", "...")
 
 
 def members(owner: type) -> list[str]:
