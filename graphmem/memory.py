@@ -101,7 +101,7 @@ class Memory:
         keys = scene_graph.with_derived(key_list(declared, "declared"), situation) if declared else ()
         if not situation and not keys:
             return Visit()
-        at = utc_text(situation.at or self._clock())
+        at = utc_text(situation.at) if situation.at else self._at(None)
         with self._store.write() as tx:
             index = self._current_index()
             revision = scene_graph.begin_revision(tx)

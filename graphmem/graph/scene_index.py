@@ -12,7 +12,7 @@ read again one by one from the change log. Only a reader that is older than the 
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -72,7 +72,8 @@ class _Query(NamedTuple):
 class Candidate(NamedTuple):
     """A scene that may be joined or recalled: its score, rounded, and the ground of `recall_ground`.
 
-    slot: its place in the index, until the next change of the index. features: how many it has. query: what found it.
+    slot: its place in the index; it holds under the index's lock, and in a write block until its end.
+    features: how many it has. query: what found it.
     """
 
     scene_id: int
@@ -362,20 +363,21 @@ class SceneIndex:
             found += self._scored(np.unique(self._reaching(query, least)), query, least)
             return sorted(found, key=lambda one: one.rank)
 
-    def joins(self, match: Candidate) -> bool:
-        """Tell whether the situation that found a scene would be admitted to it, whatever better one there may be."""
+    def explained(self, situation: Situation) -> list[tuple[Candidate, bool, dict[str, float]]]:
+        """Return what `answering` does, with whether the situation would be admitted to the scene, and its profile."""
         with self._lock:
-            situation = match.query.situation
-            people = self._people_names[int(self._rows[match.slot]["people"])]
-            if of_kind(people, "peer") != situation.peers or of_kind(people, "peer_group") != situation.groups:
-                return False
-            return bool(self._scored(np.array([match.slot]), match.query, self._config.join_score))
+            return [(one, self._admits(one), self._profile(one)) for one in self.answering(situation)]
 
-    def profile(self, match: Candidate) -> Mapping[str, float]:
-        """Return what a scene's turns contributed on average, by feature."""
-        with self._lock:
-            visits = float(self._rows[match.slot]["visits"])
-            return {self._names[number]: mass / visits for mass, number, _ in self._cells_of(match.slot)}
+    def _admits(self, match: Candidate) -> bool:
+        situation = match.query.situation
+        people = self._people_names[int(self._rows[match.slot]["people"])]
+        if of_kind(people, "peer") != situation.peers or of_kind(people, "peer_group") != situation.groups:
+            return False
+        return bool(self._scored(np.array([match.slot]), match.query, self._config.join_score))
+
+    def _profile(self, match: Candidate) -> dict[str, float]:
+        visits = float(self._rows[match.slot]["visits"])
+        return {self._names[number]: mass / visits for mass, number, _ in self._cells_of(match.slot)}
 
     def _query(self, situation: Situation) -> _Query:
         numbers: dict[str, int] = {}

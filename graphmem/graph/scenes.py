@@ -330,17 +330,15 @@ def list_evidence(tx: sqlite3.Connection) -> tuple[Bucket, ...]:
 def match(tx: sqlite3.Connection, index: "SceneIndex", situation: Situation) -> tuple[SceneMatch, ...]:
     """Return the scenes that answer a situation, best first, and by which features."""
     found = []
-    for candidate in index.answering(situation):
+    for candidate, joins, profile in index.explained(situation):
         row = tx.execute("SELECT key, strength FROM scenes WHERE id = ?", (candidate.scene_id,)).fetchone()
-        if row is None:
+        if row is None:  # the index may be ahead of what this transaction sees
             continue
-        profile = index.profile(candidate)
         shared = tuple(
             SharedFeature(feature, weight, profile[feature])
             for feature, weight in situation.weights.items()
             if feature in profile
         )
-        joins = index.joins(candidate)
         found.append(SceneMatch(row[0], candidate.score, joins, candidate.ground, row[1], shared))
     return tuple(found)
 

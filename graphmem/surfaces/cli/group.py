@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from graphmem.errors import InvalidInput
-
 if TYPE_CHECKING:
     from graphmem.config import Config
     from graphmem.core.situations import Situation
@@ -131,10 +129,3 @@ def situation_of(options: dict[str, Any], config: "Config") -> "Situation":
     names = {"chan": "chan", "peer": "peer", "group": "peer_group", "tool": "tool", "topic": "topics", "part": "part"}
     given = {name: options.pop(option) for option, name in names.items()}
     return Situation.of(**given, at=options.pop("at"), config=config)
-
-
-def required(situation: "Situation") -> "Situation":
-    """Return the situation; raise InvalidInput when nothing is known of it."""
-    if not situation:
-        raise InvalidInput("situation", "", "say where and with whom, for example --chan qq --peer boss")
-    return situation

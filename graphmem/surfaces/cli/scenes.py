@@ -8,7 +8,6 @@ from graphmem.surfaces.cli.group import (
     Session,
     dry_run_option,
     json_option,
-    required,
     situation_of,
     situation_options,
 )
@@ -27,13 +26,19 @@ def enter_command(session: Session, /, declared: tuple[str, ...], as_json: bool,
     Example:
       graphmem enter --chan qq --peer boss --topic 排班 --declare chan:qq
     """
+    from graphmem.core.model import Visit
+
     situation = situation_of(options, session.config())
-    with session.open(create=True) as memory:
-        visit = memory.enter_scene(situation if declared else required(situation), declared=declared)
+    visit = Visit()
+    if situation or declared:
+        with session.open(create=True) as memory:
+            visit = memory.enter_scene(situation, declared=declared)
     if as_json:
         click.echo(to_json(visit))
         return
-    if visit.created:
+    if not situation:
+        click.echo("no scene: nothing is known of this turn")
+    elif visit.created:
         click.echo(f"grew     {printable(visit.key)}")
     elif visit.key:
         click.echo(f"joined   {printable(visit.key)}  (similarity {visit.similarity:.3f}, strength {visit.strength})")
@@ -55,7 +60,9 @@ def match_command(session: Session, /, as_json: bool, **options: Any) -> None:
     Example:
       graphmem match --chan qq --peer boss --topic 排班
     """
-    situation = required(situation_of(options, session.config()))
+    situation = situation_of(options, session.config())
+    if not situation:
+        raise click.UsageError("nothing to match: say where and with whom, for example --chan qq --peer boss")
     with session.open(create=False) as memory:
         matches = memory.match_scenes(situation)
     if as_json:
