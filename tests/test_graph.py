@@ -330,6 +330,16 @@ def test_an_old_value_imported_twice_is_one_fact(memory, path):
     assert len(values(path)) == 2
 
 
+def test_an_older_time_of_the_current_value_does_not_end_it(memory):  # TIM-03
+    """Lin lived in Hangzhou before Chengdu, too; that was told last."""
+    memory.commit([lives("Chengdu", valid_from="2025-01-01")], scenes="chan:qq")
+    memory.commit([lives("Hangzhou", valid_from="2026-01-01")], scenes="chan:qq")
+
+    memory.commit([lives("Hangzhou", valid_from="2024-01-01")], scenes="chan:qq")
+
+    assert objects(memory.recall_by_scene("chan:qq")) == ["Hangzhou"]
+
+
 def test_a_value_said_again_closes_nothing(memory):
     memory.commit([lives("Hangzhou")])
 

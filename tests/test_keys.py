@@ -41,8 +41,8 @@ VISIBLE_FORMATS = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0xFF
 VISIBLE_FORMATS |= {*range(0x13430, 0x13440)}
 
 
-# CJK Extension H: letters since Unicode 15, which Python 3.11 does not know (KEY-15).
-EXTENSION_H = range(0x31350, 0x323B0)
+# Ideographs up to Extension H, gaps included: Pythons know different ones, and a file has one form of a key (KEY-15).
+RARE_IDEOGRAPHS = range(0x20000, 0x323B0)
 
 
 def sha8(text):
@@ -71,7 +71,7 @@ def folded(text):
 
 
 def is_kept(character):
-    return character in ":-." or unicodedata.category(character)[0] in "LMN" or ord(character) in EXTENSION_H
+    return character in ":-." or unicodedata.category(character)[0] in "LMN" or ord(character) in RARE_IDEOGRAPHS
 
 
 def same_for_people(value):

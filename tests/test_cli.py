@@ -1,0 +1,1147 @@
+"""The command line: what each command does, and what holds for all: JSON, exit codes, encodings, bad input, help."""
+
+import contextlib
+import dataclasses
+import importlib.metadata
+import inspect
+import json
+import os
+import re
+import runpy
+import shlex
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+import unicodedata
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import pytest
+
+from graphmem import Memory, Situation, Triple
+from graphmem.core.model import Visit
+from graphmem.surfaces.cli import graphmem, main
+
+ROOT = Path(__file__).parent.parent
+SIX = ROOT / "fixtures" / "six_channels.jsonl"
+WEEK = ROOT / "fixtures" / "week.jsonl"
+NOBODY = 65534
+COMMANDS = graphmem.list_commands(click.Context(graphmem))
+PYTHON = [sys.executable, "-m", "graphmem"]
+RULE = "QQ回复禁用Markdown格式"
+SENTENCE = "老大说QQ上一律用纯文本。"
+BOSS = ["--chan", "qq", "--peer", "boss"]
+BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+NASTY = f"a\x1b[2J\x07b\x9b31mc\r{BIDI}d"
+
+# One call of each command that a filled memory answers.
+CALLS = {
+    "enter": BOSS,
+    "match": BOSS,
+    "scenes": [],
+    "evidence": [],
+    "tag": ["chan:new", "--glob", "*"],
+    "commit": ["panel", "包管理器", "pnpm"],
+    "recall": BOSS,
+    "replay": [SIX],
+    "dedupe": [],
+    "undo": ["1"],
+    "operations": [],
+}
+
+# The same mistakes for the text and the JSON form: arguments, exit code, kind, what the message names.
+MISTAKES = {
+    "unknown option": (["scenes", "--nope"], 2, "Usage", "--nope"),
+    "unknown command": (["nonsense"], 2, "Usage", "nonsense"),
+    "missing argument": (["undo"], 2, "Usage", "OPERATION"),
+    "missing value": (["enter", "--chan"], 2, "Usage", "--chan"),
+    "surplus argument": (["scenes", "a", "b"], 2, "Usage", "b"),
+    "no number": (["undo", "first"], 2, "Usage", "first"),
+    "number out of range": (["recall", "a", "--limit", "-1"], 2, "Usage", "--limit"),
+    "no such choice": (["scenes", "--origin", "grown"], 2, "Usage", "grown"),
+    "half a fact": (["commit", "a", "b"], 2, "Usage", "OBJECT"),
+    "words and a situation": (["recall", "a", "--chan", "qq"], 2, "Usage", "situation"),
+    "nothing to search for": (["recall"], 2, "Usage", "nothing to search for"),
+    "blanks to search for": (["recall", "   "], 2, "Usage", "nothing to search for"),
+    "missing facts file": (["commit", "--facts", "missing.json"], 2, "Usage", "missing.json"),
+    "bad key": (["scenes", "///"], 1, "InvalidInput", "///"),
+    "bad time": (["enter", "--chan", "qq", "--at", "yesterday"], 1, "InvalidInput", "yesterday"),
+    "bad confidence": (["commit", "a", "b", "c", "--confidence", "nan"], 1, "InvalidInput", "confidence"),
+    "bad log": (["replay", ROOT / "README.md"], 1, "InvalidInput", "README.md"),
+    "missing log": (["replay", "missing.jsonl"], 1, "StoreFailed", "missing.jsonl"),
+    "unknown operation": (["undo", "99"], 3, "NotFound", "99"),
+    "unknown fact": (["tag", "chan:qq", "--relation", "99"], 3, "NotFound", "99"),
+}
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self):
+        return json.loads(self.out)
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path_factory, monkeypatch):
+    """A fresh home and data folder, and none of the settings of whoever runs the tests."""
+    home = tmp_path_factory.mktemp("home")
+    for name in [name for name in os.environ if name.startswith("GRAPHMEM_")] + ["PYTHONIOENCODING", "XDG_DATA_HOME"]:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
+    return home
+
+
+@pytest.fixture
+def cli(capsys, path):
+    """The command line in this process, on the memory at `path`; db=None leaves out --db."""
+
+    def run(*arguments, db=path):
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            main([*(["--db", str(db)] if db is not None else []), *map(str, arguments)])
+        return Result(end.value.code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def filled(cli, path):
+    """A memory made by commands: a grown scene with a rule, declared ones, evidence, twins, an operation."""
+    for _ in range(2):
+        cli("enter", *BOSS, "--topic", "排班", "--declare", "chan:qq")
+    boss = ["--scene", "auto:peer:boss_chan:qq", "--scene", "chan:qq/peer:boss"]
+    cli("commit", "老大", "偏好", RULE, "--sentence", SENTENCE, "--confidence", "0.9", *boss)
+    cli("enter", "--chan", "mail")
+    plant(path, {"chan:Mail Bridge": 2})
+    cli("dedupe")
+    plant(path, {"chan:QQ": 3, " chan:qq": 2, "chan:qq2": 1, "auto:chan:door+tool:bell": 5})
+    return path
+
+
+def plant(path, scenes):
+    """Put scenes under keys that no graphmem would write, with the given strengths, into a file."""
+    at = "2026-09-01T00:00:00.000Z"
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        for key, strength in scenes.items():
+            (scene_id,) = connection.execute(
+                "INSERT INTO scenes(key, strength, origin, created_at, updated_at) VALUES (?, ?, 'declared', ?, ?) "
+                "RETURNING id",
+                (key, strength, at, at),
+            ).fetchone()
+            connection.execute(
+                "INSERT INTO scene_refs(scene_id, kind, ref_id, decayed_at, created_at) VALUES (?, 'relation', 1, ?, ?)",
+                (scene_id, at, at),
+            )
+
+
+def shell(*arguments, encoding="utf-8", **options):
+    """The console entry in a process of its own, with warnings as errors; output comes back as bytes."""
+    environ = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONWARNINGS": "error", **options.pop("environ", {})}
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "timeout": 30, **options}
+    return subprocess.run([*PYTHON, *arguments], env=environ, **options)
+
+
+def state(folder):
+    """Every file below a folder with its bytes, its size and its time."""
+    return {
+        str(file.relative_to(folder)): (file.read_bytes(), file.stat().st_mtime_ns)
+        for file in sorted(folder.rglob("*"))
+        if file.is_file()
+    }
+
+
+@contextlib.contextmanager
+def locked(path):
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+
+
+def reference_file(path, era="relations"):
+    connection = runpy.run_path(str(ROOT / "fixtures" / "make_reference_db.py"))["build"](path, era=era)
+    connection.execute("PRAGMA journal_mode = DELETE")
+    connection.close()
+    return path
+
+
+def scene_rows(cli, *arguments):
+    return {scene["key"]: scene for scene in cli("scenes", *arguments, "--json").document}
+
+
+def objects(result):
+    return [fact["object"] for fact in result.document["relations"]]
+
+
+def is_safe(text):
+    """Whether nothing in a text can drive a terminal or turn its lines around."""
+    return all(c == "\n" or (unicodedata.category(c) != "Cc" and c not in BIDI) for c in text)
+
+
+# ---- what each command does
+
+
+def test_enter_grows_a_scene_at_the_second_turn_and_joins_it_at_the_third(cli):
+    first, second, third = (cli("enter", *BOSS, "--json").document for _ in range(3))
+
+    assert (first["key"], first["created"]) == ("", False)
+    assert (second["key"], second["created"]) == ("auto:peer:boss_chan:qq", True)
+    assert (third["key"], third["created"], third["strength"]) == ("auto:peer:boss_chan:qq", False, 2)
+
+
+def test_enter_says_in_words_what_became_of_the_turn(cli):
+    first, second, third = (cli("enter", *BOSS, "--topic", "排班").out for _ in range(3))
+
+    assert "no scene yet" in first
+    assert "grew" in second
+    assert "auto:peer:boss_chan:qq" in second
+    assert "joined" in third
+
+
+def test_enter_declares_the_named_scenes_and_the_one_of_the_person(cli):
+    visit = cli("enter", *BOSS, "--declare", "chan:QQ", "--declare", "tool:shell", "--json").document
+
+    assert visit["keys"] == ["chan:qq", "tool:shell", "chan:qq/peer:boss"]
+    assert visit["write_keys"] == ["chan:qq/peer:boss"]
+    assert visit["declared_created"] == visit["keys"]
+    assert set(scene_rows(cli)) == set(visit["keys"])
+
+
+def test_enter_reads_every_kind_of_feature_and_the_time(cli):
+    kinds = ["--group", "g", "--tool", "t", "--topic", "x", "--topic", "y", "--part", "night"]
+
+    for _ in range(2):
+        cli("enter", *BOSS, *kinds, "--at", "2026-01-02T03:04:05+08:00")
+
+    (scene,) = scene_rows(cli).values()
+    assert scene["features"] == 7
+    assert scene["updated_at"] == "2026-01-01T19:04:05.000Z"
+
+
+def test_json_shows_the_fields_and_properties_of_the_value(cli):
+    names = {field.name for field in dataclasses.fields(Visit)}
+    properties = {name for name, member in vars(Visit).items() if isinstance(member, property)}
+
+    assert set(cli("enter", *BOSS, "--json").document) == names | properties
+
+
+def test_match_shows_which_scene_answers_and_by_what_and_writes_nothing(cli, filled):
+    before = scene_rows(cli)
+
+    (match,) = cli("match", *BOSS, "--topic", "排班", "--json").document
+
+    assert (match["key"], match["joins"], match["ground"]) == ("auto:peer:boss_chan:qq", True, "person")
+    assert [shared["feature"] for shared in match["shared"]] == ["peer:boss", "chan:qq", "topic:排班"]
+    assert scene_rows(cli) == before
+
+
+def test_scenes_lists_a_key_and_what_is_below_it(cli):
+    for key in ("chan:qq/peer:group_1", "chan:qq/peer:group_1/topic:menu", "chan:qq/peer:group_10"):
+        cli("enter", "--declare", key)
+
+    assert set(scene_rows(cli, "chan:qq/peer:group_1")) == {  # KEY-01
+        "chan:qq/peer:group_1",
+        "chan:qq/peer:group_1/topic:menu",
+    }
+    assert len(scene_rows(cli)) == len(scene_rows(cli, "")) == 3  # KEY-04
+    assert scene_rows(cli, "chan:q") == {}
+
+
+@pytest.mark.parametrize(
+    ("origin", "keys"), [("emergent", {"auto:peer:boss_chan:qq"}), ("declared", {"chan:qq", "chan:qq/peer:boss"})]
+)
+def test_scenes_of_one_origin(cli, origin, keys):
+    for _ in range(2):
+        cli("enter", *BOSS, "--declare", "chan:qq")
+
+    assert set(scene_rows(cli, "--origin", origin)) == keys
+
+
+def test_evidence_lists_what_has_no_scene_yet(cli, filled):
+    (bucket,) = cli("evidence", "--json").document
+
+    assert (bucket["label"], bucket["count"]) == ("chan:mail", 1)
+
+
+def test_commit_remembers_a_fact_with_all_that_was_told_of_it(cli, path):
+    told = ["--sentence", SENTENCE, "--confidence", "0.9", "--session", "s1", "--turn", "3"]
+
+    report = cli("commit", "老大", "偏好", RULE, *told, "--scene", "chan:QQ", "--scene", "auto:a", "--json").document
+
+    assert (report["created"], report["repeated"], report["written"]) == (1, 0, 1)
+    assert report["scenes"] == ["chan:qq", "auto:a"]
+    (fact,) = cli("recall", "--scene", "chan:qq", "--json").document["relations"]
+    assert (fact["subject"], fact["relation"], fact["object"]) == ("老大", "偏好", RULE)
+    assert (fact["sentence"], fact["confidence"], fact["weight"]) == (SENTENCE, 0.9, 0.9)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT session, turn FROM evidence").fetchall() == [("s1", 3)]
+
+
+def test_commit_takes_a_list_of_facts_from_a_file(cli, tmp_path):
+    facts = [
+        {"subject": "panel", "relation": "端口", "object": "8328", "functional": True},
+        {"subject": "panel", "relation": "端口", "object": "8329", "functional": True},
+    ]
+    (tmp_path / "facts.json").write_text(json.dumps(facts), "utf-8")
+
+    report = cli("commit", "--facts", tmp_path / "facts.json", "--json").document
+
+    assert (report["created"], report["superseded"]) == (2, 1)
+
+
+def test_a_fact_that_is_known_is_told_as_known(cli):
+    cli("commit", "a", "b", "c")
+
+    assert "0 new and 1 known" in cli("commit", "A ", "b", "c").out
+
+
+def test_commit_that_writes_nothing_fails_and_says_why(cli):  # W11
+    result = cli("commit", "", "b", "x" * 51)
+
+    assert result.code == 1
+    assert result.out == ""
+    assert "nothing was remembered" in result.err
+    assert "subject" in result.err
+
+
+def test_commit_that_writes_a_part_succeeds_and_names_the_rest(cli, tmp_path):
+    good, bad = ({"subject": name, "relation": "b", "object": "c"} for name in ("a", "x" * 51))
+    (tmp_path / "facts.json").write_text(json.dumps([good, bad]), "utf-8")
+
+    result = cli("commit", "--facts", tmp_path / "facts.json")
+
+    assert result.code == 0
+    assert "at most 50 characters" in result.err
+
+
+def test_tag_attaches_facts_by_id_and_by_glob(cli, filled):
+    cli("commit", "/home/newqqagent", "is", "folder")
+
+    by_glob = cli("tag", "chan:new", "--glob", "*QQ*", "--json").document  # P10
+    by_id = cli("tag", "chan:new", "--relation", "1", "--relation", "2", "--relation", "99", "--json").document
+
+    assert (by_glob["attached"], by_glob["applied"]) == ([1], True)
+    assert (by_id["attached"], by_id["known"], by_id["unknown"]) == ([2], [1], [99])
+    assert objects(cli("recall", "--scene", "chan:new", "--json")) == ["folder", RULE]
+
+
+def test_recall_by_situation_needs_no_words(cli, filled):
+    with Memory.open(filled) as memory:
+        expected = memory.recall_by_situation(Situation.of(chan="qq", peer="boss"))
+
+    found = cli("recall", *BOSS, "--json").document
+
+    assert found["scenes"] == list(expected.scenes)
+    assert found["relations"] == [dataclasses.asdict(fact) for fact in expected.relations]
+    assert found["entities"] == [dataclasses.asdict(entity) for entity in expected.entities]
+    assert RULE in cli("recall", *BOSS).out
+
+
+def test_recall_by_situation_gives_nothing_to_another_person(cli, filled):
+    assert objects(cli("recall", "--chan", "qq", "--peer", "guest", "--json")) == []
+
+
+def test_recall_by_scene_reads_below_the_key_unless_exact(cli):
+    cli("commit", "a", "is", "below", "--scene", "chan:qq/peer:boss")
+    cli("commit", "a", "is", "above", "--scene", "chan:qq")
+
+    assert set(objects(cli("recall", "--scene", "chan:qq", "--json"))) == {"above", "below"}
+    assert objects(cli("recall", "--scene", "chan:qq", "--exact", "--json")) == ["above"]
+    assert len(objects(cli("recall", "--scene", "chan:qq", "--limit", "1", "--json"))) == 1
+    assert objects(cli("recall", "--scene", "chan:qq", "--limit", "0", "--json")) == []
+
+
+def test_recall_by_words_within_scenes(cli):
+    cli("commit", "a", "is", "here", "--scene", "chan:qq")
+    cli("commit", "a", "is", "there", "--scene", "chan:mail")
+
+    assert objects(cli("recall", "a", "--scene", "chan:qq", "--json")) == ["here"]
+    assert set(objects(cli("recall", "A is", "--json"))) == {"here", "there"}
+
+
+def test_recall_of_words_in_exact_scenes_leaves_out_what_is_below_them(cli):
+    cli("commit", "a", "is", "below", "--scene", "chan:qq/peer:boss")
+
+    result = cli("recall", "a", "--scene", "chan:qq", "--exact", "--json")
+
+    assert result.code == 2 or objects(result) == []
+
+
+@pytest.mark.parametrize("words", [[], ["fact"]])
+def test_recall_of_an_empty_scene_key_means_all_scenes(cli, words):  # KEY-04
+    cli("commit", "fact", "is", "somewhere", "--scene", "chan:qq")
+
+    result = cli("recall", *words, "--scene", "", "--json")
+
+    assert objects(result) == ["somewhere"]
+
+
+@pytest.mark.parametrize("query", ["*", '"', "!!!", "a AND", "NOT", "NEAR(", 'a"b', "100%", "a_b"])
+def test_recall_takes_every_query_as_plain_words(cli, query):  # FTS-01, FTS-02
+    cli("commit", "note", "says", f"x {query} y")
+    cli("commit", "note", "says", "something else")
+
+    assert objects(cli("recall", query, "--json")) == [f"x {query} y"]
+
+
+def test_replay_ends_with_what_it_learnt(cli):  # R5
+    report = cli("replay", SIX, "--json").document
+
+    assert (report["turns"], report["unplaced"]) == (18, 6)
+    assert {learnt["scene"]["key"] for learnt in report["learnt"]} == {
+        f"auto:chan:{name}" for name in ("qq", "webui", "mail", "door", "timer", "garden")
+    }
+    assert all(learnt["scene"]["strength"] == 2 for learnt in report["learnt"])
+
+
+def test_replay_shows_what_each_scene_brings_back(cli):
+    shown = cli("replay", WEEK).out
+
+    assert "auto:peer:laoda_chan:qq" in shown
+    assert RULE in shown
+
+
+def test_dedupe_merges_and_undo_brings_the_twins_back(cli, filled):
+    before = scene_rows(cli)
+
+    merged = cli("dedupe", "--json").document
+    between = scene_rows(cli)
+    undone = cli("undo", merged["operation"], "--json").document
+
+    assert (merged["merged"], merged["applied"]) == (2, True)
+    assert between["chan:qq"]["strength"] == sum(before[key]["strength"] for key in ("chan:qq", "chan:QQ", " chan:qq"))
+    assert undone["applied"] is True
+    assert scene_rows(cli) == before
+
+
+def test_dedupe_of_a_named_file_works_on_that_file(cli, filled, tmp_path):
+    other = tmp_path / "other.db"
+    cli("enter", "--declare", "chan:a", db=other)
+
+    merged = cli("dedupe", filled, "--json", db=other).document
+
+    assert merged["merged"] == 2
+    assert set(scene_rows(cli)) >= {"chan:qq"}
+    assert "chan:QQ" not in scene_rows(cli)
+
+
+def test_operations_lists_the_latest_first_and_when_it_was_undone(cli, filled):
+    cli("dedupe")
+    cli("undo", "2")
+
+    second, first = cli("operations", "--json").document
+
+    assert (first["id"], first["kind"], first["undone_at"]) == (1, "dedupe", None)
+    assert (second["id"], second["summary"]["merged"]) == (2, 2)
+    assert second["undone_at"] is not None
+    assert [operation["id"] for operation in cli("operations", "--limit", "1", "--json").document] == [2]
+
+
+def test_an_operation_that_was_undone_cannot_be_undone_again(cli, filled):
+    cli("undo", "1")
+
+    result = cli("undo", "1", "--json")
+
+    assert (result.code, result.document["error"]["type"]) == (1, "Conflict")
+
+
+# ---- JSON
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("place", ["first run", "empty file", "filled"])
+def test_json_is_one_document_and_nothing_else(cli, path, request, command, place):  # CLI-03
+    if place == "filled":
+        request.getfixturevalue("filled")
+    elif place == "empty file":
+        Memory.open(path).close()
+
+    result = cli(command, *CALLS[command], "--json", db=None if place == "first run" else path)
+
+    assert isinstance(result.document, dict | list)
+    assert result.code == (3 if command == "undo" and place != "filled" else 0)
+    assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_json_stays_one_document_with_logging_on(filled, command):  # CLI-03
+    ran = shell("--db", filled, "-v", command, *CALLS[command], "--json")
+
+    assert isinstance(json.loads(ran.stdout), dict | list)
+    assert ran.returncode == 0
+    assert (b"graphmem: joined" in ran.stderr) == (command == "enter" or command == "replay")
+    assert SENTENCE.encode() not in ran.stderr
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_json_document_too(cli, path, mistake):  # CLI-03
+    Memory.open(path).close()
+    arguments, code, kind, named = MISTAKES[mistake]
+
+    result = cli(arguments[0], "--json", *arguments[1:])
+
+    assert result.code == code
+    assert result.err == ""
+    assert result.document["error"]["type"] == kind
+    assert named in result.document["error"]["message"]
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_told_on_standard_error_and_names_the_thing(cli, path, mistake):
+    Memory.open(path).close()
+    arguments, code, kind, named = MISTAKES[mistake]
+
+    result = cli(*arguments)
+
+    assert (result.code, result.out) == (code, "")
+    *usage, told = result.err.splitlines()
+    assert named in told
+    if kind == "Usage":
+        assert usage[0].startswith("Usage: graphmem ")
+    else:
+        assert usage == []
+        assert told.startswith("graphmem: ")
+
+
+# ---- exit codes and streams
+
+
+def test_the_console_script_and_the_module_are_one_command_line():
+    (script,) = importlib.metadata.entry_points(group="console_scripts", name="graphmem")
+
+    ran = shell("--version")
+
+    assert script.load() is main
+    assert importlib.metadata.version("graphmem").encode() in ran.stdout
+
+
+@pytest.mark.parametrize("arguments", [["scenes"], ["scenes", "--json"], ["--help"], ["commit", "a", "b", "c"]])
+def test_a_closed_pipe_ends_quietly_with_141(filled, arguments):
+    reading, writing = os.pipe()
+    os.close(reading)
+
+    ran = shell("--db", filled, *arguments, stdout=writing)
+    os.close(writing)
+
+    assert (ran.returncode, ran.stderr) == (141, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("arguments", [["scenes"], ["scenes", "--json"]])
+def test_output_that_cannot_be_written_is_one_line_and_not_a_traceback(filled, arguments):
+    with Path("/dev/full").open("wb") as full:
+        ran = shell("--db", filled, *arguments, stdout=full)
+
+    assert ran.returncode == 1
+    assert len(ran.stderr.splitlines()) == 1
+
+
+def test_a_closed_standard_output_is_no_traceback(filled):
+    ran = subprocess.run(
+        ["sh", "-c", 'exec "$0" "$@" >&-', *PYTHON, "--db", filled, "scenes"], stderr=subprocess.PIPE, timeout=30
+    )
+
+    assert b"Traceback" not in ran.stderr
+
+
+def test_an_interrupt_ends_with_130_and_one_line(path, tmp_path):
+    log = tmp_path / "log"
+    os.mkfifo(log)
+    with subprocess.Popen([*PYTHON, "--db", path, "replay", log], stderr=subprocess.PIPE) as process:
+        writing = os.open(log, os.O_WRONLY)  # waits until the process reads the log
+
+        process.send_signal(signal.SIGINT)
+
+        error = process.stderr.read()
+        os.close(writing)
+    assert process.returncode == 130
+    assert len(error.splitlines()) == 1
+
+
+@pytest.mark.parametrize("arguments", [["enter", "--chan", "qq"], ["commit", "a", "b", "c"], ["undo", "1"]])
+def test_a_locked_file_is_busy_and_nothing_is_changed(cli, filled, monkeypatch, arguments):  # CON-01
+    monkeypatch.setenv("GRAPHMEM_BUSY_TIMEOUT", "0.01")
+    before = scene_rows(cli)
+
+    with locked(filled):
+        text, document = cli(*arguments), cli(*arguments, "--json")
+
+    assert (text.code, text.out, document.code, document.err) == (4, "", 4, "")
+    assert str(filled) in text.err
+    assert "locked" in text.err
+    assert len(text.err.splitlines()) == 1
+    assert document.document["error"]["type"] == "StoreBusy"
+    assert scene_rows(cli) == before
+
+
+@pytest.mark.parametrize("command", ["scenes", "evidence", "match", "recall", "operations"])
+def test_reading_goes_on_while_another_process_writes(cli, filled, monkeypatch, command):
+    monkeypatch.setenv("GRAPHMEM_BUSY_TIMEOUT", "0.01")
+
+    with locked(filled):
+        result = cli(command, *CALLS[command], "--json")
+
+    assert result.code == 0
+
+
+@pytest.mark.parametrize(
+    "command", ["scenes", "evidence", "match", "recall", "operations", "enter", "commit", "replay"]
+)
+def test_what_succeeds_without_a_note_is_silent_on_standard_error(cli, filled, command):
+    result = cli(command, *CALLS[command])
+
+    assert result.code == 0
+    assert result.out
+    assert result.err.replace("replaying", "").strip() == ""
+
+
+# ---- encodings
+
+
+@pytest.mark.parametrize("encoding", ["gbk", "cp1252", "ascii"])
+def test_no_encoding_of_the_terminal_breaks_a_command(path, encoding):  # CLI-01
+    told = ["✓ 记住 🎉", "关系 ★", "Đ 中文"]
+
+    committed = shell("--db", path, "commit", *told, "--scene", "chan:频道🎉", encoding=encoding)
+    shown = shell("--db", path, "recall", "记住", encoding=encoding)
+    found = shell("--db", path, "recall", "记住", "--json", encoding=encoding)
+    failed = shell("--db", path.with_name("没有🎉.db"), "scenes", encoding=encoding)
+    failed_json = shell("--db", path.with_name("没有🎉.db"), "scenes", "--json", encoding=encoding)
+    misused = shell("--db", path, "命令🎉", encoding=encoding)
+
+    runs = [committed, shown, found, failed, failed_json, misused]
+    assert [ran.returncode for ran in runs] == [0, 0, 0, 1, 1, 2]
+    assert not any(b"Traceback" in ran.stderr for ran in runs)
+    (fact,) = json.loads(found.stdout)["relations"]
+    assert [fact["subject"], fact["relation"], fact["object"]] == told
+    assert "没有🎉.db" in json.loads(failed_json.stdout)["error"]["message"]
+
+
+def test_facts_on_standard_input_are_utf_8_whatever_the_code_page(path):  # TXT-03
+    facts = [{"subject": "中文 ★ Đ", "relation": "是", "object": "🎉"}]
+
+    ran = shell(
+        "--db", path, "commit", "--facts", "-", encoding="cp1252", input=json.dumps(facts, ensure_ascii=False).encode()
+    )
+
+    assert ran.returncode == 0
+    with Memory.open(path) as memory:
+        (fact,) = memory.recall("中文").relations
+    assert (fact.subject, fact.object) == ("中文 ★ Đ", "🎉")
+
+
+def test_arguments_that_are_no_utf_8_are_stored_with_a_note(path):  # TXT-01
+    ran = shell("--db", path, "commit", b"ok \xff", "is", "stored")
+
+    assert ran.returncode == 0
+    assert b"U+FFFD" in ran.stderr
+    with Memory.open(path) as memory:
+        assert memory.recall("stored").relations[0].subject.startswith("ok \ufffd")
+
+
+def test_a_path_that_is_no_utf_8_is_named_in_json(tmp_path):
+    ran = shell("--db", os.fsencode(tmp_path) + b"/\xff.db", "scenes", "--json")
+
+    assert ran.returncode == 1
+    assert "does not exist" in json.loads(ran.stdout)["error"]["message"]
+
+
+# ---- bad input
+
+
+def bad_file(kind, folder):
+    """Put a file that is no good memory into a folder; return its path."""
+    file = folder / "bad.db"
+    if kind == "folder":
+        file.mkdir()
+    elif kind == "text file":
+        file.write_text("Dear diary, today nothing was remembered.\n" * 40, "utf-8")
+    elif kind == "a byte":
+        file.write_bytes(b"x")
+    elif kind == "truncated":
+        with Memory.open(folder / "whole.db") as memory:
+            for n in range(200):
+                memory.commit([Triple(f"s{n}", "is", f"o{n}")], scenes=[f"chan:c{n}"])
+        file.write_bytes((folder / "whole.db").read_bytes()[:20_000])
+    elif kind == "of another program":
+        with contextlib.closing(sqlite3.connect(file)) as connection:
+            connection.execute("CREATE TABLE songs(title TEXT)")
+    elif kind == "of a newer graphmem":
+        Memory.open(file).close()
+        with contextlib.closing(sqlite3.connect(file)) as connection:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            connection.execute(f"PRAGMA user_version = {version + 1}")
+    elif kind == "in a missing folder":
+        file = folder / "missing" / "bad.db"
+    return file
+
+
+BAD_FILES = ["folder", "text file", "a byte", "truncated", "of another program", "of a newer graphmem"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "command"),
+    [(kind, command) for kind in BAD_FILES for command in COMMANDS]
+    + [("in a missing folder", command) for command in COMMANDS]
+    + [("missing", command) for command in COMMANDS if command not in ("enter", "commit", "replay")],
+)
+def test_a_bad_file_is_one_clear_line_and_nothing_is_touched(cli, tmp_path, kind, command):
+    folder = tmp_path / "files"
+    folder.mkdir()
+    file = bad_file(kind, folder)
+    before = state(folder)
+
+    result = cli(command, *CALLS[command], db=file)
+
+    assert (result.code, result.out) == (1, "")
+    assert str(file) in result.err
+    assert len(result.err.splitlines()) == 1
+    assert state(folder) == before
+
+
+@pytest.mark.parametrize("kind", ["missing", "folder", "text file", "a byte", "truncated", "of another program"])
+@pytest.mark.parametrize("mode", [["--dry-run"], []])
+def test_dedupe_of_a_bad_file_is_one_clear_line_and_nothing_is_touched(cli, tmp_path, kind, mode):
+    folder = tmp_path / "files"
+    folder.mkdir()
+    file = bad_file(kind, folder)
+    before = state(folder)
+
+    result = cli("dedupe", *mode, file, db=None)
+
+    assert (result.code, result.out) == (1, "")
+    assert str(file) in result.err
+    assert len(result.err.splitlines()) == 1
+    assert state(folder) == before
+
+
+@pytest.fixture
+def closed_folder(filled):
+    """A folder that everybody may read and nobody but root may write, with a memory in it."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "memory.db").write_bytes(filled.read_bytes())
+        (folder / "memory.db").chmod(0o444)
+        folder.chmod(0o555)
+        yield folder
+        folder.chmod(0o755)
+
+
+def shell_without_privileges(*arguments):
+    nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
+    return shell(*arguments, cwd="/", **nobody)
+
+
+@pytest.mark.parametrize("arguments", [["commit", "a", "b", "c"], ["scenes"]])
+def test_a_file_without_write_permission_is_one_clear_line(closed_folder, arguments):
+    before = state(closed_folder)
+
+    ran = shell_without_privileges("--db", closed_folder / "memory.db", *arguments)
+
+    assert (ran.returncode, ran.stdout) == (1, b"")
+    assert os.fsencode(closed_folder / "memory.db") in ran.stderr
+    assert b"permission" in ran.stderr.lower()
+    assert len(ran.stderr.splitlines()) == 1
+    assert state(closed_folder) == before
+
+
+def test_a_dry_run_needs_no_write_permission(closed_folder):
+    before = state(closed_folder)
+
+    ran = shell_without_privileges("dedupe", "--dry-run", closed_folder / "memory.db", "--json")
+
+    assert ran.returncode == 0
+    assert json.loads(ran.stdout)["merged"] == 2
+    assert state(closed_folder) == before
+
+
+@pytest.mark.parametrize("command", ["enter", "match"])
+@pytest.mark.parametrize("blank", [["--chan", "  "], ["--peer", "assistant"], ["--topic", "", "--peer", ""]])
+def test_an_empty_situation_is_no_error_and_writes_nothing(cli, path, command, blank):
+    Memory.open(path).close()
+
+    result = cli(command, *blank, "--json")
+
+    assert result.code == 0
+    assert not result.document or result.document["key"] == ""
+    assert cli("evidence", "--json").document == cli("scenes", "--json").document == []
+
+
+@pytest.mark.parametrize("key", ["///", "\u200b", "\u00ad/ \u202e"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["enter", *BOSS, "--declare"],
+        ["commit", "a", "b", "c", "--scene"],
+        ["recall", "--scene"],
+        ["scenes"],
+        ["tag", "--glob", "*"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_key_of_which_nothing_is_left_is_refused_by_name(cli, filled, key, arguments):
+    before = scene_rows(cli)
+
+    result = cli(*arguments, key)
+
+    assert (result.code, result.out) == (1, "")
+    assert ascii(key)[1:-1] in result.err
+    assert len(result.err.splitlines()) == 1
+    assert scene_rows(cli) == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["enter", "--chan", "qq", "--declare", "///"],
+        ["enter", "--chan", "qq", "--at", "yesterday"],
+        ["commit", "a", "b", "c", "--scene", "///"],
+        ["commit", "a", "b", "c", "--confidence", "2"],
+        ["commit", "", "b", "c"],
+        ["replay", "missing.jsonl"],
+        ["replay", ROOT / "README.md"],
+    ],
+    ids=lambda arguments: " ".join(map(str, arguments))[:40],
+)
+def test_what_is_refused_makes_no_new_file(cli, tmp_path, arguments):
+    folder = tmp_path / "files"
+    folder.mkdir()
+
+    result = cli(*arguments, db=folder / "new.db")
+
+    assert result.code == 1
+    assert state(folder) == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        (b"{}", "facts.json"),
+        (b"[]", "facts.json"),
+        (b"[{", "facts.json"),
+        (b"\xff[]", "facts.json"),
+        (b'["a"]', "facts[0]"),
+        (b'[{"subject": "a", "relation": "b", "object": "c"}, {"subject": "a"}]', "facts[1]"),
+        (b'[{"subject": "a", "relation": "b", "object": 5}]', "facts[0]"),
+        (b'[{"subject": "a", "relation": "b", "object": "c", "weight": 1}]', "weight"),
+        (b'[{"subject": "a", "relation": "b", "object": "c", "confidence": NaN}]', "facts"),
+        (b'[{"subject": "a", "relation": "b", "object": "c", "valid_from": "x"}]', "valid_from"),
+        (b'[{"subject": "a", "relation": "b", "object": "c", "functional": "no"}]', "functional"),
+        (b"[" * 5000, "facts.json"),
+    ],
+    ids=lambda value: value[:60].decode("latin-1") if isinstance(value, bytes) else None,
+)
+def test_a_broken_list_of_facts_is_refused_by_place_and_nothing_is_written(cli, path, tmp_path, content, named):
+    Memory.open(path).close()
+    (tmp_path / "facts.json").write_bytes(content)
+
+    result = cli("commit", "--facts", tmp_path / "facts.json", "--scene", "chan:qq")
+
+    assert (result.code, result.out) == (1, "")
+    assert named in result.err
+    assert len(result.err.splitlines()) == 1
+    assert scene_rows(cli) == {}
+
+
+def test_a_list_of_facts_may_start_with_a_byte_order_mark(cli, tmp_path):
+    (tmp_path / "facts.json").write_bytes(b'\xef\xbb\xbf[{"subject": "a", "relation": "b", "object": "c"}]')
+
+    assert cli("commit", "--facts", tmp_path / "facts.json").code == 0
+
+
+# ---- what reaches the terminal
+
+
+def test_control_characters_in_stored_text_never_reach_the_terminal(cli, path):
+    with Memory.open(path) as memory:
+        situation = Situation.of(chan="qq", peer="boss")
+        memory.enter_scene(situation)
+        scene = memory.enter_scene(situation).key
+        memory.commit([Triple(NASTY, NASTY, NASTY, sentence=NASTY)], scenes=[scene])
+    plant(path, {f"chan:{NASTY}": 1, f"chan:{NASTY}!": 1})
+
+    shown = [cli(*arguments) for arguments in (["scenes"], ["recall", *BOSS], ["recall", "a"], ["dedupe"])]
+
+    assert all(result.code == 0 and is_safe(result.out) and is_safe(result.err) for result in shown)
+    assert "\\x1b[2J" in shown[1].out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["commit", NASTY * 5, "b", "c"],
+        ["commit", "a", "b", "c", "--scene", f"///{BIDI}"],
+        ["scenes", "--origin", NASTY],
+        ["recall", "a", NASTY],
+        ["replay", NASTY],
+        [NASTY],
+    ],
+    ids=lambda arguments: arguments[0][:10] if arguments[0].isprintable() else "command",
+)
+def test_control_characters_in_arguments_are_not_echoed(cli, arguments):
+    result = cli(*arguments)
+
+    assert result.code in (1, 2)
+    assert is_safe(result.err)
+
+
+def test_wide_spaces_and_joined_emoji_are_shown_as_they_are(cli):  # KEY-11: display text unchanged
+    sentence = "全角　空格，一家人👨‍👩‍👧"
+    cli("commit", "a", "b", "c", "--sentence", sentence, "--scene", "chan:qq")
+
+    assert sentence in cli("recall", "--scene", "chan:qq").out
+
+
+def test_no_row_of_a_table_is_cut(cli):
+    names = ["s" * 50, "r" * 50, "o" * 50]
+    cli("commit", *names, "--sentence", "w " * 150 + "end", "--scene", "chan:qq")
+
+    shown = cli("recall", "--scene", "chan:qq").out
+
+    assert re.sub(r"\s+", "", shown).count("w") >= 150
+    assert "end" in shown
+    assert "…" not in shown
+
+
+# ---- settings
+
+
+def test_the_option_wins_over_the_environment(cli, tmp_path, monkeypatch):
+    monkeypatch.setenv("GRAPHMEM_DB", str(tmp_path / "environment.db"))
+
+    cli("enter", "--declare", "chan:a", db=tmp_path / "option.db")
+    cli("enter", "--declare", "chan:b", db=None)
+
+    for name, key in (("option", "chan:a"), ("environment", "chan:b")):
+        with Memory.open(tmp_path / f"{name}.db", create=False) as memory:
+            assert [scene.key for scene in memory.scenes()] == [key]
+
+
+def test_without_a_name_the_memory_lies_in_the_data_folder_for_its_owner_alone(cli, own_home):
+    cli("enter", "--declare", "chan:a", db=None)
+
+    file = own_home / "data" / "graphmem" / "memory.db"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+
+
+def test_settings_come_from_a_file_and_the_environment_wins(cli, tmp_path, monkeypatch):
+    settings = tmp_path / "graphmem.toml"
+    settings.write_text("visits_to_grow = 1\n[weights]\nmood = 0.9\n", "utf-8")
+
+    by_file = cli("--config", settings, "enter", *BOSS, "--json").document
+    monkeypatch.setenv("GRAPHMEM_CONFIG", str(settings))
+    by_name = cli("enter", "--chan", "a", "--json").document
+    monkeypatch.setenv("GRAPHMEM_VISITS_TO_GROW", "2")
+    by_environment = cli("enter", "--chan", "b", "--json").document
+
+    assert [by_file["created"], by_name["created"], by_environment["created"]] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        (None, "graphmem.toml"),
+        ("x = ", "graphmem.toml"),
+        ("busy_timeot = 1", "busy_timeot"),
+        ("timezone = 5", "timezone"),
+    ],
+)
+def test_bad_settings_are_refused_by_name(cli, tmp_path, content, named):
+    settings = tmp_path / "graphmem.toml"
+    if content is not None:
+        settings.write_text(content, "utf-8")
+
+    result = cli("--config", settings, "scenes")
+
+    assert (result.code, result.out) == (1, "")
+    assert named in result.err
+    assert len(result.err.splitlines()) == 1
+
+
+def test_a_bad_variable_is_refused_by_name(cli, monkeypatch):
+    monkeypatch.setenv("GRAPHMEM_BUSY_TIMEOUT", "soon")
+
+    result = cli("enter", *BOSS)
+
+    assert result.code == 1
+    assert "GRAPHMEM_BUSY_TIMEOUT" in result.err
+
+
+# ---- dry runs
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["dedupe", "--dry-run"],
+        ["undo", "1", "--dry-run"],
+        ["tag", "chan:new", "--glob", "*", "--dry-run"],
+        ["tag", "chan:qq", "--relation", "1", "--dry-run"],
+    ],
+    ids=" ".join,
+)
+def test_a_dry_run_changes_no_byte(cli, filled, arguments):  # BAK-06
+    before = state(filled.parent)
+
+    text, document = cli(*arguments), cli(*arguments, "--json")
+
+    assert (text.code, document.code) == (0, 0)
+    assert "would" in text.out
+    assert document.document["applied"] is False
+    assert {name: content for name, (content, _) in state(filled.parent).items()} == {
+        name: content for name, (content, _) in before.items()
+    }
+
+
+@pytest.mark.parametrize("arguments", [["dedupe"], ["undo", "1"], ["tag", "chan:new", "--glob", "*"]], ids=" ".join)
+def test_a_dry_run_tells_the_numbers_of_the_real_run(cli, filled, arguments):  # DUP-08, BAK-06
+    dry = cli(*arguments, "--dry-run", "--json").document
+    real = cli(*arguments, "--json").document
+
+    own = {"applied", "operation", "remarks"} if arguments == ["dedupe"] else {"applied"}
+    assert {name: value for name, value in dry.items() if name not in own} == {
+        name: value for name, value in real.items() if name not in own
+    }
+    assert (dry["applied"], real["applied"]) == (False, True)
+
+
+def test_a_dry_run_of_dedupe_shows_what_would_be_merged(cli, filled):
+    shown = cli("dedupe", "--dry-run", filled, db=None)
+
+    assert shown.code == 0
+    assert "would" in shown.out
+    assert "chan:QQ" in shown.out
+    assert "auto:chan:door+tool:bell" in shown.out
+    assert "chan:qq2" not in shown.out
+
+
+@pytest.mark.parametrize("era", ["relations", "block"])
+def test_dedupe_of_a_reference_file_tells_and_never_applies(cli, tmp_path, era):
+    file = reference_file(tmp_path / "graph.db", era)
+    before = state(tmp_path)
+
+    dry = cli("dedupe", "--dry-run", file, "--json", db=None).document
+    real = cli("dedupe", file, db=None)
+
+    assert (len(dry["groups"]), dry["scenes_before"], dry["scenes_after"]) == (8, 65, 57)
+    chief = dry["groups"][0]
+    assert (chief["strength"], chief["features"], chief["refs"], chief["refs_moved"]) == (272, 6, 210, 210)
+    assert (real.code, real.out) == (1, "")
+    assert "--dry-run" in real.err
+    assert len(real.err.splitlines()) == 1
+    assert state(tmp_path) == before
+
+
+def test_a_dry_run_on_the_default_memory_leaves_every_byte_too(cli, own_home):
+    folder = own_home / "data" / "graphmem"
+    folder.mkdir(parents=True)
+    script = "import os, sys, graphmem; m = graphmem.Memory.open(sys.argv[1]); m.declare_scene('chan:a'); os._exit(0)"
+    subprocess.run([sys.executable, "-c", script, folder / "memory.db"], check=True)
+    before = state(folder)
+
+    result = cli("dedupe", "--dry-run", "--json", db=None)
+
+    assert (result.code, result.document["scenes_before"]) == (0, 1)
+    assert "memory.db-wal" in before
+    assert state(folder) == before
+
+
+def test_a_dry_run_before_the_first_run_makes_nothing(cli, own_home):
+    cli("dedupe", "--dry-run", db=None)
+
+    assert state(own_home) == {}
+
+
+# ---- help and start-up
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_an_example_and_every_option_a_help_text(cli, command):
+    found = graphmem.get_command(click.Context(graphmem), command)
+
+    shown = cli(command, "--help", db=None)
+
+    assert (shown.code, shown.err) == (0, "")
+    assert "Example:\n" in shown.out
+    assert f"graphmem {command} " in shown.out or f"graphmem {command}\n" in shown.out or " replay " in shown.out
+    assert [option.name for option in found.params if isinstance(option, click.Option) and not option.help] == []
+    assert "--json" in shown.out
+    assert cli(command, "-h", db=None) == shown
+
+
+def test_the_list_of_commands_cuts_no_sentence(cli):
+    shown = cli("--help", db=None).out
+
+    assert all(re.search(rf"^  {command} ", shown, re.MULTILINE) for command in COMMANDS)
+    assert "..." not in shown
+
+
+def test_the_examples_in_help_run(cli, path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GRAPHMEM_DB", str(path))
+    (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
+    cli("replay", WEEK)
+    for _ in range(3):
+        plant(path, {"chan:QQ": 1})
+        cli("dedupe")
+    (tmp_path / "backup.db").write_bytes(path.read_bytes())
+    helps = [graphmem.help, *(graphmem.get_command(click.Context(graphmem), name).help for name in COMMANDS)]
+    examples = [line.strip() for text in helps for line in inspect.cleandoc(text).splitlines() if " graphmem " in line]
+
+    assert len(examples) > len(COMMANDS)
+    for example in examples:
+        assert cli(*shlex.split(example)[1:], db=None).code == 0, example
+
+
+def loaded_after(*calls, watched):
+    """Which of the watched modules are loaded once these calls were made in one fresh process."""
+    script = """if True:
+        import contextlib, io, json, sys
+        from graphmem.surfaces.cli import main
+        calls, watched = json.loads(sys.argv[1])
+        for arguments in calls:
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                try:
+                    main(arguments)
+                except SystemExit as end:
+                    assert end.code == 0, (arguments, out.getvalue())
+        print(json.dumps(sorted(set(watched) & sys.modules.keys())))"""
+    command = [sys.executable, "-c", script, json.dumps([calls, watched])]
+    return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+
+
+def test_help_loads_nothing_heavy():
+    calls = [["--help"], ["--version"], *([command, "--help"] for command in COMMANDS)]
+
+    assert loaded_after(*calls, watched=["numpy", "networkx", "sqlite_utils", "rich", "asyncio"]) == []
+
+
+def test_commands_that_look_for_no_scene_load_no_numpy(filled):
+    calls = [
+        ["scenes"],
+        ["recall", "--scene", "chan:qq"],
+        ["commit", "a", "b", "c", "--scene", "chan:qq"],
+        ["evidence"],
+    ]
+
+    named = [["--db", str(filled), *call] for call in calls]
+    assert loaded_after(*named, watched=["numpy", "networkx", "sqlite_utils"]) == []
+
+
+def test_the_readme_names_the_commands_that_there_are():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    fences = "".join(re.findall(r"^```\w*\n(.*?)^```", readme, re.DOTALL | re.MULTILINE))
+    lines = re.findall(r"^(?:\$ )?graphmem (.*)", fences, re.MULTILINE)
+    used = {re.sub(r"^(-v |--(db|config)[ =]\S+ )*", "", line).split()[0] for line in lines}
+    table = set(re.findall(r"^\| `graphmem (\w+)", readme, re.MULTILINE))
+
+    assert table == set(COMMANDS)
+    assert used <= set(COMMANDS)
