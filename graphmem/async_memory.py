@@ -4,28 +4,30 @@ import asyncio
 import concurrent.futures
 import functools
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from types import TracebackType
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from graphmem.config import DEFAULT, Config
+from graphmem.core.events import Event
+from graphmem.core.model import DedupeReport
 from graphmem.core.times import Clock, system_clock
+from graphmem.errors import Conflict
 from graphmem.memory import Memory
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-_THREADS = 4
+_THREADS = 8
 
 
 def _in_thread(
     verb: Callable[Concatenate[Memory, _P], _T],
-) -> Callable[Concatenate["AsyncMemory", _P], Awaitable[_T]]:
+) -> Callable[Concatenate["AsyncMemory", _P], Coroutine[Any, Any, _T]]:
     """Return a coroutine method that runs a verb of Memory in a thread."""
 
     async def run(self: "AsyncMemory", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        call = functools.partial(verb, self.memory, *args, **kwargs)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+        return await self._run(functools.partial(verb, self.memory, *args, **kwargs))
 
     functools.update_wrapper(run, verb)
     return run
@@ -37,6 +39,12 @@ class AsyncMemory:
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
         self._threads = concurrent.futures.ThreadPoolExecutor(_THREADS, "graphmem")
+        self._closed = False
+
+    async def _run(self, call: Callable[[], _T]) -> _T:
+        if self._closed:
+            raise Conflict(f"the memory {self.memory.path} is closed: open it again")
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
     @classmethod
     async def open(
@@ -60,8 +68,19 @@ class AsyncMemory:
 
     async def close(self) -> None:
         """Let running verbs end, then close the file."""
+        self._closed = True
         await asyncio.to_thread(self._threads.shutdown)
         self.memory.close()
+
+    @staticmethod
+    async def preview_dedupe(path: str | os.PathLike[str]) -> DedupeReport:
+        """Return what a dedupe of a file would do, as `Memory.preview_dedupe` does."""
+        return await asyncio.to_thread(Memory.preview_dedupe, path)
+
+    @staticmethod
+    async def read_log(path: str | os.PathLike[str], *, config: Config = DEFAULT) -> tuple[Event, ...]:
+        """Return the turns of a log, as `Memory.read_log` does."""
+        return await asyncio.to_thread(Memory.read_log, path, config=config)
 
     enter_scene = _in_thread(Memory.enter_scene)
     declare_scene = _in_thread(Memory.declare_scene)

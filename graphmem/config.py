@@ -24,6 +24,7 @@ SELF_NAMES = frozenset({"me", "self", "assistant", "agent", "bot", "system", "de
 _LARGEST_COUNT = 2**63 - 1  # what a column of SQLite holds
 
 _ENVIRONMENT = "GRAPHMEM_"
+_OTHER_VARIABLES = frozenset({"DB", "CONFIG"})  # read by the command line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,8 +122,12 @@ class Config:
             text = environ.get(_ENVIRONMENT + name.upper())
             if text is not None:
                 settings[name] = _parse(name, text, kind)
-        settings.update(arguments)
         known = {f.name for f in dataclasses.fields(cls)}
+        for variable in environ:
+            name = variable.removeprefix(_ENVIRONMENT)
+            if name != variable and name not in _OTHER_VARIABLES and name.lower() not in simple:
+                raise InvalidInput("environment", variable, f"unknown; settings are {', '.join(sorted(simple))}")
+        settings.update(arguments)
         for name in settings:
             if name not in known:
                 raise InvalidInput("setting", name, f"unknown; the settings are {', '.join(sorted(known))}")

@@ -36,6 +36,7 @@ from graphmem.graph import relations
 from graphmem.graph import scenes as scene_graph
 from graphmem.store.copies import open_copy
 from graphmem.store.database import Store
+from graphmem.store.schema import refuse_newer
 from graphmem.upkeep import journal, merge
 
 if TYPE_CHECKING:
@@ -248,19 +249,23 @@ class Memory:
         self._last_day = moment[:10]
         return replace(report, scenes=keys, remarks=remarks)
 
-    def recall(self, query: str, *, scenes: str | Iterable[str] = "", limit: int | None = None) -> Recollection:
+    def recall(
+        self, query: str, *, scenes: str | Iterable[str] = "", exact: bool = False, limit: int | None = None
+    ) -> Recollection:
         """Return facts whose names or sentence hold all the words of a query, the latest first.
 
-        scenes: only facts of these scenes and those below them; '' for all facts. Raises InvalidInput for a query
-        without words: what a situation brings back is `recall_by_situation`.
+        scenes: only facts of these scenes and, unless `exact`, of those below them; '' for all facts. Raises
+        InvalidInput for a query without words: what a situation brings back is `recall_by_situation`.
         """
         words = entity_key(query).split() if isinstance(query, str) else []
         if not words:
             raise InvalidInput("query", query, "nothing to search for; give a word, a scene or a situation")
         keys = None if _is_blank(scenes) else key_list(scenes, "scenes")
+        within = scene_graph.below(keys, exact=exact) if keys else None
+        if keys == ():
+            return Recollection()
         with self._store.read() as tx:
-            found = relations.find(tx, words, _limit(limit), None if keys is None else scene_graph.below(keys))
-            return Recollection(keys or (), found)
+            return Recollection(keys or (), relations.find(tx, words, _limit(limit), within))
 
     # ---- upkeep
 
@@ -283,6 +288,7 @@ class Memory:
         Raises Conflict when the file is open in this process or is being written.
         """
         with open_copy(path) as copy:
+            refuse_newer(copy.connection, str(path))
             report = merge.plan_dedupe(copy.connection, str(path))
             return replace(report, remarks=(*copy.remarks, *report.remarks))
 
@@ -310,41 +316,45 @@ class Memory:
 
     # ---- files
 
+    @staticmethod
+    def read_log(path: str | os.PathLike[str], *, config: Config = DEFAULT) -> tuple[Event, ...]:
+        """Return the turns of a log, see `graphmem.core.events.parse_events`, each of them checked.
+
+        Raises StoreFailed when the file cannot be read, InvalidInput naming the line when it cannot be understood.
+        """
+        return tuple(event for event, _ in _checked(path, config))
+
     def replay(
         self,
         log: str | os.PathLike[str] | Iterable[Event],
         *,
         progress: Callable[[int, int], None] = lambda done, turns: None,
     ) -> ReplayReport:
-        """Run a log through the memory, turn by turn, and report what it learnt.
+        """Run a log, a file or what `read_log` returns, through the memory, turn by turn, and report what it learnt.
 
-        log: a file, see `graphmem.core.events.parse_events`, or its events. progress is called with the number of turns
-        done and of all turns. Raises StoreFailed or InvalidInput before the first turn when the file is no such log.
+        progress is called with the number of turns done and of all turns. Raises InvalidInput before the first turn.
         """
-        events = read_events(log) if isinstance(log, str | os.PathLike) else list(log)
+        events = _checked(log, self.config)
         started = time.perf_counter()
-        turns = unplaced = facts = 0
-        refused: list[str] = []
+        unplaced = facts = refused = 0
+        remarks: list[str] = []
         visited: dict[str, None] = {}
-        for turns, event in enumerate(events, 1):
-            situation = event.situation(self.config)
+        for turn, (event, situation) in enumerate(events, 1):
             visit = self.enter_scene(situation, declared=situation.derived_key)
             if visit.key:
                 visited.setdefault(visit.key)
             else:
                 unplaced += 1
             if event.facts:
+                at = situation.at
                 report = self.commit(
-                    event.facts,
-                    scenes=visit.write_keys,
-                    session=event.session,
-                    turn=turns,
-                    at=situation.at,
-                    source="replay",
+                    event.facts, scenes=visit.write_keys, session=event.session, turn=turn, at=at, source="replay"
                 )
                 facts += report.written
-                refused += [f"turn {turns}: {refusal.reason}" for refusal in report.refused]
-            progress(turns, len(events))
+                refused += len(report.refused)
+                told = (*report.remarks, *(refusal.reason for refusal in report.refused))
+                remarks += [f"turn {turn}, {event.place}: {each}" for each in told]
+            progress(turn, len(events))
         seconds = time.perf_counter() - started
         grown = {scene.key: scene for scene in self.scenes("", origin="emergent")}
         learnt = [
@@ -353,7 +363,7 @@ class Memory:
             if key in grown
         ]
         learnt.sort(key=lambda one: (-one.scene.strength, one.scene.key))
-        return ReplayReport(turns, unplaced, facts, len(refused), seconds, tuple(learnt), tuple(refused))
+        return ReplayReport(len(events), unplaced, facts, refused, seconds, tuple(learnt), tuple(remarks))
 
     # ---- within
 
@@ -383,6 +393,24 @@ class Memory:
     def _mark_day(self, tx: "sqlite3.Connection", at: str) -> None:
         if at[:10] != self._last_day:
             tx.execute("INSERT INTO active_days(day) VALUES (?) ON CONFLICT (day) DO NOTHING", (at[:10],))
+
+
+def _checked(log: str | os.PathLike[str] | Iterable[Event], config: Config) -> list[tuple[Event, Situation]]:
+    """Return the turns of a log with their situations; raise InvalidInput, naming the place, for what is wrong."""
+    checked: list[tuple[Event, Situation]] = []
+    if isinstance(log, str | os.PathLike):
+        log = read_events(log)
+    if not isinstance(log, Iterable):
+        raise InvalidInput("log", log, "give a file, or the events that read_log returns")
+    for event in log:
+        if not isinstance(event, Event):
+            raise InvalidInput("log", event, "give the events that read_log returns")
+        try:
+            checked.append((event, event.situation(config)))
+            relations.check_triples(event.facts, config.zone)
+        except InvalidInput as error:
+            raise InvalidInput(f"{event.place}: {error.argument}", error.value, error.reason) from None
+    return checked
 
 
 def _situation(value: object) -> Situation:

@@ -30,7 +30,7 @@ MAY_IMPORT = {
 # A heavy or surface package is imported below one place only.
 HOMES = {
     "networkx": "graphmem.graph.view",
-    "click": "graphmem.surfaces.cli",
+    "click": "graphmem.surfaces",
     "mcp": "graphmem.surfaces.mcp",
     "starlette": "graphmem.surfaces.http",
 }

@@ -101,7 +101,7 @@ def twins(path, memory):
         strength=1,
         visits=1,
         features=[("chan:qq", 0.7, 0.7), ("topic:b", 0.4, 0.4), ("topic:a", 0.3, 0.25)],
-        refs=[(1, 0.9, clock_of(1)), (2, 0.4, clock_of(2)), (3, 1.0, clock_of(9))],
+        refs=[(1, 0.9, clock_of(4)), (2, 0.4, clock_of(2)), (3, 1.0, clock_of(9))],
     )
     return first, second
 
@@ -200,7 +200,7 @@ def test_a_lone_key_is_rewritten(memory, path):  # U5
 def test_refs_keep_their_decay_clocks(memory, path, twins):  # U6
     memory.dedupe_scenes()
 
-    assert refs(path, twins[0]) == {1: (0.9, clock_of(3)), 2: (0.4, clock_of(2)), 3: (1.0, clock_of(9))}
+    assert refs(path, twins[0]) == {1: (0.9, clock_of(4)), 2: (0.4, clock_of(2)), 3: (1.0, clock_of(9))}
     assert sql(path, "SELECT DISTINCT created_at FROM scene_refs") == [(TIME,)]
 
 

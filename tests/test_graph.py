@@ -6,8 +6,12 @@ Ids in comments are those of the acceptance list in the specification and of the
 import contextlib
 import itertools
 import sqlite3
+import tempfile
+from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from graphmem import InvalidInput, Memory, NotFound, StoreFailed, Triple, entity_key
 
@@ -306,6 +310,20 @@ def test_values_follow_each_other_whatever_the_order_of_telling(memory, path, or
     ]
 
 
+@settings(max_examples=60)
+@given(st.dictionaries(st.integers(2000, 2030), st.sampled_from("abc"), min_size=1, max_size=6))
+def test_the_latest_value_is_the_only_current_one(tellings):  # TIM-03
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "memory.db"
+        with Memory.open(path) as memory:
+            for year, place in tellings.items():
+                memory.commit([lives(place, valid_from=f"{year}-01-01")])
+
+        assert [name for name, status, *_ in values(path) if status == "active"] == [tellings[max(tellings)]]
+        for (_, _, _, ended), (_, _, begun, _) in itertools.pairwise(values(path)):
+            assert ended <= begun
+
+
 def test_a_value_that_comes_back_opens_anew_and_history_stays(memory, path, clock):
     for place in ("Hangzhou", "Chengdu", "Hangzhou"):
         report = memory.commit([lives(place)])
@@ -424,9 +442,6 @@ def test_confidences_within_the_bounds_are_kept(memory, path, confidence):
         ("triples", RULE, {}),
         ("triples", None, {}),
         ("triples", [RULE, ("a", "b", "c")], {}),
-        ("triples", [RULE, Triple("a", "b", "c", valid_from="2026-02-01", valid_to="2026-01-01")], {}),
-        ("triples", [RULE, Triple("a", "b", "c", valid_from="yesterday")], {}),
-        ("triples", [RULE, Triple("a", "b", "c", valid_to=5)], {}),
         ("scenes", [RULE], {"scenes": ["chan:new", "///"]}),
         ("scenes", [RULE], {"scenes": 5}),
         ("session", [RULE], {"session": None}),
@@ -447,6 +462,25 @@ def test_a_bad_argument_is_named_and_nothing_is_written(memory, path, argument, 
         memory.commit(triples, **{"scenes": "chan:new"} | options)
 
     assert caught.value.argument.startswith(argument)
+    assert dump(path) == before
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        {"valid_from": "2026-02-01", "valid_to": "2026-01-01"},
+        {"valid_from": "2026-02-01T00:00:00+00:00", "valid_to": "2026-02-01T00:00:00+08:00"},
+        {"valid_from": "yesterday"},
+        {"valid_to": ""},
+        {"valid_to": 5},
+    ],
+)
+def test_a_time_that_cannot_be_is_refused_and_nothing_is_written(memory, path, times):
+    before = dump(path)
+
+    with pytest.raises(InvalidInput, match="valid_"):
+        memory.commit([RULE, Triple("a", "b", "c", **times)], scenes="chan:new")
+
     assert dump(path) == before
 
 

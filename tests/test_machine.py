@@ -372,13 +372,14 @@ BASES = [
     [("chan", "web"), ("peer", "Ann"), ("tool", "sh")],
     [("chan", "qq"), ("peer", "bob")],
     [("chan", "web"), ("peer_group", "g")],
+    [("peer", "ann"), ("tool", "sh")],
     [("tool", "sh")],
     [("topic", "a"), ("topic", "b")],
     [("part", "am")],
     [],
 ]
 EXTRAS = [("topic", "a"), ("topic", "c"), ("topic", "排 班"), ("part", "am"), ("tool", "sh"), ("tool", "x")]
-EXTRAS += [("chan", "web"), ("peer", "bob")]
+EXTRAS += [("chan", "qq"), ("chan", "web"), ("peer", "bob")]
 KEYS = ["chan:qq", "Chan:QQ/", "chan:web", "chan:qq/peer:ann", "Chan:qq/peer:BOB", "peer:bob", "制度 一"]
 KEYS += ["auto:chan:qq", "auto:peer:ann_chan:qq"]
 SPELLINGS = [str.upper, str.title, lambda key: key + "/", lambda key: f" {key}", lambda key: key.replace("_", "+")]
@@ -612,7 +613,7 @@ class MemoryMachine(RuleBasedStateMachine):
         with pytest.raises(InvalidInput):
             memory.enter_scene(here, declared=["chan:new", "///"])
         with pytest.raises(InvalidInput):
-            memory.commit([Triple("a", "b", "c"), Triple("a", "b", "c", valid_from="soon")], scenes="chan:new")
+            memory.commit([Triple("a", "b", "c"), ("a", "b", "c")], scenes="chan:new")
         with pytest.raises(NotFound):
             memory.tag_scene("chan:new", [999_999])
 
@@ -690,7 +691,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
 
 TestMemory = MemoryMachine.TestCase
-TestMemory.settings = settings(max_examples=250, stateful_step_count=30)
+TestMemory.settings = settings(max_examples=300, stateful_step_count=30)
 
 
 @pytest.mark.slow

@@ -204,6 +204,8 @@ TUNINGS = st.sampled_from(
 # A channel vetoes whatever its kind weighs.
 @example(SOFT_CHANNELS, {}, [named("chan:x", "topic:p")] * 2 + [named("chan:y", "topic:p")])
 @example(SOFT_CHANNELS, {"_FEW": 0}, [named("chan:x", "topic:p")] * 2 + [named("chan:y", "topic:p")])
+# A visit may bring the first channel into a scene; from then on others veto.
+@example(DEFAULT, {}, [named("peer:a", "tool:t", *channel) for channel in ([], [], ["chan:x"], ["chan:y"])])
 def test_the_index_agrees_with_a_scan_before_every_visit(config, tuning, stream):
     with tuned(**tuning), fresh_file() as path, Memory.open(path, config=config) as memory:
         for features in stream:

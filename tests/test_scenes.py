@@ -86,6 +86,18 @@ def test_one_situation_stays_one_scene(memory, path):  # E2
     assert features(path, "auto:peer:boss_chan:qq")["topic:a"] == [0.2, pytest.approx(1.0), 5]
 
 
+def test_mass_adds_up_and_weight_is_the_greatest_that_a_turn_gave(memory, path):
+    for topics in ("a", ["a", "b"], ["a", "b", "c", "d"]):
+        memory.enter_scene(Situation.of(chan="qq", topics=topics))
+    memory.enter_scene(Situation.of(chan="qq", topics="b"))
+
+    found = features(path, "auto:chan:qq")
+    assert found["topic:a"] == [0.2, pytest.approx(0.2 + 0.1), 2]
+    assert found["topic:b"] == [0.4, pytest.approx(0.2 + 0.1 + 0.4), 3]
+    assert found["topic:c"] == [0.1, 0.1, 2]
+    assert found["chan:qq"] == [1.0, 3.0, 3]
+
+
 def test_the_part_of_the_day_is_in_no_key_and_keeps_nothing_apart(memory):  # E3
     assert not memory.enter_scene(Situation.of(chan="qq", part="morning")).key
 
@@ -308,6 +320,16 @@ def test_a_turn_that_declares_the_scene_it_visits_tells_its_stored_strength(memo
 
     assert visit.strength == scene(memory, "auto:chan:x").strength
     assert scene(memory, "auto:chan:x").visits == 3
+
+
+def test_a_visit_and_a_declaration_of_one_scene_both_count_when_a_tie_is_broken(memory):
+    for tool in "aaabb":
+        memory.enter_scene(Situation.of(chan="x", tool=tool))
+
+    memory.enter_scene(Situation.of(chan="x", tool="b"), declared="auto:chan:x_tool:b")
+
+    assert scene(memory, "auto:chan:x_tool:b").strength == scene(memory, "auto:chan:x_tool:a").strength + 1
+    assert memory.enter_scene(Situation.of(chan="x")).key == "auto:chan:x_tool:b"
 
 
 def test_a_visit_that_fails_to_be_written_leaves_no_trace(memory, path):
@@ -809,6 +831,17 @@ def test_who_may_join_a_scene(memory, grown, met, joins):
 
     assert visit.key == (key if joins else "")
     assert any(match.joins for match in matches) == joins
+
+
+def test_a_scene_that_came_to_a_channel_is_joined_from_no_other(memory):
+    somewhere = {"peer": "ann", "tool": "t"}
+    key = grow(memory, Situation.of(**somewhere))
+    assert memory.enter_scene(Situation.of(**somewhere, chan="x")).key == key
+
+    elsewhere = Situation.of(**somewhere, chan="y")
+
+    assert [match.joins for match in memory.match_scenes(elsewhere)] == [False]
+    assert memory.enter_scene(elsewhere).key == ""
 
 
 @pytest.mark.parametrize(("weight", "found"), [(13 / 7, True), (1.85715, False)])

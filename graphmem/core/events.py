@@ -30,6 +30,7 @@ class Event:
     tool: str = ""
     session: str = ""
     facts: tuple[Triple, ...] = ()
+    place: str = "event"  # where it stands, for errors
 
     def situation(self, config: Config) -> Situation:
         """Return the situation of this turn."""
@@ -54,10 +55,7 @@ def parse_events(text: str, name: str) -> list[Event]:
 
 
 def _event(line: str, place: str) -> Event:
-    try:
-        found = json.loads(line, parse_constant=_no_constant)
-    except ValueError as error:
-        raise InvalidInput(place, line.strip(), f"is no JSON: {error}") from None
+    found = parse_json(line, place)
     _check_fields(found, _FIELDS, place)
     for name in _FIELDS - {"payload", "facts"}:
         if not isinstance(found.get(name, ""), str):
@@ -68,7 +66,15 @@ def _event(line: str, place: str) -> Event:
     if not isinstance(facts, list):
         raise InvalidInput(f"{place}: facts", facts, "give a list of facts")
     triples = tuple(triple_of(fact, f"{place}: facts[{i}]") for i, fact in enumerate(facts))
-    return Event(**{**found, "text": clean_text(found.get("text", "")), "facts": triples})
+    return Event(**{**found, "text": clean_text(found.get("text", "")), "facts": triples, "place": place})
+
+
+def parse_json(text: str, place: str) -> Any:
+    """Return what a JSON text holds; raise InvalidInput naming the place when it is none."""
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(place, text.strip(), f"is no JSON: {error}") from None
 
 
 def triple_of(fact: object, place: str) -> Triple:
@@ -90,6 +96,12 @@ def _check_fields(found: object, known: frozenset[str], place: str) -> None:
         raise InvalidInput(place, unknown, f"unknown fields; known are {', '.join(sorted(known))}")
 
 
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no number of JSON")
 
@@ -97,21 +109,22 @@ def _no_constant(name: str) -> None:
 def _locomo(text: str, name: str) -> Iterator[Event]:
     """Conversations of LoCoMo: the channel is the conversation, the peer the speaker who listens."""
     try:
-        for sample in json.loads(text):
+        for sample in parse_json(text, name):
             conversation = sample["conversation"]
-            speakers = (conversation["speaker_a"], conversation["speaker_b"])
+            speakers = [_text(conversation[key]) for key in ("speaker_a", "speaker_b")]
             sessions = [key for key in conversation if key.startswith("session_") and key[8:].isdigit()]
             for session in sorted(sessions, key=lambda session: int(session[8:])):
                 told = conversation[f"{session}_date_time"]
                 at = dt.datetime.strptime(told, _LOCOMO_TIME).isoformat()  # noqa: DTZ007 (the log has local times)
                 for turn in conversation[session]:
-                    peer = speakers[turn["speaker"] == speakers[0]]
+                    listener = speakers[turn["speaker"] == speakers[0]]
                     yield Event(
                         at=at,
-                        source=sample["sample_id"],
-                        payload={"peer": peer},
-                        text=clean_text(turn.get("text", "")),
+                        source=_text(sample["sample_id"]),
+                        payload={"peer": listener},
+                        text=clean_text(_text(turn.get("text", ""))),
                         session=f"{sample['sample_id']}/{session}",
+                        place=f"{name} {sample['sample_id']} {session}",
                     )
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise InvalidInput("file", name, f"neither JSON Lines of events nor a LoCoMo file: {error!r}") from error

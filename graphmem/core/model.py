@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphmem.config import check_number
+from graphmem.core.keys import name_problem
+from graphmem.core.times import read_time
 from graphmem.errors import InvalidInput
 
 
@@ -35,6 +37,21 @@ class Triple:
         check_number("confidence", self.confidence, low=0.0, high=1.0)
         if not self.confidence:
             raise InvalidInput("confidence", self.confidence, "give a number above 0; leave it out when it is unknown")
+        if not isinstance(self.functional, bool):
+            raise InvalidInput("functional", self.functional, "give true or false")
+        for name in ("valid_from", "valid_to"):
+            if getattr(self, name) is not None:
+                read_time(getattr(self, name), dt.UTC, argument=name)
+
+
+def triple_problem(triple: Triple) -> str:
+    """Return why a triple cannot be written, '' when it can.
+
+    >>> triple_problem(Triple("", "likes", "tea"))
+    'subject: nothing that can be seen is left of the name'
+    """
+    names = {"subject": triple.subject, "relation": triple.relation, "object": triple.object}
+    return next((f"{end}: {reason}" for end, name in names.items() if (reason := name_problem(name))), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +116,7 @@ class SharedFeature:
 
 @dataclass(frozen=True, slots=True)
 class SceneMatch:
-    """A scene that answers a situation: its score, the features they share, and whether the situation would join it.
+    """A scene that answers a situation: its score, the features they share, and whether it is the one to be joined.
 
     ground: 'person' when it answers because it names the same people, else 'score'.
     """

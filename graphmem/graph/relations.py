@@ -12,8 +12,8 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from graphmem.core.keys import clean_text, entity_key, name_problem
-from graphmem.core.model import CommitReport, RecalledRelation, Refusal, TagReport, Triple
+from graphmem.core.keys import clean_text, entity_key
+from graphmem.core.model import CommitReport, RecalledRelation, Refusal, TagReport, Triple, triple_problem
 from graphmem.core.times import read_time, utc_text
 from graphmem.errors import InvalidInput
 from graphmem.graph.entities import matching_glob, mention
@@ -53,15 +53,7 @@ def check_triples(triples: Iterable[Triple], zone: dt.tzinfo) -> tuple[list[Fact
     for index, triple in enumerate(triples):
         if not isinstance(triple, Triple):
             raise InvalidInput(f"triples[{index}]", triple, "give Triple(subject, relation, object) objects")
-        problem = next(
-            (
-                f"{end}: {reason}"
-                for end, name in (("subject", triple.subject), ("relation", triple.relation), ("object", triple.object))
-                if (reason := name_problem(name))
-            ),
-            "",
-        )
-        if problem:
+        if problem := triple_problem(triple):
             checked.append(Refusal(index, triple, problem))
             continue
         texts = [triple.subject, triple.relation, triple.object, triple.sentence]

@@ -329,8 +329,8 @@ def list_evidence(tx: sqlite3.Connection) -> tuple[Bucket, ...]:
 
 def match(tx: sqlite3.Connection, index: "SceneIndex", situation: Situation) -> tuple[SceneMatch, ...]:
     """Return the scenes that answer a situation, best first, and by which features."""
-    found = []
-    for candidate, joins, profile in index.explained(situation):
+    found: list[SceneMatch] = []
+    for candidate, admits, profile in index.explained(situation):
         row = tx.execute("SELECT key, strength FROM scenes WHERE id = ?", (candidate.scene_id,)).fetchone()
         if row is None:  # the index may be ahead of what this transaction sees
             continue
@@ -339,6 +339,7 @@ def match(tx: sqlite3.Connection, index: "SceneIndex", situation: Situation) -> 
             for feature, weight in situation.weights.items()
             if feature in profile
         )
+        joins = admits and not any(better.joins for better in found)
         found.append(SceneMatch(row[0], candidate.score, joins, candidate.ground, row[1], shared))
     return tuple(found)
 

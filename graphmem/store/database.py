@@ -223,10 +223,12 @@ def full_path(path: str | os.PathLike[str]) -> str:
 
 def _ready_file(path: str | os.PathLike[str], *, create: bool) -> str:
     """Return the path of a file that SQLite may open; a missing one is made, empty, for its owner alone."""
-    if path == MEMORY_PATH:
+    if isinstance(path, str | os.PathLike) and os.fspath(path) == MEMORY_PATH:
         return MEMORY_PATH
     text = full_path(path)
     if os.path.exists(text):
+        if not create and not os.stat(text).st_size:
+            raise StoreFailed(f"{text} is empty: nothing was ever written to it")
         # SQLite would open it for reading, and leave a -wal beside it that its owner could not write.
         if not os.access(text, os.R_OK | os.W_OK):
             raise StoreFailed(f"{text} {_REMEDIES[sqlite3.SQLITE_READONLY]}")

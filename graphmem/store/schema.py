@@ -178,20 +178,24 @@ def _migrations() -> "Migrations":
     return migrations
 
 
+def refuse_newer(connection: sqlite3.Connection, path: str) -> tuple[int, int]:
+    """Return application id and schema version of a file; raise SchemaTooNew for that of a newer graphmem."""
+    application, version = connection.execute(
+        "SELECT application_id, user_version FROM pragma_application_id, pragma_user_version"
+    ).fetchone()
+    if application == APPLICATION_ID and version > VERSION:
+        raise SchemaTooNew(f"{path} has schema {version}, this graphmem knows {VERSION} at the most: upgrade graphmem")
+    return application, version
+
+
 def is_current(connection: sqlite3.Connection, path: str) -> bool:
     """Tell by one read whether a file has this schema; refuse what is newer or not ours.
 
     Raises SchemaTooNew for a file of a newer graphmem, StoreFailed for a database of another program.
     """
-    application, version = connection.execute(
-        "SELECT application_id, user_version FROM pragma_application_id, pragma_user_version"
-    ).fetchone()
+    application, version = refuse_newer(connection, path)
     if application == APPLICATION_ID:
-        if version > VERSION:
-            raise SchemaTooNew(
-                f"{path} has schema {version}, this graphmem knows {VERSION} at the most: upgrade graphmem"
-            )
-        return bool(version == VERSION)
+        return version == VERSION
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if "scenes" in tables:
         reason = "has the schema of another engine, and graphmem writes to its own files alone"

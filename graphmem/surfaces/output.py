@@ -3,10 +3,13 @@
 import dataclasses
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import unicodedata
+from collections.abc import Mapping, Sequence
+
+import click
 
 _WIDTH_OF_A_PIPE = 160
+_BIDI_CONTROLS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
 
 
 def to_json(value: object) -> str:
@@ -25,34 +28,42 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:
-    """Print rows as a table; columns whose name ends in `#` hold numbers. Prints nothing but the title for no rows."""
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, empty: str) -> None:
+    """Print rows as a table, or what is said when there are none; columns whose name ends in `#` hold numbers."""
+    if not rows:
+        click.echo(empty)
+        return
     # rich takes 60 ms to import: only what prints a table pays it.
     from rich import box
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    console = Console(
-        width=None if sys.stdout.isatty() else _WIDTH_OF_A_PIPE, highlight=False, markup=False, emoji=False
-    )
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    width = None if sys.stdout.isatty() else _WIDTH_OF_A_PIPE
+    console = Console(width=width, highlight=False, markup=False, emoji=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         table.add_column(column.removesuffix("#"), justify="right" if column.endswith("#") else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(_cell(value) for value in row))
-    console.print(table)
+        table.add_row(*(Text(_cell(value)) for value in row))
+    with console.capture() as capture:
+        console.print(table)
+    click.echo("\n".join(line.rstrip() for line in capture.get().split("\n") if line.strip()))
 
 
-def _cell(value: object) -> Any:
-    from rich.text import Text
-
-    return Text(f"{value:.3g}" if isinstance(value, float) else printable(str(value)))
+def _cell(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else printable(str(value))
 
 
 def printable(text: str) -> str:
-    """Return a text in which control characters, which could drive the terminal, are shown as escapes.
+    """Return a text in which characters that could drive the terminal, or reverse the line, are shown as escapes.
 
-    >>> printable("a\\x1b[2Jb")
-    'a\\\\x1b[2Jb'
+    >>> printable("a\x1b[2Jb")
+    'a\\x1b[2Jb'
     """
-    return "".join(c if c.isprintable() or c == " " else c.encode("unicode_escape").decode() for c in text)
+    return "".join(c.encode("unicode_escape").decode() if _drives(c) else c for c in text)
+
+
+def _drives(character: str) -> bool:
+    kind = unicodedata.category(character)
+    return kind in ("Cc", "Cs", "Zl", "Zp") or unicodedata.bidirectional(character) in _BIDI_CONTROLS

@@ -4,6 +4,7 @@ Data goes to standard output, everything else to standard error. Exit codes: 0 d
 or failed; 2 wrong usage; 3 not found; 4 busy; 130 interrupted; 141 the reader of a pipe went away.
 """
 
+import contextlib
 import io
 import logging
 import os
@@ -21,41 +22,47 @@ __all__ = ["graphmem", "main"]
 def main(args: list[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""
     arguments = sys.argv[1:] if args is None else args
+    if sys.stdout is None:  # started with it closed
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 (it stays open to the end)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that knows no emoji is no reason to fail
     try:
         code = _run(arguments)
         sys.stdout.flush()
-    except BrokenPipeError:
-        # What is still in the buffer has no reader; without this the interpreter would complain at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 141
+    except OSError as error:
+        # What is still in the buffer cannot be written either, and the interpreter would complain of it at its end.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 141 if isinstance(error, BrokenPipeError) else 1
+        if code == 1:
+            click.echo(f"graphmem: the output cannot be written: {error.strerror}", err=True)
     sys.exit(code)
 
 
 def _run(arguments: list[str]) -> int:
     as_json = "--json" in arguments
     try:
-        result = graphmem.main(arguments, prog_name="graphmem", standalone_mode=False)
-    except click.exceptions.Abort:
+        # Not through click's own main, which ends the process itself when a pipe breaks.
+        with graphmem.make_context("graphmem", list(arguments)) as context:
+            result = graphmem.invoke(context)
+    except click.exceptions.Exit as ending:
+        return ending.exit_code
+    except (KeyboardInterrupt, click.exceptions.Abort):
         click.echo("interrupted", err=True)
         return 130
     except click.ClickException as error:
-        if as_json:
-            _print_error("Usage", error.format_message())
-        else:
-            error.show()
+        _print_error("Usage", error.format_message(), as_json=as_json)
         return error.exit_code
     except GraphmemError as error:
         logging.getLogger("graphmem").debug("failed", exc_info=True)
-        if as_json:
-            _print_error(type(error).__name__, str(error))
-        else:
-            click.echo(f"graphmem: {printable(str(error))}", err=True)
+        _print_error(type(error).__name__, str(error), as_json=as_json)
         return 3 if isinstance(error, NotFound) else 4 if isinstance(error, StoreBusy) else 1
     return result if isinstance(result, int) else 0
 
 
-def _print_error(kind: str, message: str) -> None:
-    click.echo(to_json({"error": {"type": kind, "message": message}}))
+def _print_error(kind: str, message: str, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(to_json({"error": {"type": kind, "message": message}}))
+    else:
+        click.echo(f"graphmem: {printable(message)}", err=True)

@@ -1,8 +1,5 @@
 """Commands about facts: commit, recall, replay."""
 
-import contextlib
-import functools
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,11 +23,11 @@ if TYPE_CHECKING:
 _SHOWN_FACTS = 3
 
 
-@click.command("commit")
+@click.command("commit", short_help="Remember a fact, or a list of them.")
 @click.argument("words", nargs=-1, metavar="[SUBJECT RELATION OBJECT]")
 @click.option("--sentence", default="", help="The sentence that said it.")
 @click.option("--confidence", type=float, default=1.0, help="Above 0, at most 1.  [default: 1]")
-@click.option("--facts", type=click.File("r", encoding="utf-8"), help="A JSON list of facts; - for standard input.")
+@click.option("--facts", type=click.File("r", encoding="utf-8-sig"), help="A JSON list of facts; - for standard input.")
 @scene_option
 @click.option("--session", "session_name", default="", help="The session it was said in.")
 @click.option("--turn", type=click.IntRange(min=0), default=0, help="The turn of the session.")
@@ -54,12 +51,23 @@ def commit_command(
     Example:
       graphmem commit 老大 偏好 纯文本 --sentence "老大说用纯文本" --scene chan:qq/peer:boss
     """
-    from graphmem.core.model import Triple
+    from graphmem.core.keys import key_list
+    from graphmem.core.model import Triple, triple_problem
+    from graphmem.memory import Memory
 
     if (len(words) == 3) == (facts is not None) or len(words) not in (0, 3):
         raise click.UsageError("give SUBJECT RELATION OBJECT, or --facts FILE")
+    if facts and (sentence or confidence != 1.0):
+        raise click.UsageError("--sentence and --confidence go with SUBJECT RELATION OBJECT; --facts has its own")
     triples = _facts(facts) if facts else [Triple(*words, sentence=sentence, confidence=confidence)]
-    with session.open(create=True) as memory:
+    key_list(scenes, "--scene")
+    # What is refused makes no file.
+    refused = all(triple_problem(triple) for triple in triples)
+    with (
+        Memory.open(":memory:")
+        if refused and not Path(session.path()).exists()
+        else session.open(create=True) as memory
+    ):
         report = memory.commit(triples, scenes=scenes, session=session_name, turn=turn, source="cli")
     if as_json:
         click.echo(to_json(report))
@@ -69,15 +77,16 @@ def commit_command(
 
 
 def _facts(stream: Any) -> "list[Triple]":
-    from graphmem.core.events import triple_of
+    from graphmem.core.events import parse_json, triple_of
 
+    name = getattr(stream, "name", "-")
     try:
-        found = json.load(stream)
-    except ValueError as error:
-        raise InvalidInput("--facts", getattr(stream, "name", "-"), f"is no JSON: {error}") from None
+        found = parse_json(stream.read(), name)
+    except UnicodeDecodeError as error:
+        raise InvalidInput("--facts", name, f"is no UTF-8 text: {error.reason} at byte {error.start}") from None
     if not isinstance(found, list) or not found:
-        raise InvalidInput("--facts", getattr(stream, "name", "-"), "give a JSON list with at least one fact")
-    return [triple_of(fact, f"facts[{place}]") for place, fact in enumerate(found)]
+        raise InvalidInput("--facts", name, "give a JSON list with at least one fact")
+    return [triple_of(fact, f"{name}: facts[{place}]") for place, fact in enumerate(found)]
 
 
 def _print_commit(report: "CommitReport") -> None:
@@ -93,8 +102,8 @@ def _print_commit(report: "CommitReport") -> None:
         click.echo(printable(remark), err=True)
 
 
-@click.command("recall")
-@click.argument("query", default="")
+@click.command("recall", short_help="Bring back what is known.")
+@click.argument("words", nargs=-1)
 @scene_option
 @click.option("--exact", is_flag=True, help="Only the named scenes, not those below them.")
 @situation_options
@@ -104,7 +113,7 @@ def _print_commit(report: "CommitReport") -> None:
 def recall_command(
     session: Session,
     /,
-    query: str,
+    words: tuple[str, ...],
     scenes: tuple[str, ...],
     exact: bool,
     limit: int | None,
@@ -120,36 +129,39 @@ def recall_command(
       graphmem recall Markdown
     """
     situation = situation_of(options, session.config())
+    query = " ".join(words).strip()
     if query and situation:
         raise click.UsageError("give words or a situation, not both")
+    if exact and (situation or not scenes):
+        raise click.UsageError("--exact goes with --scene; a situation reads its scenes exactly anyway")
+    within = scenes[0] if len(scenes) == 1 else scenes  # a single empty key means all scenes
     if not (query or situation or scenes):
         raise click.UsageError("nothing to search for: give words, --scene KEY, or a situation such as --chan qq")
     with session.open(create=False) as memory:
         if situation:
             found = memory.recall_by_situation(situation, declared=scenes, limit=limit)
         elif query:
-            found = memory.recall(query, scenes=scenes or "", limit=limit)
+            found = memory.recall(query, scenes=within or "", exact=exact, limit=limit)
         else:
-            found = memory.recall_by_scene(scenes, limit=limit, exact=exact)
+            found = memory.recall_by_scene(within, limit=limit, exact=exact)
     if as_json:
         click.echo(to_json(found))
     else:
-        _print_recollection(found)
+        _print_recollection(found, weighed=not query)
 
 
-def _print_recollection(found: "Recollection") -> None:
+def _print_recollection(found: "Recollection", *, weighed: bool) -> None:
     if found.scenes:
         click.echo(printable(f"from {', '.join(found.scenes)}"))
-    if not found.relations:
-        click.echo("nothing is known here")
-        return
+    columns = ["id#", *(["weight#"] if weighed else []), "fact", "sentence"]
     rows = [
-        (one.id, one.weight, f"{one.subject} - {one.relation} - {one.object}", one.sentence) for one in found.relations
+        (one.id, *([one.weight] if weighed else []), f"{one.subject} - {one.relation} - {one.object}", one.sentence)
+        for one in found.relations
     ]
-    print_table(["id#", "weight#", "fact", "sentence"], rows)
+    print_table(columns, rows, empty="nothing is known here")
 
 
-@click.command("replay")
+@click.command("replay", short_help="Run a log of turns through the memory.")
 @click.argument("file", type=click.Path(path_type=Path))
 @json_option
 @click.pass_obj
@@ -162,13 +174,14 @@ def replay_command(session: Session, /, file: Path, as_json: bool) -> None:
     Example:
       graphmem --db week.db replay fixtures/week.jsonl
     """
-    with session.open(create=True) as memory, contextlib.ExitStack() as stack:
+    from graphmem.memory import Memory
 
-        @functools.cache
-        def bar(turns: int) -> Any:
-            return stack.enter_context(click.progressbar(length=turns, label="replaying", file=sys.stderr))
-
-        report = memory.replay(file, progress=lambda done, turns: bar(turns).update(1))
+    log = Memory.read_log(file, config=session.config())
+    with (
+        session.open(create=True) as memory,
+        click.progressbar(length=len(log), label="replaying", file=sys.stderr, hidden=not sys.stderr.isatty()) as bar,
+    ):
+        report = memory.replay(log, progress=lambda done, turns: bar.update(1))
     if as_json:
         click.echo(to_json(report))
     else:
@@ -176,10 +189,8 @@ def replay_command(session: Session, /, file: Path, as_json: bool) -> None:
 
 
 def _print_replay(report: "ReplayReport") -> None:
-    click.echo(
-        f"{report.turns} turns in {report.seconds:.2f} s, {report.facts} facts; "
-        f"{len(report.learnt)} scenes, {report.unplaced} turns before theirs had grown"
-    )
+    click.echo(f"{report.turns} turns in {report.seconds:.2f} s, {report.facts} facts")
+    click.echo(f"{len(report.learnt)} scenes visited; {report.unplaced} turns met no scene yet")
     for remark in report.remarks:
         click.echo(printable(remark), err=True)
     rows = [
@@ -192,4 +203,5 @@ def _print_replay(report: "ReplayReport") -> None:
         )
         for one in report.learnt
     ]
-    print_table(["scene that grew", "strength#", "features#", "refs#", "what it brings back first"], rows)
+    columns = ["scene that grew", "strength#", "features#", "refs#", "what it brings back first"]
+    print_table(columns, rows, empty="no scene has grown yet: it does at the second turn of its kind")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from graphmem.errors import StoreFailed
+
 if TYPE_CHECKING:
     from graphmem.config import Config
     from graphmem.core.situations import Situation
@@ -35,8 +37,16 @@ _COMMANDS = {
 class Session:
     """The options of the group, which every command needs."""
 
-    database: Path | None
+    database: str | None
     config_file: Path | None
+
+    def path(self) -> str:
+        """Return the path of the memory: the one that was named, else one in the user's data folder."""
+        if self.database is not None:
+            return self.database
+        from platformdirs import user_data_path
+
+        return str(user_data_path("graphmem", appauthor=False) / "memory.db")
 
     def config(self) -> "Config":
         """Return the settings: defaults, file, environment."""
@@ -48,13 +58,15 @@ class Session:
         """Open the memory. A file that was named and is missing is made by commands that write, and by no other."""
         from graphmem.memory import Memory
 
+        config = self.config()
         if self.database is not None:
-            return Memory.open(self.database, config=self.config(), create=create)
-        from platformdirs import user_data_path
-
-        folder = user_data_path("graphmem", appauthor=False)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return Memory.open(folder / "memory.db", config=self.config())
+            return Memory.open(self.database, config=config, create=create)
+        path = Path(self.path())
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreFailed(f"{path.parent} cannot be made: {error.strerror}; name a file with --db") from error
+        return Memory.open(path, config=config)
 
 
 class _LazyGroup(click.Group):
@@ -72,9 +84,7 @@ class _LazyGroup(click.Group):
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.option(
-    "--db", type=click.Path(path_type=Path), envvar="GRAPHMEM_DB", help="The memory file.  [env: GRAPHMEM_DB]"
-)
+@click.option("--db", metavar="PATH", envvar="GRAPHMEM_DB", help="The memory file.  [env: GRAPHMEM_DB]")
 @click.option(
     "--config",
     "config_file",
@@ -85,7 +95,7 @@ class _LazyGroup(click.Group):
 @click.option("-v", "--verbose", is_flag=True, help="Log decisions to standard error.")
 @click.version_option(package_name="graphmem", prog_name="graphmem")
 @click.pass_context
-def graphmem(ctx: click.Context, db: Path | None, config_file: Path | None, verbose: bool) -> None:
+def graphmem(ctx: click.Context, db: str | None, config_file: Path | None, verbose: bool) -> None:
     """A scene-graph memory for AI agents, in one SQLite file.
 
     Without --db the file lies in the user's data folder.
@@ -94,6 +104,10 @@ def graphmem(ctx: click.Context, db: Path | None, config_file: Path | None, verb
     Example:
       graphmem --db home.db replay fixtures/week.jsonl
       graphmem --db home.db recall --chan qq --peer laoda
+
+    \b
+    Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 not found, 4 busy,
+    130 interrupted, 141 the reader of the output went away.
     """
     logging.basicConfig(level=logging.DEBUG if verbose else logging.WARNING, format="%(name)s: %(message)s")
     ctx.obj = Session(db, config_file)

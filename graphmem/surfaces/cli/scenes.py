@@ -14,7 +14,7 @@ from graphmem.surfaces.cli.group import (
 from graphmem.surfaces.output import print_table, printable, to_json
 
 
-@click.command("enter")
+@click.command("enter", short_help="Enter the scene of a turn.")
 @situation_options
 @click.option("--declare", "declared", multiple=True, metavar="KEY", help="A scene key to declare; may be repeated.")
 @json_option
@@ -26,9 +26,11 @@ def enter_command(session: Session, /, declared: tuple[str, ...], as_json: bool,
     Example:
       graphmem enter --chan qq --peer boss --topic 排班 --declare chan:qq
     """
+    from graphmem.core.keys import key_list
     from graphmem.core.model import Visit
 
     situation = situation_of(options, session.config())
+    key_list(declared, "--declare")  # a key that is refused makes no file
     visit = Visit()
     if situation or declared:
         with session.open(create=True) as memory:
@@ -49,7 +51,7 @@ def enter_command(session: Session, /, declared: tuple[str, ...], as_json: bool,
             click.echo(f"{name:8} {printable(', '.join(keys))}")
 
 
-@click.command("match")
+@click.command("match", short_help="Show which scenes answer a situation.")
 @situation_options
 @json_option
 @click.pass_obj
@@ -61,15 +63,10 @@ def match_command(session: Session, /, as_json: bool, **options: Any) -> None:
       graphmem match --chan qq --peer boss --topic 排班
     """
     situation = situation_of(options, session.config())
-    if not situation:
-        raise click.UsageError("nothing to match: say where and with whom, for example --chan qq --peer boss")
     with session.open(create=False) as memory:
         matches = memory.match_scenes(situation)
     if as_json:
         click.echo(to_json(matches))
-        return
-    if not matches:
-        click.echo("no scene answers this situation")
         return
     rows = [
         (
@@ -82,10 +79,11 @@ def match_command(session: Session, /, as_json: bool, **options: Any) -> None:
         )
         for match in matches
     ]
-    print_table(["scene", "score#", "strength#", "would", "by", "shared features (here/there)"], rows)
+    columns = ["scene", "score#", "strength#", "would", "by", "shared features (here/there)"]
+    print_table(columns, rows, empty="no scene answers this situation")
 
 
-@click.command("scenes")
+@click.command("scenes", short_help="List scenes at and below a key.")
 @click.argument("prefix", default="")
 @click.option("--origin", type=click.Choice(["declared", "emergent"]), help="Only scenes of this origin.")
 @json_option
@@ -105,10 +103,11 @@ def scenes_command(session: Session, /, prefix: str, origin: str | None, as_json
     rows = [
         (scene.key, scene.origin, scene.strength, scene.features, scene.refs, scene.updated_at[:16]) for scene in found
     ]
-    print_table(["scene", "origin", "strength#", "features#", "refs#", "last visit (UTC)"], rows)
+    columns = ["scene", "origin", "strength#", "features#", "refs#", "last visit (UTC)"]
+    print_table(columns, rows, empty=f"no scenes{' here' if prefix or origin else ''}")
 
 
-@click.command("evidence")
+@click.command("evidence", short_help="List situations without a scene yet.")
 @json_option
 @click.pass_obj
 def evidence_command(session: Session, /, as_json: bool) -> None:
@@ -123,10 +122,11 @@ def evidence_command(session: Session, /, as_json: bool) -> None:
     if as_json:
         click.echo(to_json(buckets))
         return
-    print_table(["label", "visits#", "last (UTC)"], [(one.label, one.count, one.updated_at[:16]) for one in buckets])
+    rows = [(one.label, one.count, one.updated_at[:16]) for one in buckets]
+    print_table(["label", "visits#", "last (UTC)"], rows, empty="no situation waits for its scene")
 
 
-@click.command("tag")
+@click.command("tag", short_help="Attach known facts to a scene.")
 @click.argument("key")
 @click.option("--relation", "relations", type=click.IntRange(min=1), multiple=True, help="The id of a fact.")
 @click.option("--glob", help="Facts with an end whose name matches: * ? [...], case-sensitive.")
@@ -142,6 +142,8 @@ def tag_command(
     Example:
       graphmem tag chan:qq --glob '*QQ*' --dry-run
     """
+    if bool(relations) == (glob is not None):
+        raise click.UsageError("say which facts: --relation ID, or --glob PATTERN")
     with session.open(create=False) as memory:
         report = memory.tag_scene(key, relations, glob=glob, dry_run=dry_run)
     if as_json:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from graphmem.core.model import DedupeReport
 
 
-@click.command("dedupe")
+@click.command("dedupe", short_help="Merge scenes that are one under several keys.")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @dry_run_option
 @json_option
@@ -30,32 +30,35 @@ def dedupe_command(session: Session, /, file: Path | None, dry_run: bool, as_jso
     """
     from graphmem.memory import Memory
 
-    named = file or session.database
-    if dry_run and named is not None:
-        report = Memory.preview_dedupe(named)
+    if dry_run:
+        report = Memory.preview_dedupe(file or session.path())
     else:
-        target = session if file is None else Session(file, session.config_file)
+        target = session if file is None else Session(str(file), session.config_file)
         with target.open(create=False) as memory:
-            report = memory.dedupe_scenes(dry_run=dry_run)
+            report = memory.dedupe_scenes()
     if as_json:
         click.echo(to_json(report))
-    else:
-        _print_dedupe(report)
+        return
+    _print_dedupe(report)
+    if file is not None:  # how a copy was read matters to who made it
+        for remark in report.remarks:
+            click.echo(printable(f"note: {remark}"), err=True)
 
 
 def _print_dedupe(report: "DedupeReport") -> None:
     rows: list[tuple[object, ...]] = []
     for group in report.groups:
-        rows += [(twin.key, twin.origin, twin.strength, twin.features, twin.refs, "", "") for twin in group.members]
+        rows += [
+            (f"'{twin.key}'", twin.origin, twin.strength, twin.features, twin.refs, "", "") for twin in group.members
+        ]
         sums = (group.origin, group.strength, group.features, group.refs, group.refs_moved, group.refs_folded)
-        rows.append((f"= {group.key}", *sums))
+        rows.append((f"-> '{group.key}'", *sums))
     if rows:
-        print_table(["scene", "origin", "strength#", "features#", "refs#", "moved#", "folded#"], rows)
+        columns = ["scene -> survivor", "origin", "strength#", "features#", "refs#", "refs moved#", "refs both had#"]
+        print_table(columns, rows, empty="")
     would = "" if report.applied else "would be "
     for old, new in report.rewritten:
         click.echo(printable(f"{old} {would}rewritten as {new}"))
-    for remark in report.remarks:
-        click.echo(printable(f"note: {remark}"), err=True)
     if not report.groups and not report.rewritten:
         click.echo(f"nothing to do: {report.scenes_before} scenes, no twins among them")
         return
@@ -67,7 +70,7 @@ def _print_dedupe(report: "DedupeReport") -> None:
         click.echo(f"operation {report.operation}: 'graphmem undo {report.operation}' reverses it")
 
 
-@click.command("undo")
+@click.command("undo", short_help="Reverse a merge.")
 @click.argument("operation", type=click.IntRange(min=1))
 @dry_run_option
 @json_option
@@ -84,14 +87,14 @@ def undo_command(session: Session, /, operation: int, dry_run: bool, as_json: bo
     if as_json:
         click.echo(to_json(report))
         return
-    done = "would put back" if dry_run else "put back"
+    done = "would undo" if dry_run else "undone"
     click.echo(
-        f"{done} {report.restored} rows, {report.changed} changes and {report.removed} insertions of "
-        f"operation {report.operation} ({report.kind})"
+        f"{done} operation {report.operation} ({report.kind}): {report.restored} rows restored, "
+        f"{report.changed} changed back, {report.removed} removed"
     )
 
 
-@click.command("operations")
+@click.command("operations", short_help="List merges that can be undone.")
 @click.option("--limit", type=click.IntRange(min=0), help="How many at the most.  [default: all]")
 @json_option
 @click.pass_obj
@@ -112,9 +115,9 @@ def operations_command(session: Session, /, limit: int | None, as_json: bool) ->
             one.id,
             one.kind,
             one.at[:19],
-            ", ".join(f"{name} {value}" for name, value in one.summary.items()),
+            ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in one.summary.items()),
             (one.undone_at or "")[:19],
         )
         for one in found
     ]
-    print_table(["id#", "operation", "at (UTC)", "what", "undone (UTC)"], rows)
+    print_table(["id#", "operation", "at (UTC)", "what", "undone (UTC)"], rows, empty="nothing was merged yet")

@@ -1,0 +1,232 @@
+"""AsyncMemory: the verbs of Memory as coroutines, with the loop free while SQLite works."""
+
+import asyncio
+import contextlib
+import inspect
+import sqlite3
+import threading
+
+import pytest
+
+from graphmem import AsyncMemory, Config, Conflict, InvalidInput, Memory, NotFound, Situation, StoreFailed, Triple
+from graphmem.core.events import Event
+
+HERE = Situation.of(chan="qq", peer="boss")
+FACT = Triple("老大", "偏好", "纯文本", sentence="老大偏好纯文本。")
+VERBS = [
+    name
+    for name, member in vars(Memory).items()
+    if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, classmethod | staticmethod))
+]
+
+# Verb, positional and keyword arguments; each line works on what the lines before it have done.
+SCRIPT = [
+    ("enter_scene", [HERE], {"declared": ["chan:qq"]}),
+    ("evidence", [], {}),
+    ("enter_scene", [HERE], {}),
+    ("declare_scene", ["tool:shell"], {}),
+    ("commit", [[FACT]], {"scenes": ["auto:peer:boss_chan:qq"], "session": "s1", "turn": 3}),
+    ("tag_scene", ["chan:new"], {"glob": "老*"}),
+    ("match_scenes", [HERE], {}),
+    ("scenes", [], {"origin": "emergent"}),
+    ("recall", ["纯文本"], {"limit": 3}),
+    ("recall_by_scene", ["chan:new"], {"exact": True}),
+    ("recall_by_situation", [HERE], {"declared": ["chan:qq"]}),
+    ("dedupe_scenes", [], {"dry_run": True}),
+    ("operations", [], {"limit": 5}),
+]
+
+
+def run_sync(path, clock):
+    with Memory.open(path, clock=clock) as memory:
+        return [getattr(memory, verb)(*arguments, **options) for verb, arguments, options in SCRIPT]
+
+
+async def run_async(path, clock):
+    async with await AsyncMemory.open(path, clock=clock) as memory:
+        return [await getattr(memory, verb)(*arguments, **options) for verb, arguments, options in SCRIPT]
+
+
+@contextlib.contextmanager
+def lock(path):
+    """Hold the write lock of a file from outside; yields a function that lets go of it."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield lambda: connection.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_of_memory_is_there_with_the_same_signature(verb):
+    own, theirs = getattr(AsyncMemory, verb, None), getattr(Memory, verb)
+
+    assert inspect.iscoroutinefunction(own), f"AsyncMemory has no coroutine {verb}"
+    assert list(inspect.signature(own).parameters.values()) == list(inspect.signature(theirs).parameters.values())
+    assert inspect.getdoc(own)
+
+
+def test_there_is_no_verb_that_memory_does_not_have():
+    assert {name for name in vars(AsyncMemory) if not name.startswith("_")} <= set(VERBS)
+
+
+def test_the_verbs_return_what_those_of_memory_return(tmp_path, clock):
+    expected = run_sync(tmp_path / "sync.db", clock)
+
+    actual = asyncio.run(run_async(tmp_path / "async.db", clock))
+
+    assert actual == expected
+
+
+def test_a_memory_that_is_open_can_be_used_both_ways(memory):
+    async def use():
+        asynchronous = AsyncMemory(memory)
+        await asynchronous.commit([FACT])
+        return memory.recall("纯文本"), await asynchronous.recall("纯文本")
+
+    ours, theirs = asyncio.run(use())
+
+    assert ours == theirs
+    assert ours.relations
+
+
+def test_a_memory_outlives_the_loop_that_opened_it(path):
+    memory = asyncio.run(AsyncMemory.open(path))
+    asyncio.run(memory.declare_scene("chan:qq"))
+    (scene,) = asyncio.run(memory.scenes())
+    asyncio.run(memory.close())
+
+    assert scene.key == "chan:qq"
+
+
+def test_a_database_in_memory_serves_all_threads():
+    async def use():
+        async with await AsyncMemory.open(":memory:") as memory:
+            await asyncio.gather(*(memory.declare_scene(f"chan:c{n}") for n in range(20)))
+            return await memory.scenes()
+
+    assert len(asyncio.run(use())) == 20
+
+
+def test_a_log_is_replayed_with_its_progress(path):
+    async def use():
+        told = []
+        async with await AsyncMemory.open(path) as memory:
+            report = await memory.replay([Event(source="qq")] * 3, progress=lambda *counts: told.append(counts))
+        return report, told
+
+    report, told = asyncio.run(use())
+
+    assert report.turns == 3
+    assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_turns_at_once_are_all_counted(path):
+    async def use():
+        async with await AsyncMemory.open(path) as memory:
+            await asyncio.gather(
+                *(memory.enter_scene(HERE) for _ in range(40)),
+                *(memory.commit([Triple("boss", "said", f"word {n}")], scenes="chan:qq") for n in range(40)),
+                *(memory.match_scenes(HERE) for _ in range(40)),
+            )
+            return await memory.scenes(), await memory.recall_by_scene("chan:qq", limit=100)
+
+    scenes, found = asyncio.run(use())
+
+    # The first of 40 turns is counted as evidence; the scene grows at the second.
+    assert {scene.key: scene.strength for scene in scenes} == {"auto:peer:boss_chan:qq": 39, "chan:qq": 1}
+    assert len(found.relations) == 40
+
+
+def test_the_loop_goes_on_while_a_verb_waits_for_the_lock(path):
+    async def use():
+        async with await AsyncMemory.open(path, config=Config(busy_timeout=20.0)) as memory:
+            with lock(path) as let_go:
+                waiting = asyncio.create_task(memory.enter_scene(HERE, declared=["chan:qq"]))
+                read = await memory.scenes()
+                let_go()
+                return read, await waiting
+
+    read, visit = asyncio.run(use())
+
+    assert read == ()
+    assert visit.declared_created == ("chan:qq", "chan:qq/peer:boss")
+
+
+@pytest.mark.parametrize(
+    ("verb", "arguments", "error"),
+    [("undo", [99], NotFound), ("declare_scene", ["///"], InvalidInput), ("scenes", [5], InvalidInput)],
+)
+def test_errors_come_through_as_they_are(path, verb, arguments, error):
+    async def use():
+        async with await AsyncMemory.open(path) as memory:
+            await getattr(memory, verb)(*arguments)
+
+    with pytest.raises(error):
+        asyncio.run(use())
+
+
+def test_a_file_that_is_missing_is_not_made_unless_wished(path):
+    with pytest.raises(StoreFailed):
+        asyncio.run(AsyncMemory.open(path, create=False))
+
+    assert not path.exists()
+
+
+def test_a_failure_in_the_block_closes_the_memory(path):
+    opened = []
+
+    async def use():
+        async with await AsyncMemory.open(path) as memory:
+            opened.append(memory)
+            await memory.declare_scene("chan:qq")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(use())
+
+    with pytest.raises(Conflict):
+        opened[0].memory.scenes()
+    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("graphmem")] == []
+
+
+def test_closing_waits_for_the_verbs_that_run(path):
+    async def use():
+        memory = await AsyncMemory.open(path)
+        running = [asyncio.create_task(memory.declare_scene(f"chan:c{n}")) for n in range(20)]
+        await asyncio.sleep(0)
+        await memory.close()
+        return await asyncio.gather(*running)
+
+    made = asyncio.run(use())
+
+    assert all(scene.created for scene in made)
+    with Memory.open(path) as memory:
+        assert len(memory.scenes()) == 20
+
+
+def test_closing_twice_does_nothing_and_other_verbs_raise_conflict(path):
+    async def use():
+        memory = await AsyncMemory.open(path)
+        await memory.close()
+        await memory.close()
+        with pytest.raises(Conflict):
+            await memory.scenes()
+        with pytest.raises(Conflict):
+            await memory.enter_scene(HERE)
+
+    asyncio.run(use())
+
+
+def test_a_caller_who_gives_up_leaves_the_memory_usable(path):
+    async def use():
+        async with await AsyncMemory.open(path, config=Config(busy_timeout=20.0)) as memory:
+            with lock(path) as let_go:
+                waiting = asyncio.create_task(memory.declare_scene("chan:a"))
+                await asyncio.sleep(0.01)
+                waiting.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await waiting
+                let_go()
+            await memory.declare_scene("chan:b")
+            return {scene.key for scene in await memory.scenes()}
+
+    assert asyncio.run(use()) >= {"chan:b"}
