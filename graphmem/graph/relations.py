@@ -105,46 +105,51 @@ class _Outcome:
 
 
 def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
-    at = saying.at
+    at, functional = saying.at, fact.triple.functional
     source_id, target_id = mention(tx, fact.subject, at), mention(tx, fact.object, at)
     sentence_id = _sentence(tx, fact.sentence, at) if fact.sentence else None
     relation_key = entity_key(fact.relation)
     place = (source_id, relation_key, target_id, saying.scope)
-    # Of equal facts the active one; a deleted or archived one comes back. A superseded one is history: it is the same
-    # fact only when it is told again of the same time.
+    # Of equal facts the active one; a deleted or archived one comes back. A superseded one is history, and a value of a
+    # functional relation may hold several times: they are the same fact only when they are told of the same time.
+    at_any_time = not (functional and fact.valid_from)
     known = tx.execute(
         """SELECT id, status, valid_from, valid_to FROM relations
            WHERE source_id = ? AND relation_key = ? AND target_id = ? AND scope = ?
-               AND (status <> 'superseded' OR valid_from = ?)
+               AND (status IN ('deleted', 'archived') OR (status = 'active' AND ? = 1) OR valid_from = ?)
            ORDER BY CASE status WHEN 'active' THEN 0 WHEN 'superseded' THEN 2 ELSE 1 END, id DESC LIMIT 1""",
-        (*place, fact.valid_from),
+        (*place, int(at_any_time), fact.valid_from),
     ).fetchone()
+    # Which value of a functional relation is the active one is decided when they are put in order.
+    fresh = "superseded" if functional else "active"
     if known is None:
         (relation_id,) = tx.execute(
-            """INSERT INTO relations(source_id, relation_key, target_id, scope, relation_type, confidence, sentence_id,
-                                     valid_from, valid_to, recorded_at, updated_at)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id""",
-            (*place, fact.relation, fact.triple.confidence, sentence_id, fact.valid_from, fact.valid_to, at, at),
-        ).fetchone()
+            """INSERT INTO relations(source_id, relation_key, target_id, scope, relation_type, confidence, status,
+                                     sentence_id, valid_from, valid_to, recorded_at, updated_at)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id""",
+            (*place, fact.relation, fact.triple.confidence, fresh,
+             sentence_id, fact.valid_from, fact.valid_to, at, at),
+        ).fetchone()  # fmt: skip
     else:
-        relation_id = known[0]
+        relation_id, status = known[:2]
         valid_from, valid_to = fact.valid_from or known[2], fact.valid_to or known[3]
         if valid_from and valid_to and valid_to < valid_from:  # another time than was known: the one told now holds
             valid_from, valid_to = fact.valid_from, fact.valid_to
         tx.execute(
             """UPDATE relations SET confidence = ?, updated_at = MAX(updated_at, ?), valid_from = ?, valid_to = ?,
                    sentence_id = COALESCE(?, sentence_id), closed_at = CASE status WHEN 'superseded' THEN closed_at END,
-                   status = CASE status WHEN 'superseded' THEN status ELSE 'active' END
+                   status = ?
                WHERE id = ?""",
-            (fact.triple.confidence, at, valid_from, valid_to, sentence_id, relation_id),
-        )
+            (fact.triple.confidence, at, valid_from, valid_to, sentence_id,
+             status if status in ("active", "superseded") else fresh, relation_id),
+        )  # fmt: skip
     tx.execute(
         """INSERT INTO evidence(relation_id, sentence_id, session, turn, source, source_key, target_key, at)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
         (relation_id, sentence_id, saying.session, saying.turn, saying.source,
          entity_key(fact.subject), entity_key(fact.object), at),
     )  # fmt: skip
-    superseded = _put_in_order(tx, source_id, relation_key, saying.scope, at) if fact.triple.functional else 0
+    superseded = _put_in_order(tx, relation_id, place, at) if functional else 0
     created = known is None or known[1] not in ("active", "superseded")
     return _Outcome(relation_id, source_id, target_id, created, superseded)
 
@@ -159,8 +164,12 @@ def _sentence(tx: sqlite3.Connection, text: str, at: str) -> int:
     return int(row[0])
 
 
-def _put_in_order(tx: sqlite3.Connection, source_id: int, relation_key: str, scope: str, at: str) -> int:
-    """Let each value of a functional relation hold until the next one; return how many were closed by that."""
+def _put_in_order(tx: sqlite3.Connection, told: int, place: tuple[int, str, int, str], at: str) -> int:
+    """Let each value of a functional relation hold until the next one; return how many others were closed by that.
+
+    The last one is active, unless it is history that was told before.
+    """
+    source_id, relation_key, _, scope = place
     rows = tx.execute(
         """SELECT id, status, COALESCE(valid_from, recorded_at) AS since FROM relations
            WHERE source_id = ? AND relation_key = ? AND scope = ? AND status IN ('active', 'superseded')
@@ -176,7 +185,9 @@ def _put_in_order(tx: sqlite3.Connection, source_id: int, relation_key: str, sco
                WHERE id = ?""",
             (at, until, since, since, until, until, relation_id),
         )
-    return sum(status == "active" for _, status, _ in rows[:-1])
+    if rows[-1][0] == told:
+        tx.execute("UPDATE relations SET status = 'active', closed_at = NULL WHERE id = ?", (told,))
+    return sum(status == "active" and relation_id != told for relation_id, status, _ in rows[:-1])
 
 
 def tag(

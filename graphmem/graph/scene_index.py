@@ -189,8 +189,7 @@ class SceneIndex:
             self._rows = _grown(self._rows, slot + 1)
         numbers = [number for _, number, _ in cells]
         people = frozenset(number for number in numbers if names_person(self._places[number]))
-        channels = sum(self._places[number] == self._channel_place for number in numbers)
-        self._rows[slot] = (scene_id, strength, visits, 0.0, 0.0, 0, 0, 0, self._people_number(people), channels)
+        self._rows[slot] = (scene_id, strength, visits, 0.0, 0.0, 0, 0, 0, self._people_number(people), 0)
         self._rows_used += 1
         self._slot[scene_id] = slot
         self._put_cells(slot, cells)
@@ -220,6 +219,7 @@ class SceneIndex:
         self._set_cells(int(row["first"]), cells)
         row["count"] = count
         row["mass"] = sum(mass for mass, _, _ in cells)
+        row["channels"] = sum(self._places[number] == self._channel_place for _, number, _ in cells)
         row["identity"] = sum(mass for mass, number, _ in cells if self._places[number] < SOFT)
 
     def _set_cells(self, first: int, cells: list[_Cell]) -> None:
@@ -290,6 +290,7 @@ class SceneIndex:
                     self._touched[places[number]] = visits + 1
                 else:
                     fresh.append((weight, number, visits + 1))
+                    channels += self._places[number] == self._channel_place
             fits = not dropped and count + len(fresh) <= room
             if fits and fresh:
                 self._set_cells(first + count, fresh)

@@ -58,10 +58,10 @@ def _cell(value: object) -> str:
 def printable(text: str) -> str:
     """Return a text in which characters that could drive the terminal, or reverse the line, are shown as escapes.
 
-    >>> printable("a\x1b[2Jb")
-    'a\\x1b[2Jb'
+    >>> printable("a\\x1b[2Jb")
+    'a\\\\x1b[2Jb'
     """
-    return "".join(c.encode("unicode_escape").decode() if _drives(c) else c for c in text)
+    return "".join(c.encode("unicode_escape", "surrogatepass").decode() if _drives(c) else c for c in text)
 
 
 def _drives(character: str) -> bool:
