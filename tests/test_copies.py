@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import hashlib
-import json
 import os
 import shutil
 import sqlite3
@@ -15,6 +14,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from support import another_process, assert_one_line_naming, refusal, unprivileged
 
 from graphmem import Conflict, GraphmemError, InvalidInput, Memory, Situation, StoreCorrupt, StoreFailed, Triple
 from graphmem.store.copies import open_copy
@@ -127,29 +127,6 @@ def graphmem_process(path, *codes):
     subprocess.run([sys.executable, "-c", script, str(path)], check=True)
 
 
-@contextlib.contextmanager
-def live_writer(path, *statements):
-    """Another process that has the file open and has run some SQL; yields a function that ends it."""
-    script = """if True:
-        import json, sqlite3, sys
-        connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-        for statement in json.loads(sys.argv[2]):
-            connection.execute(statement)
-        print("ready", flush=True)
-        sys.stdin.read()
-        connection.close()"""
-    command = [sys.executable, "-c", script, str(path), json.dumps(statements)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline() == "ready\n"
-
-        def end():
-            process.stdin.close()
-            assert process.wait() == 0
-
-        yield end
-        end()
-
-
 def hot_journal(path):
     """A reference file in the middle of a transaction that spilled into it: only the journal can undo that."""
     source = path.with_name("source.db")
@@ -228,38 +205,6 @@ def count_scenes(path):
         return copy.connection.execute("SELECT COUNT(*) FROM scenes").fetchone()[0]
 
 
-def refusal(act):
-    """Return class and message of an error, None when there is none."""
-    try:
-        act()
-    except (GraphmemError, sqlite3.Error, OSError, ValueError) as error:
-        return type(error).__name__, str(error)
-    return None
-
-
-def unprivileged(act):
-    """Return what an act returns, or class and message of its error, in a child process that is not root."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            if os.getuid() == 0:
-                os.setgroups([])
-                os.setgid(NOBODY)
-                os.setuid(NOBODY)
-            told = []
-            error = refusal(lambda: told.append(act()))
-            os.write(writing, json.dumps(error or told[0]).encode())
-            os._exit(0)
-        finally:
-            os._exit(1)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as answer:
-        told = answer.read()
-    assert os.waitpid(child, 0)[1] == 0, "the child failed"
-    return json.loads(told)
-
-
 @pytest.fixture
 def public_folder(monkeypatch, private_temp):
     """A folder that every user may enter, with a temporary folder for them; pytest's own are closed to others."""
@@ -274,11 +219,6 @@ def public_folder(monkeypatch, private_temp):
         yield made
         assert list(temp.iterdir()) == []
         made.chmod(0o777)
-
-
-def assert_one_line_naming(path, message):
-    assert str(path) in message
-    assert "\n" not in message
 
 
 # ---- what is read
@@ -359,7 +299,10 @@ def test_a_file_of_another_process_is_read_with_its_wal(folder, path):
     insert = copy_scene + " FROM scenes LIMIT 1"
     before = count_scenes(path)
 
-    with live_writer(path, insert.format("chan:new"), "BEGIN IMMEDIATE", insert.format("chan:open")), untouched(folder):
+    with (
+        another_process(path, insert.format("chan:new"), "BEGIN IMMEDIATE", insert.format("chan:open")),
+        untouched(folder),
+    ):
         assert Memory.preview_dedupe(path).scenes_before == before + 1
 
 
@@ -473,7 +416,7 @@ def test_a_wal_that_appears_during_the_read_is_a_conflict(path):
 
         def read_while_a_writer_starts():
             with open_copy(path):
-                writers.enter_context(live_writer(path, "UPDATE scenes SET strength = 9"))
+                writers.enter_context(another_process(path, "UPDATE scenes SET strength = 9"))
 
         with pytest.raises(Conflict, match="being written"):
             read_while_a_writer_starts()
@@ -527,7 +470,7 @@ def test_a_wal_that_goes_while_it_is_copied_is_no_failure(path, monkeypatch):
     graphmem_file(path)
     copied = shutil.copyfile
 
-    with live_writer(
+    with another_process(
         path, "DELETE FROM scene_refs", "UPDATE scenes SET key = 'chan:only' WHERE key = 'chan:QQ'"
     ) as end:
 
@@ -544,7 +487,7 @@ def test_a_wal_that_goes_while_it_is_copied_is_no_failure(path, monkeypatch):
 def test_a_read_leaves_a_live_writer_its_lock(path):
     graphmem_file(path)
 
-    with live_writer(path, "BEGIN IMMEDIATE", "UPDATE scenes SET strength = 9"):
+    with another_process(path, "BEGIN IMMEDIATE", "UPDATE scenes SET strength = 9"):
         Memory.preview_dedupe(path)
         with connect(path) as other:
             other.execute("PRAGMA busy_timeout = 0")

@@ -9,23 +9,12 @@ import dataclasses
 import sqlite3
 
 import pytest
+from support import dump, sql
 
 from graphmem import Config, Conflict, InvalidInput, Memory, NotFound, Situation, StoreFailed, Triple, normalize_key
 
 TIME = "2026-08-01T00:00:00.000Z"
 SCENE_TABLES = ("scenes", "scene_aliases", "scene_features", "scene_refs")
-
-
-def sql(path, statement, *parameters):
-    """Run one statement on a connection of its own."""
-    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-        return connection.execute(statement, parameters).fetchall()
-
-
-def dump(path):
-    """Everything the file holds, as SQL."""
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        return list(connection.iterdump())
 
 
 def scene_rows(path):

@@ -5,29 +5,17 @@ Ids in comments are those of the acceptance list in the specification and of the
 
 import contextlib
 import itertools
-import sqlite3
 import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import dump, sql
 
 from graphmem import InvalidInput, Memory, NotFound, StoreFailed, Triple, entity_key
 
 RULE = Triple("boss", "wants", "plain text", sentence="The boss wants plain text.")
-
-
-def sql(path, statement, *parameters):
-    """Run one statement on a connection of its own."""
-    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-        return connection.execute(statement, parameters).fetchall()
-
-
-def dump(path):
-    """Everything the file holds, as SQL."""
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        return list(connection.iterdump())
 
 
 def entities(path):

@@ -3,28 +3,15 @@
 Ids in comments are those of the acceptance list in the specification, read as section 5 of the design rules them.
 """
 
-import contextlib
 import itertools
 import logging
-import sqlite3
 
 import pytest
+from support import dump, sql
 
 from graphmem import Feature, InvalidInput, Memory, Situation, StoreFailed, Triple, normalize_key
 
 RULE = Triple("boss", "wants", "plain text", sentence="The boss wants plain text.")
-
-
-def sql(path, statement, *parameters):
-    """Run one statement on a connection of its own."""
-    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-        return connection.execute(statement, parameters).fetchall()
-
-
-def dump(path):
-    """Everything the file holds, as SQL."""
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        return list(connection.iterdump())
 
 
 def grow(memory, *situations):

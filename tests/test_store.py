@@ -4,7 +4,6 @@ import ast
 import contextlib
 import functools
 import hashlib
-import json
 import logging
 import os
 import sqlite3
@@ -17,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support import another_process, assert_one_line_naming, refusal, unprivileged
 
 import graphmem.store
 from graphmem import (
@@ -141,6 +141,10 @@ def strength(memory, key):
     return next(scene.strength for scene in memory.scenes() if scene.key == key)
 
 
+def unprivileged_refusal(act):
+    return unprivileged(lambda: refusal(act))
+
+
 def folder_state(folder):
     return {
         file.name: hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "no file"
@@ -157,25 +161,6 @@ def handles(folder):
     return [name for name in found if name.startswith(str(folder))]
 
 
-@contextlib.contextmanager
-def another_process(path, *statements):
-    """A process with its own connection that has run some SQL and holds on until the block ends."""
-    script = """if True:
-        import json, sqlite3, sys
-        connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-        for statement in json.loads(sys.argv[2]):
-            connection.execute(statement)
-        print("ready", flush=True)
-        sys.stdin.read()
-        connection.close()"""
-    command = [sys.executable, "-c", script, str(path), json.dumps(statements)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline() == "ready\n"
-        yield
-        process.stdin.close()
-        assert process.wait() == 0
-
-
 def graphmem_process(path, code):
     """Run code with an open `memory` in a process of its own; return what it prints."""
     script = f"import sys\nfrom graphmem import *\nwith Memory.open(sys.argv[1]) as memory:\n    {code}"
@@ -184,43 +169,8 @@ def graphmem_process(path, code):
     ).stdout.strip()
 
 
-def refusal(act):
-    """Return class and message of an error, None when there is none."""
-    try:
-        act()
-    except (GraphmemError, sqlite3.Error, OSError, ValueError) as error:
-        return type(error).__name__, str(error)
-    return None
-
-
-def unprivileged(act):
-    """Return the refusal of an act in a child process that is not root."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            if os.getuid() == 0:
-                os.setgroups([])
-                os.setgid(NOBODY)
-                os.setuid(NOBODY)
-            os.write(writing, json.dumps(refusal(act)).encode())
-            os._exit(0)
-        finally:
-            os._exit(1)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as answer:
-        told = answer.read()
-    assert os.waitpid(child, 0)[1] == 0, "the child failed"
-    return json.loads(told)
-
-
 def connect_with(monkeypatch, factory):
     monkeypatch.setattr(sqlite3, "connect", functools.partial(sqlite3.connect, factory=factory))
-
-
-def assert_one_line_naming(path, message):
-    assert str(path) in message
-    assert "\n" not in message
 
 
 # ---- the file
@@ -797,7 +747,7 @@ def test_a_file_without_permission_is_refused_and_unchanged(public_folder, mode,
         with Memory.open(path) as memory:
             memory.declare_scene("chan:qq")
 
-    kind, message = unprivileged(write)
+    kind, message = unprivileged_refusal(write)
 
     public_folder.chmod(0o777)
     path.chmod(0o600)
@@ -820,7 +770,7 @@ def test_a_folder_that_may_not_be_written_is_refused(public_folder, known):
         with Memory.open(path) as memory:
             memory.declare_scene("chan:qq")
 
-    kind, message = unprivileged(write)
+    kind, message = unprivileged_refusal(write)
 
     public_folder.chmod(0o777)
     assert kind == "StoreFailed"
@@ -833,7 +783,7 @@ def test_a_folder_that_may_not_be_entered_is_refused(public_folder, create):
     path = public_folder / "memory.db"
     public_folder.chmod(0o000)
 
-    kind, message = unprivileged(lambda: Memory.open(path, create=create).close())
+    kind, message = unprivileged_refusal(lambda: Memory.open(path, create=create).close())
 
     public_folder.chmod(0o777)
     assert kind == "StoreFailed"

@@ -1,0 +1,84 @@
+"""Looking at files from outside, and acts of other users and processes."""
+
+import contextlib
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+
+from graphmem import GraphmemError
+
+NOBODY = 65534
+
+
+def sql(path, statement, *parameters):
+    """Run one statement on a connection of its own."""
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        return connection.execute(statement, parameters).fetchall()
+
+
+def dump(path):
+    """Everything the file holds, as SQL."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        return list(connection.iterdump())
+
+
+def refusal(act):
+    """Return class and message of an error, None when there is none."""
+    try:
+        act()
+    except (GraphmemError, sqlite3.Error, OSError, ValueError) as error:
+        return type(error).__name__, str(error)
+    return None
+
+
+def unprivileged(act):
+    """Return what an act returns, or class and message of its error, in a child process that is not root."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            if os.getuid() == 0:
+                os.setgroups([])
+                os.setgid(NOBODY)
+                os.setuid(NOBODY)
+            told = []
+            error = refusal(lambda: told.append(act()))
+            os.write(writing, json.dumps(error or told[0]).encode())
+            os._exit(0)
+        finally:
+            os._exit(1)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as answer:
+        told = answer.read()
+    assert os.waitpid(child, 0)[1] == 0, "the child failed"
+    return json.loads(told)
+
+
+def assert_one_line_naming(path, message):
+    assert str(path) in message
+    assert "\n" not in message
+
+
+@contextlib.contextmanager
+def another_process(path, *statements):
+    """A process with a connection of its own that has run some SQL and holds on; yields a function that ends it."""
+    script = """if True:
+        import json, sqlite3, sys
+        connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+        for statement in json.loads(sys.argv[2]):
+            connection.execute(statement)
+        print("ready", flush=True)
+        sys.stdin.read()
+        connection.close()"""
+    command = [sys.executable, "-c", script, str(path), json.dumps(statements)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+
+        def end():
+            process.stdin.close()
+            assert process.wait() == 0
+
+        yield end
+        end()
