@@ -878,7 +878,7 @@ def test_what_is_refused_makes_no_new_file(cli, tmp_path, arguments):
         (b'[{"subject": "a", "relation": "b", "object": "c", "confidence": NaN}]', "facts"),
         (b'[{"subject": "a", "relation": "b", "object": "c", "valid_from": "x"}]', "valid_from"),
         (b'[{"subject": "a", "relation": "b", "object": "c", "functional": "no"}]', "functional"),
-        (b"[" * 5000, "facts.json"),
+        (b"[" * 100_000, "facts.json"),
     ],
     ids=lambda value: value[:60].decode("latin-1") if isinstance(value, bytes) else None,
 )

@@ -48,7 +48,7 @@ BROKEN_LINES = [
     '{"payload": {"user_id": Infinity}}',
     '{"payload": {"user_id": 1e999}}',
     '{"payload": {"user_id": ' + "9" * 5000 + "}}",
-    '{"payload": {"deep": ' + "[" * 5000 + "]" * 5000 + "}}",
+    '{"payload": {"deep": ' + "[" * 100_000 + "]" * 100_000 + "}}",
     '{"facts": {}}',
     '{"facts": "a is b"}',
     '{"facts": ["a is b"]}',
@@ -397,7 +397,7 @@ def test_a_broken_line_is_refused_by_file_and_line_before_the_first_turn(tmp_pat
 
 
 @pytest.mark.parametrize(
-    "head", ["nonsense", "{", "[", "[5]", '["qq"]', "[" * 5000, '[{"source": "qq"}]'], ids=lambda line: line[:20]
+    "head", ["nonsense", "{", "[", "[5]", '["qq"]', "[" * 100_000, '[{"source": "qq"}]'], ids=lambda line: line[:20]
 )
 def test_a_broken_head_of_a_log_is_refused_by_file(tmp_path, memory, head):
     with pytest.raises(InvalidInput, match=r"log\.jsonl"):
