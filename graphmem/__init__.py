@@ -6,9 +6,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from graphmem.async_memory import AsyncMemory as AsyncMemory
     from graphmem.config import Config as Config
+    from graphmem.core.events import Event as Event
     from graphmem.core.keys import entity_key as entity_key
     from graphmem.core.keys import normalize_key as normalize_key
+    from graphmem.core.model import CommitReport as CommitReport
+    from graphmem.core.model import DedupeReport as DedupeReport
+    from graphmem.core.model import Recollection as Recollection
+    from graphmem.core.model import ReplayReport as ReplayReport
+    from graphmem.core.model import Scene as Scene
+    from graphmem.core.model import SceneMatch as SceneMatch
     from graphmem.core.model import Triple as Triple
+    from graphmem.core.model import UndoReport as UndoReport
+    from graphmem.core.model import Visit as Visit
     from graphmem.core.situations import Feature as Feature
     from graphmem.core.situations import Situation as Situation
     from graphmem.core.situations import similarity as similarity
@@ -22,24 +31,34 @@ if TYPE_CHECKING:
     from graphmem.errors import StoreFailed as StoreFailed
     from graphmem.memory import Memory as Memory
 
+
 __version__ = "0.1.0"
 
 # Loaded when first asked for: `graphmem --help` needs none of them.
 _HOMES = {
     "AsyncMemory": "graphmem.async_memory",
+    "CommitReport": "graphmem.core.model",
     "Config": "graphmem.config",
     "Conflict": "graphmem.errors",
+    "DedupeReport": "graphmem.core.model",
+    "Event": "graphmem.core.events",
     "Feature": "graphmem.core.situations",
     "GraphmemError": "graphmem.errors",
     "InvalidInput": "graphmem.errors",
     "Memory": "graphmem.memory",
     "NotFound": "graphmem.errors",
+    "Recollection": "graphmem.core.model",
+    "ReplayReport": "graphmem.core.model",
+    "Scene": "graphmem.core.model",
+    "SceneMatch": "graphmem.core.model",
     "SchemaTooNew": "graphmem.errors",
     "Situation": "graphmem.core.situations",
     "StoreBusy": "graphmem.errors",
     "StoreCorrupt": "graphmem.errors",
     "StoreFailed": "graphmem.errors",
     "Triple": "graphmem.core.model",
+    "UndoReport": "graphmem.core.model",
+    "Visit": "graphmem.core.model",
     "entity_key": "graphmem.core.keys",
     "normalize_key": "graphmem.core.keys",
     "similarity": "graphmem.core.situations",

@@ -4,12 +4,12 @@ import asyncio
 import concurrent.futures
 import functools
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from graphmem.config import DEFAULT, Config
-from graphmem.core.events import Event
+from graphmem.core.events import Log
 from graphmem.core.model import DedupeReport
 from graphmem.core.times import Clock, system_clock
 from graphmem.errors import Conflict
@@ -33,6 +33,30 @@ def _in_thread(
     return run
 
 
+class _Opening:
+    """An AsyncMemory that is being opened."""
+
+    def __init__(self, opening: Callable[[], Memory]) -> None:
+        self._opening = opening
+        self._opened: AsyncMemory | None = None
+
+    def __await__(self) -> Generator[Any, None, "AsyncMemory"]:
+        return self._open().__await__()
+
+    async def _open(self) -> "AsyncMemory":
+        return AsyncMemory(await asyncio.to_thread(self._opening))
+
+    async def __aenter__(self) -> "AsyncMemory":
+        self._opened = await self._open()
+        return self._opened
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._opened is not None:
+            await self._opened.close()
+
+
 class AsyncMemory:
     """The verbs of Memory as coroutines, run in a few threads, so that the event loop never waits for SQLite."""
 
@@ -47,16 +71,26 @@ class AsyncMemory:
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
     @classmethod
-    async def open(
+    def open(
         cls,
         path: str | os.PathLike[str],
         *,
         config: Config = DEFAULT,
         clock: Clock = system_clock,
         create: bool = True,
-    ) -> Self:
-        """Open a memory file as `Memory.open` does."""
-        return cls(await asyncio.to_thread(Memory.open, path, config=config, clock=clock, create=create))
+    ) -> "_Opening":
+        """Open a memory file as `Memory.open` does: `await` it, or use it with `async with`."""
+        return _Opening(functools.partial(Memory.open, path, config=config, clock=clock, create=create))
+
+    @property
+    def path(self) -> str:
+        """The absolute path of the file, or ':memory:'."""
+        return self.memory.path
+
+    @property
+    def config(self) -> Config:
+        """The settings of the memory."""
+        return self.memory.config
 
     async def __aenter__(self) -> Self:
         return self
@@ -78,12 +112,13 @@ class AsyncMemory:
         return await asyncio.to_thread(Memory.preview_dedupe, path)
 
     @staticmethod
-    async def read_log(path: str | os.PathLike[str], *, config: Config = DEFAULT) -> tuple[Event, ...]:
+    async def read_log(path: str | os.PathLike[str], *, config: Config = DEFAULT) -> Log:
         """Return the turns of a log, as `Memory.read_log` does."""
         return await asyncio.to_thread(Memory.read_log, path, config=config)
 
     enter_scene = _in_thread(Memory.enter_scene)
     declare_scene = _in_thread(Memory.declare_scene)
+    observe = _in_thread(Memory.observe)
     match_scenes = _in_thread(Memory.match_scenes)
     scenes = _in_thread(Memory.scenes)
     evidence = _in_thread(Memory.evidence)

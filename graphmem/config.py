@@ -1,11 +1,12 @@
 """Every setting, in one frozen value: defaults < file < environment < arguments."""
 
 import dataclasses
+import logging
 import os
 import re
 import tomllib
 import zoneinfo
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -19,7 +20,9 @@ KIND_WEIGHTS: Mapping[str, float] = MappingProxyType(
     {"chan": 1.0, "peer": 1.2, "peer_group": 1.2, "tool": 0.8, "topic": 0.4, "part": 0.2}
 )
 _KIND = re.compile(r"[^\W_A-Z](?:[^\W_A-Z]|[-._](?=[^\W_A-Z]))*")
-SELF_NAMES = frozenset({"me", "self", "assistant", "agent", "bot", "system", "default", "unknown", "anonymous", "user"})
+SELF_NAMES = frozenset({"me", "self", "assistant", "agent", "bot", "system", "default", "unknown", "anonymous"})
+
+_log = logging.getLogger("graphmem")
 
 _LARGEST_COUNT = 2**63 - 1  # what a column of SQLite holds
 
@@ -61,7 +64,7 @@ class Config:
     def __post_init__(self) -> None:
         if not isinstance(self.weights, Mapping):
             raise InvalidInput("weights", self.weights, "give a table of kinds and their weights")
-        object.__setattr__(self, "weights", {**KIND_WEIGHTS, **self.weights})
+        object.__setattr__(self, "weights", MappingProxyType({**KIND_WEIGHTS, **self.weights}))
         names: object = self.self_names
         if isinstance(names, str) or not isinstance(names, Iterable) or not all(isinstance(n, str) for n in names):
             raise InvalidInput("self_names", names, "give a list of names")
@@ -94,6 +97,11 @@ class Config:
         except (ValueError, TypeError, OSError, zoneinfo.ZoneInfoNotFoundError):
             raise InvalidInput("timezone", self.timezone, "not a known IANA time zone; try 'Asia/Shanghai'") from None
 
+    def __reduce__(self) -> tuple[Callable[..., "Config"], tuple[dict[str, Any]]]:
+        # A read-only mapping can be neither pickled nor copied.
+        values = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        return _config_of, ({**values, "weights": dict(self.weights)},)
+
     def weight_of(self, kind: str) -> float:
         """Return the weight of a feature kind."""
         return self.weights.get(kind, self.other_weight)
@@ -107,7 +115,8 @@ class Config:
     def load(cls, path: Path | None = None, environ: Mapping[str, str] = os.environ, **arguments: Any) -> "Config":
         """Build a Config from a TOML file, GRAPHMEM_* variables and arguments, the later ones winning.
 
-        A file that was named must exist; None reads no file. An unknown setting is refused by name.
+        A file that was named must exist; None reads no file. An unknown setting of the file is refused by name, an
+        unknown variable is only logged. `weights` and `self_names` have no variables.
         """
         settings: dict[str, Any] = {}
         if path is not None:
@@ -126,12 +135,16 @@ class Config:
         for variable in environ:
             name = variable.removeprefix(_ENVIRONMENT)
             if name != variable and name not in _OTHER_VARIABLES and name.lower() not in simple:
-                raise InvalidInput("environment", variable, f"unknown; settings are {', '.join(sorted(simple))}")
+                _log.warning("%s is no setting; known are %s", variable, ", ".join(sorted(simple)))
         settings.update(arguments)
         for name in settings:
             if name not in known:
                 raise InvalidInput("setting", name, f"unknown; the settings are {', '.join(sorted(known))}")
         return cls(**settings)
+
+
+def _config_of(values: dict[str, Any]) -> Config:
+    return Config(**values)
 
 
 def _parse(name: str, text: str, kind: Any) -> Any:

@@ -3,13 +3,13 @@
 import datetime as dt
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from graphmem.config import DEFAULT, Config, check_count
-from graphmem.core.events import Event
+from graphmem.core.events import Event, Log
 from graphmem.core.keys import clean_text, entity_key, key_list, require_key, text_list
 from graphmem.core.model import (
     Bucket,
@@ -48,7 +48,8 @@ if TYPE_CHECKING:
 class Memory:
     """A memory in one SQLite file. Any number of threads and processes may use the same file.
 
-    Every verb is one transaction: on an error nothing of it stays. Errors are those of `graphmem.errors`.
+    Every verb is one transaction, but for `replay`, which is one for each turn and its facts: on an error nothing of it
+    stays. Errors are those of `graphmem.errors`.
     """
 
     def __init__(self, store: Store, *, config: Config, clock: Clock) -> None:
@@ -99,7 +100,7 @@ class Memory:
         Each declared key is made to exist. An empty situation writes nothing but those.
         """
         situation = _situation(situation).under(self.config)
-        keys = scene_graph.with_derived(key_list(declared, "declared"), situation) if declared else ()
+        keys = () if declared == () else scene_graph.with_derived(key_list(declared, "declared"), situation)
         if not situation and not keys:
             return Visit()
         at = utc_text(situation.at) if situation.at else self._at(None)
@@ -164,9 +165,8 @@ class Memory:
         at = self._at(None)
         with self._store.read() if dry_run else self._store.write() as tx:
             chosen = ids if glob is None else relations.matching(tx, glob)
-            if dry_run:
-                scene_id = scene_graph.scene_id_of(tx, name)
-            else:
+            scene_id = scene_graph.scene_id_of(tx, name)
+            if chosen and not dry_run:
                 (scene_id,) = scene_graph.ensure_scenes(tx, [name], at, self.config)
                 self._mark_day(tx, at)
             report = relations.tag(tx, scene_id, name, chosen, at, dry_run=dry_run)
@@ -212,6 +212,22 @@ class Memory:
             candidates = self._read_index(tx).answering(situation) if situation else []
             return scene_graph.recall_by_candidates(tx, keys, candidates, limit=_limit(limit), scopes=_scopes(scopes))
 
+    def observe(
+        self,
+        *,
+        source: str = "",
+        payload: Mapping[str, Any] | None = None,
+        text: str = "",
+        tool: str = "",
+        at: dt.datetime | str | None = None,
+    ) -> Situation:
+        """Build the situation of a raw event under this memory's settings, now unless `at` says when. Writes nothing.
+
+        See `Situation.observe`, which knows neither the clock nor the settings.
+        """
+        moment = self._clock() if at is None else at
+        return Situation.observe(source=source, payload=payload, text=text, tool=tool, at=moment, config=self.config)
+
     # ---- graph
 
     def commit(
@@ -250,12 +266,19 @@ class Memory:
         return replace(report, scenes=keys, remarks=remarks)
 
     def recall(
-        self, query: str, *, scenes: str | Iterable[str] = "", exact: bool = False, limit: int | None = None
+        self,
+        query: str,
+        *,
+        scenes: str | Iterable[str] = "",
+        exact: bool = False,
+        limit: int | None = None,
+        scopes: Iterable[str] | None = None,
     ) -> Recollection:
         """Return facts whose names or sentence hold all the words of a query, the latest first.
 
-        scenes: only facts of these scenes and, unless `exact`, of those below them; '' for all facts. Raises
-        InvalidInput for a query without words: what a situation brings back is `recall_by_situation`.
+        scenes: only facts of these scenes and, unless `exact`, of those below them; '' for all facts, whoever told
+        them. scopes: facts of these scopes and of none; None for all. Raises InvalidInput for a query without words:
+        what a situation brings back is `recall_by_situation`.
         """
         words = entity_key(query).split() if isinstance(query, str) else []
         if not words:
@@ -265,7 +288,8 @@ class Memory:
         if keys == ():
             return Recollection()
         with self._store.read() as tx:
-            return Recollection(keys or (), relations.find(tx, words, _limit(limit), within))
+            found = relations.find(tx, words, _limit(limit), within=within, scopes=_scopes(scopes))
+            return Recollection(relations=found)
 
     # ---- upkeep
 
@@ -317,16 +341,16 @@ class Memory:
     # ---- files
 
     @staticmethod
-    def read_log(path: str | os.PathLike[str], *, config: Config = DEFAULT) -> tuple[Event, ...]:
+    def read_log(path: str | os.PathLike[str], *, config: Config = DEFAULT) -> Log:
         """Return the turns of a log, see `graphmem.core.events.parse_events`, each of them checked.
 
         Raises StoreFailed when the file cannot be read, InvalidInput naming the line when it cannot be understood.
         """
-        return tuple(event for event, _ in _checked(path, config))
+        return _checked(read_events(path), config)
 
     def replay(
         self,
-        log: str | os.PathLike[str] | Iterable[Event],
+        log: str | os.PathLike[str] | Log | Iterable[Event],
         *,
         progress: Callable[[int, int], None] = lambda done, turns: None,
     ) -> ReplayReport:
@@ -334,12 +358,14 @@ class Memory:
 
         progress is called with the number of turns done and of all turns. Raises InvalidInput before the first turn.
         """
-        events = _checked(log, self.config)
+        events = read_events(log) if isinstance(log, str | os.PathLike) else log
+        turns = events.turns if isinstance(events, Log) and events.config is self.config else None
+        turns = turns or _checked(events, self.config).turns
         started = time.perf_counter()
         unplaced = facts = refused = 0
         remarks: list[str] = []
         visited: dict[str, None] = {}
-        for turn, (event, situation) in enumerate(events, 1):
+        for turn, (event, situation) in enumerate(turns, 1):
             visit = self.enter_scene(situation, declared=situation.derived_key)
             if visit.key:
                 visited.setdefault(visit.key)
@@ -354,7 +380,7 @@ class Memory:
                 refused += len(report.refused)
                 told = (*report.remarks, *(refusal.reason for refusal in report.refused))
                 remarks += [f"turn {turn}, {event.place}: {each}" for each in told]
-            progress(turn, len(events))
+            progress(turn, len(turns))
         seconds = time.perf_counter() - started
         grown = {scene.key: scene for scene in self.scenes("", origin="emergent")}
         learnt = [
@@ -363,7 +389,7 @@ class Memory:
             if key in grown
         ]
         learnt.sort(key=lambda one: (-one.scene.strength, one.scene.key))
-        return ReplayReport(len(events), unplaced, facts, refused, seconds, tuple(learnt), tuple(remarks))
+        return ReplayReport(len(turns), unplaced, facts, refused, seconds, tuple(learnt), tuple(remarks))
 
     # ---- within
 
@@ -395,22 +421,21 @@ class Memory:
             tx.execute("INSERT INTO active_days(day) VALUES (?) ON CONFLICT (day) DO NOTHING", (at[:10],))
 
 
-def _checked(log: str | os.PathLike[str] | Iterable[Event], config: Config) -> list[tuple[Event, Situation]]:
+def _checked(log: Log | Iterable[Event], config: Config) -> Log:
     """Return the turns of a log with their situations; raise InvalidInput, naming the place, for what is wrong."""
-    checked: list[tuple[Event, Situation]] = []
-    if isinstance(log, str | os.PathLike):
-        log = read_events(log)
-    if not isinstance(log, Iterable):
-        raise InvalidInput("log", log, "give a file, or the events that read_log returns")
-    for event in log:
+    events = [event for event, _ in log.turns] if isinstance(log, Log) else log
+    if not isinstance(events, Iterable):
+        raise InvalidInput("log", log, "give a file, or what read_log returns")
+    turns: list[tuple[Event, Situation]] = []
+    for event in events:
         if not isinstance(event, Event):
-            raise InvalidInput("log", event, "give the events that read_log returns")
+            raise InvalidInput("log", event, "give a file, or what read_log returns")
         try:
-            checked.append((event, event.situation(config)))
+            turns.append((event, event.situation(config)))
             relations.check_triples(event.facts, config.zone)
         except InvalidInput as error:
             raise InvalidInput(f"{event.place}: {error.argument}", error.value, error.reason) from None
-    return checked
+    return Log(tuple(turns), config)
 
 
 def _situation(value: object) -> Situation:

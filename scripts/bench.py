@@ -82,8 +82,7 @@ def floor(db: sqlite3.Connection, scene_id: int, weights: dict[str, float]) -> N
         "UPDATE counters SET value = value + 1 WHERE name = 'scene_revision' RETURNING value"
     ).fetchone()
     db.execute(
-        "UPDATE scenes SET strength = strength + 1, visits = visits + 1, updated_at = ?, revision = ? WHERE id = ?",
-        (AT, revision, scene_id),
+        "UPDATE scenes SET strength = strength + 1, visits = visits + 1, updated_at = ? WHERE id = ?", (AT, scene_id)
     )
     db.executemany(
         """INSERT INTO scene_features(scene_id, feature, weight, mass, touched) VALUES (?, ?, ?, ?, 1)

@@ -55,17 +55,31 @@ def lock(path):
         yield lambda: connection.execute("ROLLBACK")
 
 
+async def opened(path, **options):
+    return await AsyncMemory.open(path, **options)
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_of_memory_is_there_with_the_same_signature(verb):
     own, theirs = getattr(AsyncMemory, verb, None), getattr(Memory, verb)
 
-    assert inspect.iscoroutinefunction(own), f"AsyncMemory has no coroutine {verb}"
+    assert inspect.iscoroutinefunction(own) or verb == "open", f"AsyncMemory has no coroutine {verb}"
     assert list(inspect.signature(own).parameters.values()) == list(inspect.signature(theirs).parameters.values())
     assert inspect.getdoc(own)
 
 
 def test_there_is_no_verb_that_memory_does_not_have():
-    assert {name for name in vars(AsyncMemory) if not name.startswith("_")} <= set(VERBS)
+    assert {name for name in vars(AsyncMemory) if not name.startswith("_")} <= {*VERBS, "path", "config"}
+
+
+def test_a_memory_is_opened_with_the_block_or_before_it(path):
+    async def use():
+        async with AsyncMemory.open(path) as memory:
+            await memory.declare_scene("chan:qq")
+        async with await AsyncMemory.open(path) as memory:
+            return memory.path, [scene.key for scene in await memory.scenes()]
+
+    assert asyncio.run(use()) == (str(path), ["chan:qq"])
 
 
 def test_the_verbs_return_what_those_of_memory_return(tmp_path, clock):
@@ -89,7 +103,7 @@ def test_a_memory_that_is_open_can_be_used_both_ways(memory):
 
 
 def test_a_memory_outlives_the_loop_that_opened_it(path):
-    memory = asyncio.run(AsyncMemory.open(path))
+    memory = asyncio.run(opened(path))
     asyncio.run(memory.declare_scene("chan:qq"))
     (scene,) = asyncio.run(memory.scenes())
     asyncio.run(memory.close())
@@ -166,7 +180,7 @@ def test_errors_come_through_as_they_are(path, verb, arguments, error):
 
 def test_a_file_that_is_missing_is_not_made_unless_wished(path):
     with pytest.raises(StoreFailed):
-        asyncio.run(AsyncMemory.open(path, create=False))
+        asyncio.run(opened(path, create=False))
 
     assert not path.exists()
 

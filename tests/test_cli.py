@@ -241,7 +241,7 @@ def test_enter_reads_every_kind_of_feature_and_the_time(cli):
     for _ in range(2):
         cli("enter", *BOSS, *kinds, "--at", "2026-01-02T03:04:05+08:00")
 
-    (scene,) = scene_rows(cli).values()
+    (scene,) = [scene for key, scene in scene_rows(cli).items() if key.startswith("auto:")]
     assert scene["features"] == 7
     assert scene["updated_at"] == "2026-01-01T19:04:05.000Z"
 
@@ -355,7 +355,7 @@ def test_tag_attaches_facts_by_id_and_by_glob(cli, filled):
 
 def test_recall_by_situation_needs_no_words(cli, filled):
     with Memory.open(filled) as memory:
-        expected = memory.recall_by_situation(Situation.of(chan="qq", peer="boss"))
+        expected = memory.recall_by_situation(Situation.of(chan="qq", peer="boss"), declared="chan:qq/peer:boss")
 
     found = cli("recall", *BOSS, "--json").document
 

@@ -80,18 +80,18 @@ def foreign_channel(here, profile):
 def label(here):
     identity = sorted(of(here, *IDENTITY), key=lambda key: (IDENTITY.index(kind(key)), key))
     others = sorted(of(here, "topic"))
-    return normalize_key("_".join(identity[:2] or others[:2]))
+    company = len(of(here, "peer")) + len(of(here, "peer_group"))
+    return normalize_key("_".join(identity[: max(2, company)] or others[:2]))
 
 
 def people(here):
     return sorted(of(here, "peer") or of(here, "peer_group"))
 
 
-def names_one(key, here):
-    parent, slash, _ = key.rpartition("/")
-    return any(
-        person in key.split("/") or (slash and key == normalize_key(f"{parent}/{person}")) for person in people(here)
-    )
+def may_write(key, here):
+    """A key that names all who are here and nobody else; no key of this alphabet is long enough to be cut."""
+    named = {part for part in key.split("/") if part.startswith(("peer:", "peer_group:"))}
+    return named >= set(people(here)) and named <= {*of(here, "peer"), *of(here, "peer_group")}
 
 
 class Model:
@@ -169,13 +169,13 @@ class Model:
 
     def enter(self, here, declared, now):
         declared = list(dict.fromkeys(normalize_key(key) for key in declared))
-        if declared and people(here) and not any(names_one(key, here) for key in declared):
-            declared.append("/".join([*sorted(of(here, "chan"))[:1], people(here)[0]]))
+        if declared and people(here) and not any(may_write(key, here) for key in declared):
+            declared.append("/".join([*sorted(of(here, "chan"))[:1], *people(here)]))
         joined = self.best(here)
         known = [self.find(key) is not None for key in declared]
         keys = [self.scenes[self.declare(key)]["key"] for key in declared]
         visited, created = self.visit(here, joined, now)
-        own = [key for key in keys if not people(here) or names_one(key, here)]
+        own = [key for key in keys if not people(here) or may_write(key, here)]
         visited_key = [self.scenes[visited]["key"]] if visited else []
         return {
             "key": "".join(visited_key),

@@ -9,7 +9,7 @@ import logging
 import pytest
 from support import dump, sql
 
-from graphmem import Feature, InvalidInput, Memory, Situation, StoreFailed, Triple, normalize_key
+from graphmem import Config, Feature, InvalidInput, Memory, Situation, StoreFailed, Triple, normalize_key
 
 RULE = Triple("boss", "wants", "plain text", sentence="The boss wants plain text.")
 
@@ -943,3 +943,86 @@ def test_the_log_tells_decisions_and_no_stored_text(memory, caplog):
     assert "auto:chan:qq" in caplog.text
     assert "plain text" not in caplog.text
     assert {record.name for record in caplog.records} == {"graphmem"}
+
+
+# ---- what one person said never reaches another
+
+
+BOB, ALICE = (Situation.of(chan="qq", peer=peer) for peer in ("bob", "alice"))
+PARTY = Triple("party", "is on", "Friday", sentence="Bob: the party is on Friday.")
+SECRET = Triple("party", "is on", "Friday", sentence="Alice confided: I will propose on Friday.")
+
+
+def test_one_fact_comes_back_to_each_in_the_words_of_their_own_scene(memory):
+    for here, told in ((BOB, PARTY), (ALICE, SECRET)):
+        grow(memory, here)
+        memory.commit([told], scenes=memory.enter_scene(here).write_keys)
+
+    sentences = {here: memory.recall_by_situation(here).relations[0].sentence for here in (BOB, ALICE)}
+
+    assert sentences == {BOB: PARTY.sentence, ALICE: SECRET.sentence}
+
+
+def test_a_fact_told_here_without_a_sentence_borrows_none(memory):
+    memory.commit([SECRET], scenes="chan:qq/peer:alice")
+
+    memory.commit([Triple("party", "is on", "Friday")], scenes="chan:qq/peer:bob")
+
+    assert memory.recall_by_scene("chan:qq/peer:bob").relations[0].sentence == ""
+
+
+def test_two_of_a_company_neither_share_its_evidence_nor_take_its_row(memory):
+    three, two = Situation.of(peer=["a", "b", "c"]), Situation.of(peer=["a", "b"])
+    memory.commit([PARTY], scenes="auto:peer:a_peer:b")
+    memory.enter_scene(three)
+
+    assert not memory.enter_scene(two).created
+    assert memory.enter_scene(three).key == "auto:peer:a_peer:b_peer:c"
+    assert not memory.recall_by_situation(Situation.of(peer="c"))
+    assert memory.enter_scene(two).key == "auto:peer:a_peer:b"
+    assert memory.recall_by_situation(two)
+
+
+def test_a_name_comes_back_only_with_a_fact_of_the_scene_that_may(memory):
+    memory.commit([Triple("boss", "argues with", "Eve")], scenes="chan:a", scope="private")
+    memory.commit([Triple("Eve", "works in", "HR")], scenes="chan:b")
+
+    assert not memory.recall_by_scene("chan:a", scopes=["other"])
+    assert not memory.recall("argues", scopes=["other"])
+    assert memory.recall("argues", scopes=["private"])
+
+
+def test_the_end_of_a_fact_that_no_longer_holds_is_not_recalled(memory):
+    for code in ("1111", "2222"):
+        memory.commit([Triple("door", "code", code, functional=True)], scenes="chan:door")
+
+    assert {entity.name for entity in memory.recall_by_scene("chan:door").entities} == {"door", "2222"}
+
+
+def test_an_old_log_read_late_leaves_the_evidence_of_today(memory):
+    days = ["2026-09-30", "2026-01-01", "2026-10-01"]
+
+    visits = [memory.enter_scene(Situation.of(chan="qq", at=day)) for day in days]
+
+    assert [visit.created for visit in visits] == [False, False, True]
+
+
+@pytest.mark.parametrize("key", ["chan:", "chan:qq/peer:", "tool:/chan:qq"])
+def test_a_key_that_names_nothing_behind_its_kind_is_refused(memory, key):
+    with pytest.raises(InvalidInput, match="names nothing"):
+        memory.declare_scene(key)
+
+
+def test_tagging_nothing_makes_no_scene(memory):
+    memory.tag_scene("chan:new", glob="nothing*")
+
+    assert memory.scenes() == ()
+
+
+def test_a_situation_is_read_in_the_zone_of_the_memory(path):
+    told = "2026-09-04T09:00"
+    with Memory.open(path, config=Config(timezone="Asia/Shanghai")) as memory:
+        memory.enter_scene(Situation.of(chan="qq", at=told))
+
+        assert memory.evidence()[0].updated_at == "2026-09-04T01:00:00.000Z"
+        assert "part:morning" in memory.observe(source="qq", at=told).weights

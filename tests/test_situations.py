@@ -181,10 +181,54 @@ def test_what_is_no_list_of_features_is_refused_by_name(given_features):
 
 
 @pytest.mark.parametrize("name", ["chan", "peer", "peer_group", "tool", "topics", "part"])
-@pytest.mark.parametrize("value", [None, 5, [5]])
+@pytest.mark.parametrize("value", [5, [5], [None]])
 def test_values_that_are_no_texts_are_refused(name, value):
     with pytest.raises(InvalidInput):
         Situation.of(**{name: value})
+
+
+def test_a_value_of_none_is_none_of_that_kind():
+    assert Situation.of(chan="qq", peer=None, topics=None) == Situation.of(chan="qq")
+
+
+def test_people_are_never_cut_for_topics():
+    crowd = [Feature("peer", "bob", 0.01), *(Feature("topic", f"t{n}") for n in range(30))]
+
+    here = Situation(crowd)
+
+    assert here.people == ("peer:bob",)
+    assert len(here.weights) == 24
+
+
+def test_more_people_than_features_are_refused():
+    with pytest.raises(InvalidInput, match="people"):
+        Situation.of(peer=[f"p{n}" for n in range(25)])
+
+
+@pytest.mark.parametrize(
+    ("values", "key", "expected"),
+    [
+        ({"chan": "qq"}, "chan:qq", True),
+        ({"chan": "qq"}, "chan:qq/peer:boss", True),
+        ({"chan": "qq", "peer": "boss"}, "chan:qq", False),
+        ({"chan": "qq", "peer": "boss"}, "chan:qq/peer:boss", True),
+        ({"chan": "qq", "peer": "boss"}, "chan:qq/peer:boss2", False),
+        ({"chan": "qq", "peer": ["a", "b"]}, "chan:qq/peer:a", False),  # what b says is not for a alone
+        ({"chan": "qq", "peer": ["a", "b"]}, "chan:qq/peer:a/peer:b", True),
+        ({"chan": "qq", "peer": "a"}, "chan:qq/peer:a/peer:b", False),  # b is not here
+        ({"chan": "qq", "peer": "b", "peer_group": "h"}, "chan:qq/peer_group:g/peer:b", False),
+        ({"chan": "qq", "peer_group": "g"}, "chan:qq/peer_group:g", True),
+        ({"chan": "c" * 60, "peer": "p" * 50}, f"chan:{'c' * 60}/peer:{'p' * 50}", True),  # cut, and still theirs
+        ({"chan": "c" * 60, "peer": "p" * 49 + "q"}, f"chan:{'c' * 60}/peer:{'p' * 50}", False),
+    ],
+)
+def test_what_is_said_goes_to_keys_that_name_all_who_are_here_and_nobody_else(values, key, expected):
+    assert Situation.of(**values).may_write_to(normalize_key(key)) == expected
+
+
+def test_a_company_counts_its_visits_under_all_its_names():
+    assert Situation.of(peer=["a", "b", "c"], chan="qq").growing_label == "peer:a_peer:b_peer:c"
+    assert Situation.of(peer="a", chan="qq", tool="t").growing_label == "peer:a_chan:qq"
 
 
 # ---- labels and derived keys
@@ -245,7 +289,7 @@ def test_others_stand_in_a_label_in_the_order_of_keys_not_of_weights():
         ({"chan": "qq"}, "chan:qq"),
         ({"peer": "boss"}, "peer:boss"),
         ({"chan": "qq", "peer": "me"}, "chan:qq"),
-        ({"chan": ["wx", "qq"], "peer": ["z", "a"]}, "chan:qq/peer:a"),
+        ({"chan": ["wx", "qq"], "peer": ["z", "a"]}, "chan:qq/peer:a/peer:z"),
         ({"chan": "c" * 90, "peer": "boss"}, "peer:boss"),
         ({"tool": "t", "topics": "a", "part": "night"}, ""),
     ],

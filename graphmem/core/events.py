@@ -39,6 +39,17 @@ class Event:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The turns of a log with their situations under a configuration: read and checked, ready for a replay."""
+
+    turns: tuple[tuple[Event, Situation], ...]
+    config: Config
+
+    def __len__(self) -> int:
+        return len(self.turns)
+
+
 def parse_events(text: str, name: str) -> list[Event]:
     """Return the events of a log: JSON Lines, or a LoCoMo file (a JSON array of conversations).
 

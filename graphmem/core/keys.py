@@ -124,6 +124,11 @@ def require_key(text: str, argument: str = "key") -> str:
     key = normalize_key(text)
     if not key:
         raise InvalidInput(argument, text, "no scene key is left of it; give one such as 'chan:qq'")
+    for segment in key.split("/"):
+        kind, colon, value = segment.partition(":")
+        # An empty name in `chan:{name}` would make one scene for everybody.
+        if colon and not value and kind in FEATURE_KINDS:
+            raise InvalidInput(argument, text, f"{segment} names nothing; put a name behind it")
     return key
 
 

@@ -58,8 +58,9 @@ def triple_problem(triple: Triple) -> str:
 class Visit:
     """What entering a scene came to.
 
-    key: the scene that grew from such situations, '' while there is none. created: it grew just now.
-    keys: declared keys, then the visited scene; for reading. write_keys: where new facts of this turn belong.
+    key: the scene that grew from such situations, '' while there is none (and '' given to a recall means all scenes).
+    created: it grew just now. keys: declared keys, then the visited scene; for reading them exactly, and never for
+    writing, since others read them too. write_keys: where new facts of this turn belong, and nowhere else.
     similarity: how well the scene fitted before this visit, 0 to 1. strength: the scene's, this visit counted.
     """
 
@@ -140,7 +141,10 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class RecalledRelation:
-    """A fact brought back. weight ranks it: of its ref in the scene, times the scene's score where there is one."""
+    """A fact brought back. weight ranks it: of its ref in the scene, times the scene's score where there is one.
+
+    sentence: the last one that told it in that scene. valid_from, valid_to: when it holds, None where that is open.
+    """
 
     id: int
     subject: str
@@ -150,6 +154,8 @@ class RecalledRelation:
     confidence: float
     weight: float
     updated_at: str
+    valid_from: str | None
+    valid_to: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphmem.config import DEFAULT, Config, check_number
-from graphmem.core.keys import feature_key, join_label, kind_of, layered_key, text_list
+from graphmem.core.keys import (
+    PERSON_KINDS,
+    feature_key,
+    join_label,
+    kind_of,
+    layered_key,
+    names_peer,
+    normalize_key,
+    text_list,
+)
 from graphmem.core.times import part_of_day, read_time
 from graphmem.core.tokens import content_words
 from graphmem.errors import InvalidInput
@@ -43,10 +52,10 @@ class Feature:
     'chan:qq'
     """
 
-    kind: str
-    value: str
+    kind: str = field(compare=False)
+    value: str = field(compare=False)
     weight: float | None = None
-    key: str = field(init=False, compare=False)
+    key: str = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", feature_key(self.kind, self.value))
@@ -58,7 +67,7 @@ class Feature:
 class Situation:
     """The features of one turn, at most 24, with the weight of a kind shared by its values.
 
-    given: all features it was built from. features: those kept, without blanks, repeats and the agent's own names.
+    given, given_at: what it was built from. features: those kept, without blanks, repeats and the agent's own names.
     weights: feature key -> weight, heaviest first.
     identity: the keys that say which situation this is, people first.
     peers, groups, channels: the keys of these kinds. people: those of the peers, of the groups when there is no peer.
@@ -70,6 +79,7 @@ class Situation:
     """
 
     given: tuple[Feature, ...] = field(compare=False, repr=False)
+    given_at: dt.datetime | str | None = field(compare=False, repr=False)
     features: tuple[Feature, ...]
     at: dt.datetime | None
     weights: dict[str, float] = field(compare=False, repr=False)
@@ -103,11 +113,17 @@ class Situation:
             / sharing[kinds[key]]
             for key, feature in kept.items()
         }
-        heaviest = sorted(shared, key=lambda key: (-shared[key], key))[: config.situation_features]
+        people = [key for key in kept if kinds[key] in PERSON_KINDS]
+        if len(people) > config.situation_features:
+            raise InvalidInput("features", len(people), f"more than {config.situation_features} people in one turn")
+        others = sorted(shared.keys() - set(people), key=lambda key: (-shared[key], key))
+        heaviest = people + others[: config.situation_features - len(people)]
+        heaviest.sort(key=lambda key: (-shared[key], key))
         identity = [key for key in heaviest if config.weight_of(kinds[key]) >= config.identity_floor]
         put = object.__setattr__
         put(self, "given", given)
         put(self, "features", tuple(kept[key] for key in heaviest))
+        put(self, "given_at", at)
         put(self, "at", None if at is None else read_time(at, config.zone))
         put(self, "weights", {key: shared[key] for key in heaviest})
         put(self, "identity", tuple(sorted(identity, key=lambda key: (place_of(kinds[key], config), key))))
@@ -122,22 +138,26 @@ class Situation:
     def of(
         cls,
         *,
-        chan: str | Iterable[str] = (),
-        peer: str | Iterable[str] = (),
-        peer_group: str | Iterable[str] = (),
-        tool: str | Iterable[str] = (),
-        topics: str | Iterable[str] = (),
-        part: str | Iterable[str] = (),
+        chan: str | Iterable[str] | None = None,
+        peer: str | Iterable[str] | None = None,
+        peer_group: str | Iterable[str] | None = None,
+        tool: str | Iterable[str] | None = None,
+        topics: str | Iterable[str] | None = None,
+        part: str | Iterable[str] | None = None,
         at: dt.datetime | str | None = None,
         config: Config = DEFAULT,
     ) -> "Situation":
-        """Build a situation from plain values, one or several of each kind.
+        """Build a situation from plain values: none, one or several of each kind.
 
         >>> Situation.of(chan="QQ", peer="boss", topics=["排班"]).label()
         'peer:boss_chan:qq'
         """
         given = {"chan": chan, "peer": peer, "peer_group": peer_group, "tool": tool, "topic": topics, "part": part}
-        features = [Feature(kind, value) for kind, values in given.items() for value in text_list(values, kind)]
+        features = [
+            Feature(kind, value)
+            for kind, values in given.items()
+            for value in text_list(() if values is None else values, kind)
+        ]
         return cls(features, at=at, config=config)
 
     @classmethod
@@ -183,7 +203,7 @@ class Situation:
 
     def under(self, config: Config) -> "Situation":
         """Return this situation weighed by another configuration."""
-        return self if config is self.config else Situation(self.given, at=self.at, config=config)
+        return self if config is self.config else Situation(self.given, at=self.given_at, config=config)
 
     def label(self, parts: int = 2) -> str:
         """Return the first `parts` identity features joined by `_`, else as many others but the part of the day.
@@ -196,14 +216,46 @@ class Situation:
         return join_label((identity or others)[:parts])
 
     @property
+    def growing_label(self) -> str:
+        """The label under which its visits are counted: two identity features, or all the people if they are more.
+
+        Else a company of three would share evidence, and a scene made in advance, with two of them.
+        """
+        return self.label(max(2, len(self.peers) + len(self.groups)))
+
+    @property
     def derived_key(self) -> str:
-        """The declared key of this situation: `chan:X/peer:Y`, the one that is there alone, '' for neither.
+        """The declared key of this situation: `chan:X/peer:Y` with all its people, or what there is of these.
 
         >>> Situation.of(chan="qq", peer="boss").derived_key
         'chan:qq/peer:boss'
         """
-        channel, person = min(self.channels, default=""), next(iter(self.people), "")
-        return layered_key(channel, person) if person else channel
+        channel = min(self.channels, default="")
+        if not self.people:
+            return channel
+        return layered_key(channel, self.people[0]) if len(self.people) == 1 else self._joint_key(channel)
+
+    def _joint_key(self, channel: str) -> str:
+        try:
+            return normalize_key("/".join([*([channel] if channel else []), *self.people]))
+        except InvalidInput:
+            return join_label(list(self.people))
+
+    def may_write_to(self, key: str) -> bool:
+        """Tell whether what is said here may go to a declared scene: it names all people here and nobody else.
+
+        >>> Situation.of(chan="qq", peer="boss").may_write_to("chan:qq")
+        False
+        """
+        if not self.people or key == self.derived_key:
+            return True
+        if not all(names_peer(key, person) for person in self.people):
+            return False
+        here = self.peers | self.groups
+        parent, _, last = key.rpartition("/")
+        cut = last not in here and any(key == layered_key(parent, person) for person in self.people)
+        named = [one for one in (parent if cut else key).split("/") if kind_of(one) in PERSON_KINDS]
+        return here.issuperset(named)
 
 
 @functools.lru_cache(maxsize=64)
@@ -269,6 +321,8 @@ def of_kind(keys: Iterable[str], kind: str) -> frozenset[str]:
     return frozenset(key for key in keys if kind_of(key) == kind)
 
 
+# `score`, `may_join` and `recall_ground` are the readable form of what graph/scene_index.py does for many scenes at
+# once; its tests hold both equal.
 def may_join(situation: Situation, features: Iterable[str]) -> bool:
     """Tell whether a situation may join a scene of these features: same people, same groups, no foreign channel."""
     features = tuple(features)

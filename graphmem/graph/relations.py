@@ -87,9 +87,9 @@ def commit(
         created += outcome.created
         repeated += not outcome.created
         superseded += outcome.superseded
-        refs = [("relation", outcome.relation_id), ("entity", outcome.source_id), ("entity", outcome.target_id)]
+        relation, ends = (outcome.relation_id, outcome.sentence_id), (outcome.source_id, outcome.target_id)
         for scene_id in scene_ids:
-            attach(tx, scene_id, refs, weight=fact.triple.confidence, at=saying.at)
+            attach(tx, scene_id, relation, ends, weight=fact.triple.confidence, at=saying.at)
         ids.append(outcome.relation_id)
     refused = tuple(fact for fact in checked if isinstance(fact, Refusal))
     return CommitReport(created, repeated, superseded, refused, tuple(ids), ())
@@ -98,6 +98,7 @@ def commit(
 @dataclass(frozen=True, slots=True)
 class _Outcome:
     relation_id: int
+    sentence_id: int | None
     source_id: int
     target_id: int
     created: bool
@@ -151,7 +152,7 @@ def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
     )  # fmt: skip
     superseded = _put_in_order(tx, relation_id, place, at) if functional else 0
     created = known is None or known[1] not in ("active", "superseded")
-    return _Outcome(relation_id, source_id, target_id, created, superseded)
+    return _Outcome(relation_id, sentence_id, source_id, target_id, created, superseded)
 
 
 def _sentence(tx: sqlite3.Connection, text: str, at: str) -> int:
@@ -164,19 +165,22 @@ def _sentence(tx: sqlite3.Connection, text: str, at: str) -> int:
     return int(row[0])
 
 
-def _put_in_order(tx: sqlite3.Connection, told: int, place: tuple[int, str, int, str], at: str) -> int:
+def _put_in_order(tx: sqlite3.Connection, told: int, fact: tuple[int, str, int, str], at: str) -> int:
     """Let each value of a functional relation hold until the next one; return how many others were closed by that.
 
     The last one is active, unless it is history that was told before.
     """
-    source_id, relation_key, _, scope = place
+    source_id, relation_key, _, scope = fact
     rows = tx.execute(
         """SELECT id, status, COALESCE(valid_from, recorded_at) AS since FROM relations
            WHERE source_id = ? AND relation_key = ? AND scope = ? AND status IN ('active', 'superseded')
            ORDER BY since, id""",
         (source_id, relation_key, scope),
     ).fetchall()
-    for (relation_id, _, since), (_, _, until) in itertools.pairwise(rows):
+    place_told = [relation_id for relation_id, _, _ in rows].index(told)
+    for place, ((relation_id, status, since), (_, _, until)) in enumerate(itertools.pairwise(rows)):
+        if status == "superseded" and place not in (place_told - 1, place_told):
+            continue  # in order already
         # One that had ended before it was told has no known beginning.
         tx.execute(
             """UPDATE relations SET status = 'superseded', closed_at = COALESCE(closed_at, ?),
@@ -205,7 +209,7 @@ def tag(
     unknown: list[int] = []
     for relation_id in dict.fromkeys(relation_ids):
         row = tx.execute(
-            "SELECT source_id, target_id, confidence FROM relations WHERE id = ?", (relation_id,)
+            "SELECT source_id, target_id, sentence_id, confidence FROM relations WHERE id = ?", (relation_id,)
         ).fetchone()
         if row is None:
             unknown.append(relation_id)
@@ -215,8 +219,9 @@ def tag(
         ).fetchone()
         (known if present else attached).append(relation_id)
         if not dry_run and scene_id is not None:
-            refs = [("relation", relation_id), ("entity", row[0]), ("entity", row[1])]
-            attach(tx, scene_id, refs, weight=row[2], at=at)
+            source_id, target_id, sentence_id, confidence = row
+            relation, ends = (relation_id, sentence_id), (source_id, target_id)
+            attach(tx, scene_id, relation, ends, weight=confidence, at=at)
     return TagReport(key, tuple(attached), tuple(known), tuple(unknown), applied=not dry_run)
 
 
@@ -228,20 +233,29 @@ def matching(tx: sqlite3.Connection, pattern: str) -> list[int]:
 
 
 def find(
-    tx: sqlite3.Connection, words: Sequence[str], limit: int, within: Selection | None
+    tx: sqlite3.Connection,
+    words: Sequence[str],
+    limit: int,
+    *,
+    within: Selection | None,
+    scopes: Sequence[str] | None,
 ) -> tuple[RecalledRelation, ...]:
     """Return active relations that hold all the folded words in their names or sentence, the latest first.
 
-    within: only what the selected scenes hold.
+    within: only what the selected scenes hold. scopes: only facts of these and of none.
     """
     condition = ""
-    parameters: tuple[object, ...] = ()
+    parameters: list[object] = []
+    if scopes is not None:
+        condition = f"AND r.scope IN ({', '.join(['?'] * (len(scopes) + 1))})"
+        parameters = ["", *scopes]
     if within is not None:
-        condition = f"""AND r.id IN (SELECT ref_id FROM scene_refs WHERE kind = 'relation' AND scene_id IN
+        condition += f""" AND r.id IN (SELECT ref_id FROM scene_refs WHERE kind = 'relation' AND scene_id IN
                         (SELECT id FROM ({within.sql})))"""
-        parameters = tuple(within.parameters)
+        parameters += within.parameters
     rows = tx.execute(
-        f"""SELECT r.id, a.name, r.relation_type, b.name, COALESCE(t.text, ''), r.confidence, 1.0, r.updated_at
+        f"""SELECT r.id, a.name, r.relation_type, b.name, COALESCE(t.text, ''), r.confidence, 1.0, r.updated_at,
+                   r.valid_from, r.valid_to
            FROM relations r JOIN entities a ON a.id = r.source_id JOIN entities b ON b.id = r.target_id
            LEFT JOIN sentences t ON t.id = r.sentence_id
            WHERE r.status = 'active' {condition} ORDER BY r.updated_at DESC, r.id DESC""",
@@ -250,6 +264,8 @@ def find(
     found: list[RecalledRelation] = []
     for row in rows:
         text = entity_key(" ".join(row[1:5]))
-        if len(found) < limit and all(word in text for word in words):
+        if len(found) == limit:
+            break
+        if all(word in text for word in words):
             found.append(RecalledRelation(*row))
     return tuple(found)

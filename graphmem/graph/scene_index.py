@@ -25,7 +25,6 @@ from graphmem.core.situations import (
     SOFT,
     Situation,
     names_person,
-    of_kind,
     place_of,
     recall_ground,
     surplus_features,
@@ -122,12 +121,6 @@ class SceneIndex:
 
     def __len__(self) -> int:
         return len(self._slot)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held by the arrays, without the names of the features."""
-        arrays = (self._rows, self._mass, self._feature, self._touched, self._posted_from, self._posted)
-        return sum(array.nbytes for array in arrays) + len(self._places)
 
     # ---- keeping current
 
@@ -365,16 +358,11 @@ class SceneIndex:
             return sorted(found, key=lambda one: one.rank)
 
     def explained(self, situation: Situation) -> list[tuple[Candidate, bool, dict[str, float]]]:
-        """Return what `answering` does, with whether the situation would be admitted to the scene, and its profile."""
+        """Return what `answering` does, with whether it is the scene that the situation joins, and its profile."""
         with self._lock:
-            return [(one, self._admits(one), self._profile(one)) for one in self.answering(situation)]
-
-    def _admits(self, match: Candidate) -> bool:
-        situation = match.query.situation
-        people = self._people_names[int(self._rows[match.slot]["people"])]
-        if of_kind(people, "peer") != situation.peers or of_kind(people, "peer_group") != situation.groups:
-            return False
-        return bool(self._scored(np.array([match.slot]), match.query, self._config.join_score))
+            best = self.best(situation)
+            joined = best and best.scene_id
+            return [(one, one.scene_id == joined, self._profile(one)) for one in self.answering(situation)]
 
     def _profile(self, match: Candidate) -> dict[str, float]:
         visits = float(self._rows[match.slot]["visits"])

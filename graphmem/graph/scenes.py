@@ -17,7 +17,6 @@ from graphmem.core.keys import (
     auto_key,
     features_of_key,
     kind_of,
-    names_peer,
     origin_of,
     prefix_range,
     suffixed_key,
@@ -104,7 +103,7 @@ def enter(tx: sqlite3.Connection, index: "SceneIndex", revision: Revision, situa
     match = index.best(situation)
     if match is not None:
         return _join(tx, index, revision, situation, at, match)
-    label = situation.label()
+    label = situation.growing_label
     if not label or not _evidence_suffices(tx, label, at, situation.config):
         _log.debug("no scene yet for %r", label)
         return Entered()
@@ -126,9 +125,9 @@ def _join(
 ) -> Entered:
     dropped = index.surplus(match)
     key, strength, visits = tx.execute(
-        """UPDATE scenes SET strength = strength + 1, visits = visits + 1, updated_at = MAX(updated_at, ?), revision = ?
+        """UPDATE scenes SET strength = strength + 1, visits = visits + 1, updated_at = MAX(updated_at, ?)
            WHERE id = ? RETURNING key, strength, visits""",
-        (at, revision.number, match.scene_id),
+        (at, match.scene_id),
     ).fetchone()
     _add_mass(tx, match.scene_id, situation, visit=visits)
     if dropped:
@@ -153,12 +152,15 @@ def _add_mass(tx: sqlite3.Connection, scene_id: int, situation: Situation, *, vi
 def _evidence_suffices(tx: sqlite3.Connection, label: str, at: str, config: Config) -> bool:
     """Count a visit under a label; tell whether there are enough within the evidence lifetime."""
     row = tx.execute("SELECT count, updated_at FROM situation_evidence WHERE label = ?", (label,)).fetchone()
-    fresh = row is not None and _days_apart(at, row[1]) <= config.evidence_days
-    count = (row[0] if fresh else 0) + 1
+    count, last = (row[0] + 1, max(row[1], at)) if row else (1, at)
+    if row and _days_apart(at, row[1]) > config.evidence_days:
+        if at < row[1]:  # an old log read late says nothing about the visits that are waiting
+            return False
+        count = 1
     tx.execute(
         """INSERT INTO situation_evidence(label, count, updated_at) VALUES (?, ?, ?)
            ON CONFLICT (label) DO UPDATE SET count = excluded.count, updated_at = excluded.updated_at""",
-        (label, count, at),
+        (label, count, last),
     )
     return count >= config.visits_to_grow
 
@@ -259,7 +261,7 @@ def with_derived(declared: tuple[str, ...], situation: Situation) -> tuple[str, 
     >>> with_derived(("chan:qq",), Situation.of(chan="qq", peer="boss"))
     ('chan:qq', 'chan:qq/peer:boss')
     """
-    if not declared or not situation.people or any(_names_one(key, situation) for key in declared):
+    if not declared or not situation.people or any(situation.may_write_to(key) for key in declared):
         return declared
     return (*declared, situation.derived_key)
 
@@ -270,26 +272,36 @@ def visit_of(entered: Entered, declared: Sequence[DeclaredScene], situation: Sit
     keys = write_keys = visited
     if declared:
         given = [scene.key for scene in declared]
-        own = [key for key in given if not situation.people or _names_one(key, situation)]
+        own = [key for key in given if situation.may_write_to(key)]
         keys, write_keys = tuple(dict.fromkeys((*given, *visited))), tuple(dict.fromkeys((*visited, *own)))
     made = tuple(scene.key for scene in declared if scene.created)
     return Visit(entered.key, entered.created, entered.similarity, entered.strength, keys, write_keys, made)
 
 
-def _names_one(key: str, situation: Situation) -> bool:
-    return any(names_peer(key, person) for person in situation.people)
-
-
 # ---- attaching
 
 
-def attach(tx: sqlite3.Connection, scene_id: int, refs: Iterable[tuple[str, int]], *, weight: float, at: str) -> None:
-    """Attach things to a scene. A weight never falls by being attached again, and the decay clock starts anew."""
+def attach(
+    tx: sqlite3.Connection,
+    scene_id: int,
+    relation: tuple[int, int | None],
+    ends: tuple[int, int],
+    *,
+    weight: float,
+    at: str,
+) -> None:
+    """Attach a relation, with the sentence that told it here, and the entities at its ends to a scene.
+
+    A weight never falls by being attached again, and the decay clock starts anew.
+    """
+    refs = [("relation", *relation), ("entity", ends[0], None), ("entity", ends[1], None)]
     tx.executemany(
-        """INSERT INTO scene_refs(scene_id, kind, ref_id, weight, decayed_at, created_at) VALUES (?, ?, ?, ?, ?, ?)
+        """INSERT INTO scene_refs(scene_id, kind, ref_id, sentence_id, weight, decayed_at, created_at)
+           VALUES (?, ?, ?, ?, ?, ?, ?)
            ON CONFLICT (scene_id, kind, ref_id, ref_text) DO UPDATE SET
-               weight = MAX(weight, excluded.weight), decayed_at = MAX(decayed_at, excluded.decayed_at)""",
-        [(scene_id, kind, ref_id, weight, at, at) for kind, ref_id in refs],
+               weight = MAX(weight, excluded.weight), decayed_at = MAX(decayed_at, excluded.decayed_at),
+               sentence_id = COALESCE(excluded.sentence_id, sentence_id)""",
+        [(scene_id, *ref, weight, at, at) for ref in refs],
     )
 
 
@@ -330,7 +342,7 @@ def list_evidence(tx: sqlite3.Connection) -> tuple[Bucket, ...]:
 def match(tx: sqlite3.Connection, index: "SceneIndex", situation: Situation) -> tuple[SceneMatch, ...]:
     """Return the scenes that answer a situation, best first, and by which features."""
     found: list[SceneMatch] = []
-    for candidate, admits, profile in index.explained(situation):
+    for candidate, joins, profile in index.explained(situation):
         row = tx.execute("SELECT key, strength FROM scenes WHERE id = ?", (candidate.scene_id,)).fetchone()
         if row is None:  # the index may be ahead of what this transaction sees
             continue
@@ -339,7 +351,6 @@ def match(tx: sqlite3.Connection, index: "SceneIndex", situation: Situation) -> 
             for feature, weight in situation.weights.items()
             if feature in profile
         )
-        joins = admits and not any(better.joins for better in found)
         found.append(SceneMatch(row[0], candidate.score, joins, candidate.ground, row[1], shared))
     return tuple(found)
 
@@ -411,36 +422,42 @@ def _recall(tx: sqlite3.Connection, selection: Selection, limit: int, scopes: Se
         selection.parameters,
     )
     keys = tuple(key for (key,) in scenes)
-    in_scope, told_in_scope = "", ""
-    scope_parameters: list[str] = []
+    in_scope, scope_parameters = "", []
     if scopes is not None:
         in_scope = f"AND r.scope IN ({', '.join(['?'] * (len(scopes) + 1))})"
-        # A name may be as private as a fact: it comes back only with a fact that may.
-        told_in_scope = f"""WHERE EXISTS (SELECT 1 FROM relations r WHERE (r.source_id = e.id OR r.target_id = e.id)
-                                          AND r.status = 'active' {in_scope})"""
         scope_parameters = ["", *scopes]
+    # Each fact once, with the sentence of the scene that ranks it highest.
     relations = tx.execute(
         f"""
-        {chosen}, ranked(id, tier, weight, updated_at) AS (
-            SELECT r.id, MIN(c.tier), MAX(c.score * ref.weight), r.updated_at
+        {chosen}, told(id, tier, weight, sentence_id, updated_at, place) AS (
+            SELECT r.id, c.tier, c.score * ref.weight, ref.sentence_id, r.updated_at,
+                   ROW_NUMBER() OVER (PARTITION BY r.id ORDER BY c.tier, c.score * ref.weight DESC, ref.decayed_at DESC)
             FROM chosen c JOIN scene_refs ref ON ref.scene_id = c.id AND ref.kind = 'relation'
             JOIN relations r ON r.id = ref.ref_id AND r.status = 'active' {in_scope}
-            GROUP BY r.id, r.updated_at ORDER BY 2, 3 DESC, 4 DESC, 1 DESC LIMIT ?
+        ), ranked AS (
+            SELECT * FROM told WHERE place = 1 ORDER BY tier, weight DESC, updated_at DESC, id DESC LIMIT ?
         )
-        SELECT r.id, a.name, r.relation_type, b.name, COALESCE(t.text, ''), r.confidence, k.weight, r.updated_at
+        SELECT r.id, a.name, r.relation_type, b.name, COALESCE(t.text, ''), r.confidence, k.weight, r.updated_at,
+               r.valid_from, r.valid_to
         FROM ranked k JOIN relations r ON r.id = k.id
         JOIN entities a ON a.id = r.source_id JOIN entities b ON b.id = r.target_id
-        LEFT JOIN sentences t ON t.id = r.sentence_id
+        LEFT JOIN sentences t ON t.id = k.sentence_id
         ORDER BY k.tier, k.weight DESC, k.updated_at DESC, k.id DESC
         """,
         [*selection.parameters, *scope_parameters, limit],
     )
+    # A name may be as private as a fact: it comes back with a fact of these scenes that may, or when it stands alone.
     entities = tx.execute(
         f"""
-        {chosen}
+        {chosen}, ends(id, known) AS (
+            SELECT e.id, r.status = 'active' {in_scope}
+            FROM chosen c JOIN scene_refs ref ON ref.scene_id = c.id AND ref.kind = 'relation'
+            JOIN relations r ON r.id = ref.ref_id JOIN entities e ON e.id IN (r.source_id, r.target_id)
+        )
         SELECT e.id, e.name, e.type, e.mention_count, MAX(c.score * ref.weight)
         FROM chosen c JOIN scene_refs ref ON ref.scene_id = c.id AND ref.kind = 'entity'
-        JOIN entities e ON e.id = ref.ref_id {told_in_scope}
+        JOIN entities e ON e.id = ref.ref_id
+        WHERE e.id IN (SELECT id FROM ends WHERE known) OR e.id NOT IN (SELECT id FROM ends)
         GROUP BY e.id, e.name, e.type, e.mention_count ORDER BY MIN(c.tier), 5 DESC, 4 DESC, 1 DESC LIMIT ?
         """,
         [*selection.parameters, *scope_parameters, limit],

@@ -127,9 +127,7 @@ def _remarks(file: Path, header: bytes, state: _State) -> tuple[str, ...]:
     has_wal = bool(state.wal_header)
     remarks = [f"{side.name} ({state.parts[side][0]} bytes) was read with it" for side in state.sides]
     if header[19] == _WAL_MODE and not has_wal:
-        remarks.append(
-            f"no {file.name}-wal beside it: writes that were still in it when it was copied are missing here"
-        )
+        remarks.append(f"no {file.name}-wal beside it: a copy made while the file was in use lacks its last writes")
     if header[19] != _WAL_MODE and has_wal:
         remarks.append(f"{file.name} is not in write-ahead mode: its -wal may belong to another copy")
     return tuple(remarks)

@@ -93,7 +93,6 @@ def _migrations() -> "Migrations":
                 strength INTEGER NOT NULL DEFAULT 1,
                 visits INTEGER NOT NULL DEFAULT 0,
                 origin TEXT NOT NULL CHECK (origin IN ('declared', 'emergent')),
-                revision INTEGER NOT NULL DEFAULT 0,
                 created_at TEXT NOT NULL CHECK (length(created_at) = 24),
                 updated_at TEXT NOT NULL CHECK (length(updated_at) = 24)
             ) STRICT;
@@ -114,6 +113,7 @@ def _migrations() -> "Migrations":
             ) STRICT, WITHOUT ROWID;
 
             -- No foreign key to the target: its table depends on the kind. ref_id holds integer ids, ref_text others.
+            -- sentence_id is the last one that told it in this scene: others may have heard it in other words.
             CREATE TABLE scene_refs(
                 id INTEGER PRIMARY KEY AUTOINCREMENT,
                 scene_id INTEGER NOT NULL REFERENCES scenes(id),
@@ -121,6 +121,7 @@ def _migrations() -> "Migrations":
                 ref_id INTEGER NOT NULL DEFAULT 0,
                 ref_text TEXT NOT NULL DEFAULT '',
                 weight REAL NOT NULL DEFAULT 1.0 CHECK (weight >= 0),
+                sentence_id INTEGER REFERENCES sentences(id),
                 decayed_at TEXT NOT NULL CHECK (length(decayed_at) = 24),
                 created_at TEXT NOT NULL CHECK (length(created_at) = 24),
                 UNIQUE (scene_id, kind, ref_id, ref_text)

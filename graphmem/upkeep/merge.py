@@ -182,7 +182,8 @@ def _move_refs(journal: Journal, survivor: int, double: int) -> None:
         else:
             journal.delete("scene_refs", row)
             weight, clock = max(mine["weight"], row["weight"]), max(mine["decayed_at"], row["decayed_at"])
-            journal.update("scene_refs", mine, weight=weight, decayed_at=clock)
+            sentence = row["sentence_id"] if mine["sentence_id"] is None else mine["sentence_id"]
+            journal.update("scene_refs", mine, weight=weight, decayed_at=clock, sentence_id=sentence)
 
 
 def settle_features(tx: sqlite3.Connection, scene_ids: Iterable[int], config: Config) -> None:

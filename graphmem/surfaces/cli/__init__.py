@@ -51,6 +51,9 @@ def _run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.exceptions.Abort):
         click.echo("interrupted", err=True)
         return 130
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return error.exit_code
     except click.ClickException as error:
         _print_error("Usage", error.format_message(), as_json=as_json)
         return error.exit_code

@@ -139,7 +139,7 @@ def recall_command(
         raise click.UsageError("nothing to search for: give words, --scene KEY, or a situation such as --chan qq")
     with session.open(create=False) as memory:
         if situation:
-            found = memory.recall_by_situation(situation, declared=scenes, limit=limit)
+            found = memory.recall_by_situation(situation, declared=scenes or situation.derived_key, limit=limit)
         elif query:
             found = memory.recall(query, scenes=within or "", exact=exact, limit=limit)
         else:

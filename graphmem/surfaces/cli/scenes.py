@@ -34,7 +34,7 @@ def enter_command(session: Session, /, declared: tuple[str, ...], as_json: bool,
     visit = Visit()
     if situation or declared:
         with session.open(create=True) as memory:
-            visit = memory.enter_scene(situation, declared=declared)
+            visit = memory.enter_scene(situation, declared=declared or situation.derived_key)
     if as_json:
         click.echo(to_json(visit))
         return

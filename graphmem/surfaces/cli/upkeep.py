@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from graphmem.errors import Conflict
 from graphmem.surfaces.cli.group import Session, dry_run_option, json_option
 from graphmem.surfaces.output import print_table, printable, to_json
 
@@ -31,7 +32,14 @@ def dedupe_command(session: Session, /, file: Path | None, dry_run: bool, as_jso
     from graphmem.memory import Memory
 
     if dry_run:
-        report = Memory.preview_dedupe(file or session.path())
+        try:
+            report = Memory.preview_dedupe(file or session.path())
+        except Conflict:
+            if file is not None:
+                raise
+            # One's own memory, in use: there is no standing copy of it, but it can be asked.
+            with session.open(create=False) as memory:
+                report = memory.dedupe_scenes(dry_run=True)
     else:
         target = session if file is None else Session(str(file), session.config_file)
         with target.open(create=False) as memory:
@@ -40,9 +48,8 @@ def dedupe_command(session: Session, /, file: Path | None, dry_run: bool, as_jso
         click.echo(to_json(report))
         return
     _print_dedupe(report)
-    if file is not None:  # how a copy was read matters to who made it
-        for remark in report.remarks:
-            click.echo(printable(f"note: {remark}"), err=True)
+    for remark in report.remarks:
+        click.echo(printable(f"note: {remark}"), err=True)
 
 
 def _print_dedupe(report: "DedupeReport") -> None:
@@ -94,12 +101,12 @@ def undo_command(session: Session, /, operation: int, dry_run: bool, as_json: bo
     )
 
 
-@click.command("operations", short_help="List merges that can be undone.")
+@click.command("operations", short_help="List merges and what was undone.")
 @click.option("--limit", type=click.IntRange(min=0), help="How many at the most.  [default: all]")
 @json_option
 @click.pass_obj
 def operations_command(session: Session, /, limit: int | None, as_json: bool) -> None:
-    """List what was merged and can be undone, the latest first.
+    """List what was merged, the latest first, and when it was undone.
 
     \b
     Example:
