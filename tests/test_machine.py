@@ -514,7 +514,7 @@ class MemoryMachine(RuleBasedStateMachine):
     @rule(
         pick=st.integers(0, 99),
         spell=st.sampled_from(SPELLINGS),
-        strength=st.integers(0, 5),
+        strength=st.integers(1, 5),
         visits=st.integers(0, 4),
         origin=st.sampled_from(["emergent", "declared"]),
         masses=masses,
