@@ -89,6 +89,10 @@ class Config:
         )
         for name in counts:
             check_count(name, getattr(self, name), low=1)
+        for kind in ("peer", "peer_group"):
+            if self.weights[kind] < self.identity_floor:
+                reason = f"lighter than identity_floor ({self.identity_floor}); people say which situation it is"
+                raise InvalidInput(f"weights[{kind}]", self.weights[kind], reason)
         if self.scene_identity_features + self.scene_recent_features > self.scene_features:
             reason = f"more than scene_features ({self.scene_features}) with scene_recent_features; lower one of them"
             raise InvalidInput("scene_identity_features", self.scene_identity_features, reason)

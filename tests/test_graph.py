@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import dump, sql
 
-from graphmem import InvalidInput, Memory, NotFound, StoreFailed, Triple, entity_key
+from graphmem import InvalidInput, Memory, NotFound, Situation, StoreFailed, Triple, entity_key
 
 RULE = Triple("boss", "wants", "plain text", sentence="The boss wants plain text.")
 
@@ -734,3 +734,45 @@ def test_facts_of_one_process_are_known_to_the_other(memory, path, clock):
         assert objects(other.recall("boss")) == ["plain text"]
 
     assert entities(path) == {"boss": 2, "plain text": 2}
+
+
+# ---- what was found by telling at random
+
+
+def test_the_current_value_told_of_an_earlier_end_stays_current(memory):
+    memory.commit([lives("Paris", valid_from="2026-09-01")], at="2026-08-01", scenes="chan:qq")
+    memory.commit([lives("Rome", valid_from="2026-08-15")], at="2026-08-15", scenes="chan:qq")
+
+    memory.commit([lives("Paris", valid_to="2026-08-20")], at="2026-08-21", scenes="chan:qq")
+
+    assert objects(memory.recall_by_scene("chan:qq")) == ["Paris"]
+
+
+def test_a_relation_that_had_successive_values_stays_functional(memory):
+    for place, year in (("A", 2020), ("B", 2021)):
+        memory.commit([lives(place, valid_from=f"{year}-01-01")], scenes="chan:qq")
+
+    memory.commit([Triple("Lin", "lives in", "C", valid_from="2022-01-01")], scenes="chan:qq")
+
+    assert objects(memory.recall_by_scene("chan:qq")) == ["C"]
+
+
+def test_only_facts_that_hold_are_tagged(memory, path):
+    first = memory.commit([lives("A", valid_from="2020-01-01")]).relations[0]
+    second = memory.commit([lives("B", valid_from="2021-01-01")]).relations[0]
+
+    report = memory.tag_scene("chan:qq", [first, second])
+
+    assert (report.attached, report.unknown) == ((second,), (first,))
+
+
+def test_more_scopes_and_keys_than_a_statement_takes_are_refused_by_name(memory):
+    many = [f"n{number}" for number in range(5001)]
+    for act in (
+        lambda: memory.recall_by_scene("chan:qq", scopes=many),
+        lambda: memory.recall("a", scopes=many),
+        lambda: memory.recall_by_scene(many),
+        lambda: memory.recall_by_situation(Situation.of(chan="qq"), declared=many),
+    ):
+        with pytest.raises(InvalidInput, match="5001"):
+            act()

@@ -28,7 +28,7 @@ CONFIGS = [
     Config(join_score=0.7, recall_score=0.2),
     SOFT_CHANNELS,
     Config(identity_floor=1.0, join_score=0.3, recall_score=0.5),
-    Config(scene_features=5, scene_identity_features=2, scene_recent_features=2),
+    Config(scene_features=7, scene_identity_features=4, scene_recent_features=2),
 ]
 
 

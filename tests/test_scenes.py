@@ -999,12 +999,47 @@ def test_the_end_of_a_fact_that_no_longer_holds_is_not_recalled(memory):
     assert {entity.name for entity in memory.recall_by_scene("chan:door").entities} == {"door", "2222"}
 
 
-def test_an_old_log_read_late_leaves_the_evidence_of_today(memory):
-    days = ["2026-09-30", "2026-01-01", "2026-10-01"]
+def test_an_old_log_read_late_grows_its_scene(memory):
+    days = ["2026-09-30", "2026-01-01", "2026-01-02"]
 
     visits = [memory.enter_scene(Situation.of(chan="qq", at=day)) for day in days]
 
     assert [visit.created for visit in visits] == [False, False, True]
+
+
+def test_words_of_one_scene_are_neither_shown_nor_searched_in_another(memory):
+    for here, told in (("bob", PARTY), ("alice", SECRET)):
+        memory.commit([told], scenes=f"chan:qq/peer:{here}")
+    memory.tag_scene("chan:qq/peer:bob", [1])
+
+    (fact,) = memory.recall("party", scenes="chan:qq/peer:bob").relations
+    assert fact.sentence == PARTY.sentence
+    assert not memory.recall("propose", scenes="chan:qq/peer:bob")
+    assert memory.recall_by_scene("chan:qq/peer:bob").relations[0].sentence == PARTY.sentence
+
+
+def test_a_row_of_a_suffixed_key_is_nobody_elses_to_adopt(memory):
+    bob, elsewhere = Situation.of(peer="bob"), Situation.of(peer="bob", chan="qq", tool="t")
+    memory.commit([SECRET], scenes="auto:peer:bob.2")
+    grow(memory, bob)
+    for _ in range(60):
+        memory.enter_scene(elsewhere)
+
+    memory.enter_scene(bob)
+    visit = memory.enter_scene(bob)
+
+    assert visit.key != "auto:peer:bob.2"
+    assert not memory.recall_by_situation(bob)
+
+
+def test_a_name_that_spells_two_features_has_a_label_of_its_own(memory):
+    memory.commit([SECRET], scenes="auto:peer:alice_chan:qq")
+    memory.enter_scene(Situation.of(peer="alice", chan="qq"))
+    stranger = Situation.of(peer="alice_chan:qq")
+
+    assert not memory.enter_scene(stranger).created
+    assert memory.enter_scene(stranger).key != "auto:peer:alice_chan:qq"
+    assert not memory.recall_by_situation(stranger)
 
 
 @pytest.mark.parametrize("key", ["chan:", "chan:qq/peer:", "tool:/chan:qq"])

@@ -21,6 +21,8 @@ FEATURE_KINDS = frozenset({"chan", "peer", "peer_group", "tool", "topic", "part"
 PERSON_KINDS = frozenset({"peer", "peer_group"})
 
 _HASH_DIGITS = 8
+# A value that spells a further feature: joined to a label, it could be read as two.
+_LOOKS_LIKE_TWO = re.compile(f"_(?:{'|'.join(sorted(FEATURE_KINDS))}):")
 _CUT_BYTES = MAX_KEY_BYTES - 1 - _HASH_DIGITS
 
 # Default_Ignorable_Code_Point of Unicode 16, DerivedCoreProperties.txt; it covers all Bidi_Control characters.
@@ -273,12 +275,17 @@ def suffixed_key(base: str, number: int) -> str:
 
 
 def join_label(parts: list[str]) -> str:
-    """Join normalised feature keys to one label, itself a normalised key.
+    """Join normalised feature keys to one label, itself a normalised key; different lists give different labels.
 
     >>> join_label(["peer:boss", "chan:qq"])
     'peer:boss_chan:qq'
+    >>> join_label(["peer:boss_chan:qq"])
+    'peer:boss_chan:qq.5adf72e0'
     """
-    return normalize_key("_".join(parts))
+    label = "_".join(parts)
+    if any(_LOOKS_LIKE_TWO.search(part) for part in parts):
+        label = _with_digest(label, "/".join(parts))
+    return normalize_key(label)
 
 
 def prefix_range(key: str) -> tuple[str, str]:

@@ -16,7 +16,8 @@ class Triple:
     """A fact to remember: subject, relation, object, and the sentence that said it.
 
     confidence lies above 0 and is at most 1. valid_from and valid_to (half-open) say when the fact holds in the world.
-    A functional relation has one value at a time: a new one closes the old one.
+    A functional relation has one value at a time: a new one closes the old one. One that had successive values stays
+    functional, also when that is left out.
 
     >>> Triple("老大", "偏好", "纯文本", confidence=0.9).object
     '纯文本'
@@ -213,7 +214,7 @@ class CommitReport:
 
 @dataclass(frozen=True, slots=True)
 class TagReport:
-    """What tagging attached: relations newly in the scene, those that were there, ids that do not exist."""
+    """What tagging attached: relations newly in the scene, those that were there, ids of no active fact."""
 
     key: str
     attached: tuple[int, ...]

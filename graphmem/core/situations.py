@@ -114,8 +114,9 @@ class Situation:
             for key, feature in kept.items()
         }
         people = [key for key in kept if kinds[key] in PERSON_KINDS]
-        if len(people) > config.situation_features:
-            raise InvalidInput("features", len(people), f"more than {config.situation_features} people in one turn")
+        room = min(config.situation_features, config.scene_identity_features)
+        if len(people) > room:
+            raise InvalidInput("features", len(people), f"more than {room} people in one turn")
         others = sorted(shared.keys() - set(people), key=lambda key: (-shared[key], key))
         heaviest = people + others[: config.situation_features - len(people)]
         heaviest.sort(key=lambda key: (-shared[key], key))
@@ -369,8 +370,8 @@ def names_person(place: int) -> bool:
 def surplus_features(features: Mapping[str, tuple[float, int, int]], config: Config) -> list[str]:
     """Return which features a scene gives up, given the mass, the last visit and the place of each.
 
-    It keeps identity features first (people, channels, then by mass), then those met last, then the heaviest. A plain
-    "heaviest 64" would freeze out every new word.
+    It keeps identity features first (people, of whom no turn names more than there is room for, then channels, then by
+    mass), then those met last, then the heaviest. A plain "heaviest 64" would freeze out every new word.
     """
     if len(features) <= config.scene_features:
         return []

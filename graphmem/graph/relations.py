@@ -17,7 +17,7 @@ from graphmem.core.model import CommitReport, RecalledRelation, Refusal, TagRepo
 from graphmem.core.times import read_time, utc_text
 from graphmem.errors import InvalidInput
 from graphmem.graph.entities import matching_glob, mention
-from graphmem.graph.scenes import Selection, attach
+from graphmem.graph.scenes import Selection, attach, facts_of, of_scopes
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +106,14 @@ class _Outcome:
 
 
 def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
-    at, functional = saying.at, fact.triple.functional
+    at = saying.at
     source_id, target_id = mention(tx, fact.subject, at), mention(tx, fact.object, at)
     sentence_id = _sentence(tx, fact.sentence, at) if fact.sentence else None
     relation_key = entity_key(fact.relation)
     place = (source_id, relation_key, target_id, saying.scope)
     # Of equal facts the active one; a deleted or archived one comes back. A superseded one is history, and a value of a
     # functional relation may hold several times: they are the same fact only when they are told of the same time.
+    functional = fact.triple.functional or _has_history(tx, source_id, relation_key, saying.scope)
     at_any_time = not (functional and fact.valid_from)
     known = tx.execute(
         """SELECT id, status, valid_from, valid_to FROM relations
@@ -121,6 +122,8 @@ def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
            ORDER BY CASE status WHEN 'active' THEN 0 WHEN 'superseded' THEN 2 ELSE 1 END, id DESC LIMIT 1""",
         (*place, int(at_any_time), fact.valid_from),
     ).fetchone()
+    if known and functional and not _fits(fact.valid_from or known[2], fact.valid_to or known[3]):
+        known = None  # told of another time than was known
     # Which value of a functional relation is the active one is decided when they are put in order.
     fresh = "superseded" if functional else "active"
     if known is None:
@@ -134,7 +137,7 @@ def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
     else:
         relation_id, status = known[:2]
         valid_from, valid_to = fact.valid_from or known[2], fact.valid_to or known[3]
-        if valid_from and valid_to and valid_to < valid_from:  # another time than was known: the one told now holds
+        if not _fits(valid_from, valid_to):  # another time than was known: the one told now holds
             valid_from, valid_to = fact.valid_from, fact.valid_to
         tx.execute(
             """UPDATE relations SET confidence = ?, updated_at = MAX(updated_at, ?), valid_from = ?, valid_to = ?,
@@ -153,6 +156,20 @@ def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
     superseded = _put_in_order(tx, relation_id, place, at) if functional else 0
     created = known is None or known[1] not in ("active", "superseded")
     return _Outcome(relation_id, sentence_id, source_id, target_id, created, superseded)
+
+
+def _fits(valid_from: str | None, valid_to: str | None) -> bool:
+    return not (valid_from and valid_to and valid_to < valid_from)
+
+
+def _has_history(tx: sqlite3.Connection, source_id: int, relation_key: str, scope: str) -> bool:
+    """Tell whether a relation had successive values before, which makes it functional."""
+    row = tx.execute(
+        """SELECT 1 FROM relations WHERE source_id = ? AND relation_key = ? AND scope = ? AND status = 'superseded'
+           LIMIT 1""",
+        (source_id, relation_key, scope),
+    ).fetchone()
+    return row is not None
 
 
 def _sentence(tx: sqlite3.Connection, text: str, at: str) -> int:
@@ -209,7 +226,8 @@ def tag(
     unknown: list[int] = []
     for relation_id in dict.fromkeys(relation_ids):
         row = tx.execute(
-            "SELECT source_id, target_id, sentence_id, confidence FROM relations WHERE id = ?", (relation_id,)
+            "SELECT source_id, target_id, sentence_id, confidence FROM relations WHERE id = ? AND status = 'active'",
+            (relation_id,),
         ).fetchone()
         if row is None:
             unknown.append(relation_id)
@@ -220,7 +238,8 @@ def tag(
         (known if present else attached).append(relation_id)
         if not dry_run and scene_id is not None:
             source_id, target_id, sentence_id, confidence = row
-            relation, ends = (relation_id, sentence_id), (source_id, target_id)
+            # A scene that knows the fact keeps its own words for it.
+            relation, ends = (relation_id, None if present else sentence_id), (source_id, target_id)
             attach(tx, scene_id, relation, ends, weight=confidence, at=at)
     return TagReport(key, tuple(attached), tuple(known), tuple(unknown), applied=not dry_run)
 
@@ -244,28 +263,22 @@ def find(
 
     within: only what the selected scenes hold. scopes: only facts of these and of none.
     """
-    condition = ""
-    parameters: list[object] = []
-    if scopes is not None:
-        condition = f"AND r.scope IN ({', '.join(['?'] * (len(scopes) + 1))})"
-        parameters = ["", *scopes]
-    if within is not None:
-        condition += f""" AND r.id IN (SELECT ref_id FROM scene_refs WHERE kind = 'relation' AND scene_id IN
-                        (SELECT id FROM ({within.sql})))"""
-        parameters += within.parameters
-    rows = tx.execute(
-        f"""SELECT r.id, a.name, r.relation_type, b.name, COALESCE(t.text, ''), r.confidence, 1.0, r.updated_at,
-                   r.valid_from, r.valid_to
-           FROM relations r JOIN entities a ON a.id = r.source_id JOIN entities b ON b.id = r.target_id
-           LEFT JOIN sentences t ON t.id = r.sentence_id
-           WHERE r.status = 'active' {condition} ORDER BY r.updated_at DESC, r.id DESC""",
-        parameters,
-    )
+    in_scope, parameters = of_scopes(scopes)
+    if within is None:
+        told = f"""SELECT r.id, 1.0 AS weight, r.sentence_id, r.updated_at FROM relations r
+                   WHERE r.status = 'active' {in_scope}"""
+        every: list[object] = [*parameters]
+    else:  # in the words of these scenes; others may have heard it in other words
+        told = f"""SELECT r.id, 1.0 AS weight, ref.sentence_id, r.updated_at
+                   FROM scene_refs ref JOIN relations r ON ref.kind = 'relation' AND r.id = ref.ref_id
+                   WHERE r.status = 'active' {in_scope} AND ref.scene_id IN (SELECT id FROM ({within.sql}))"""
+        every = [*parameters, *within.parameters]
+    rows = tx.execute(f"{facts_of(f'({told})')} ORDER BY k.updated_at DESC, k.id DESC", every)
     found: list[RecalledRelation] = []
     for row in rows:
         text = entity_key(" ".join(row[1:5]))
         if len(found) == limit:
             break
-        if all(word in text for word in words):
+        if all(word in text for word in words) and (not found or found[-1].id != row[0]):
             found.append(RecalledRelation(*row))
     return tuple(found)

@@ -32,7 +32,7 @@ from graphmem.core.model import (
     SharedFeature,
     Visit,
 )
-from graphmem.core.situations import Situation
+from graphmem.core.situations import Situation, place_of, surplus_features
 from graphmem.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -109,6 +109,9 @@ def enter(tx: sqlite3.Connection, index: "SceneIndex", revision: Revision, situa
         return Entered()
     scene_id, key, strength = _grow(tx, label, at)
     _add_mass(tx, scene_id, situation, visit=1)
+    config = situation.config
+    features = {key: (weight, 1, place_of(kind_of(key), config)) for key, weight in situation.weights.items()}
+    _drop(tx, scene_id, surplus_features(features, config))
     tx.execute("DELETE FROM situation_evidence WHERE label = ?", (label,))
     revision.changed.add(scene_id)
     _log.debug("scene %r grew", key)
@@ -131,10 +134,7 @@ def _join(
     ).fetchone()
     _add_mass(tx, match.scene_id, situation, visit=visits)
     if dropped:
-        tx.executemany(
-            "DELETE FROM scene_features WHERE scene_id = ? AND feature = ?",
-            [(match.scene_id, feature) for feature in dropped],
-        )
+        _drop(tx, match.scene_id, dropped)
     revision.changed.add(match.scene_id)
     _log.debug("joined %r with score %.3f", key, match.score)
     return Entered(key, False, match.score, strength, match, dropped)
@@ -149,14 +149,17 @@ def _add_mass(tx: sqlite3.Connection, scene_id: int, situation: Situation, *, vi
     )
 
 
+def _drop(tx: sqlite3.Connection, scene_id: int, features: Sequence[str]) -> None:
+    tx.executemany(
+        "DELETE FROM scene_features WHERE scene_id = ? AND feature = ?", [(scene_id, feature) for feature in features]
+    )
+
+
 def _evidence_suffices(tx: sqlite3.Connection, label: str, at: str, config: Config) -> bool:
     """Count a visit under a label; tell whether there are enough within the evidence lifetime."""
     row = tx.execute("SELECT count, updated_at FROM situation_evidence WHERE label = ?", (label,)).fetchone()
-    count, last = (row[0] + 1, max(row[1], at)) if row else (1, at)
-    if row and _days_apart(at, row[1]) > config.evidence_days:
-        if at < row[1]:  # an old log read late says nothing about the visits that are waiting
-            return False
-        count = 1
+    near = row is not None and _days_apart(at, row[1]) <= config.evidence_days
+    count, last = (row[0] + 1, max(row[1], at)) if near else (1, at)
     tx.execute(
         """INSERT INTO situation_evidence(label, count, updated_at) VALUES (?, ?, ?)
            ON CONFLICT (label) DO UPDATE SET count = excluded.count, updated_at = excluded.updated_at""",
@@ -175,7 +178,7 @@ def _grow(tx: sqlite3.Connection, label: str, at: str) -> tuple[int, str, int]:
     number = 1
     while (found := _row_of(tx, key)) is not None:
         scene_id, has_features = found
-        if not has_features:
+        if key == base and not has_features:
             (strength,) = tx.execute(
                 """UPDATE scenes SET strength = strength + 1, visits = 1, updated_at = MAX(updated_at, ?)
                    WHERE id = ? RETURNING strength""",
@@ -378,7 +381,7 @@ def recall_by_keys(
 def below(keys: Sequence[str], *, exact: bool = False) -> Selection:
     """Return the selection of the scenes with these normalised keys or aliases and, unless `exact`, of those below."""
     if len(keys) > _KEYS_IN_A_RECALL:
-        raise InvalidInput("keys", len(keys), f"more than {_KEYS_IN_A_RECALL} keys; recall them in parts")
+        raise _too_many("keys", keys)
     one = f"(VALUES {', '.join(['(?)'] * len(keys))}) AS k"
     parts = [
         f"SELECT s.id AS id FROM {one} JOIN scenes s ON s.key = k.column1",
@@ -401,6 +404,8 @@ def recall_by_candidates(
     scopes: Sequence[str] | None,
 ) -> Recollection:
     """Recall what declared scenes hold, read exactly, then what answering scenes hold by score times weight."""
+    if len(declared) > _KEYS_IN_A_RECALL:
+        raise _too_many("declared", declared)
     scored: dict[int, tuple[int, float]] = {}
     for key in declared:
         scene_id = scene_id_of(tx, key)
@@ -415,6 +420,29 @@ def recall_by_candidates(
     return _recall(tx, Selection(f"VALUES {values}", parameters), limit, scopes)
 
 
+def of_scopes(scopes: Sequence[str] | None) -> tuple[str, list[str]]:
+    """Return the condition that a relation `r` is of one of the scopes or of none, and its parameters."""
+    if scopes is None:
+        return "", []
+    if len(scopes) > _KEYS_IN_A_RECALL:
+        raise _too_many("scopes", scopes)
+    return f"AND r.scope IN ({', '.join(['?'] * (len(scopes) + 1))})", ["", *scopes]
+
+
+def facts_of(ranked: str) -> str:
+    """Return the query for the facts in a table of (id, weight, sentence_id); it names the table `k`."""
+    return f"""
+        SELECT r.id, a.name, r.relation_type, b.name, COALESCE(t.text, ''), r.confidence, k.weight, r.updated_at,
+               r.valid_from, r.valid_to
+        FROM {ranked} k JOIN relations r ON r.id = k.id
+        JOIN entities a ON a.id = r.source_id JOIN entities b ON b.id = r.target_id
+        LEFT JOIN sentences t ON t.id = k.sentence_id"""
+
+
+def _too_many(argument: str, values: Sequence[str]) -> InvalidInput:
+    return InvalidInput(argument, len(values), f"more than {_KEYS_IN_A_RECALL} at once; recall them in parts")
+
+
 def _recall(tx: sqlite3.Connection, selection: Selection, limit: int, scopes: Sequence[str] | None) -> Recollection:
     chosen = f"WITH chosen(id, tier, score) AS ({selection.sql})"
     scenes = tx.execute(
@@ -422,10 +450,7 @@ def _recall(tx: sqlite3.Connection, selection: Selection, limit: int, scopes: Se
         selection.parameters,
     )
     keys = tuple(key for (key,) in scenes)
-    in_scope, scope_parameters = "", []
-    if scopes is not None:
-        in_scope = f"AND r.scope IN ({', '.join(['?'] * (len(scopes) + 1))})"
-        scope_parameters = ["", *scopes]
+    in_scope, scope_parameters = of_scopes(scopes)
     # Each fact once, with the sentence of the scene that ranks it highest.
     relations = tx.execute(
         f"""
@@ -437,12 +462,7 @@ def _recall(tx: sqlite3.Connection, selection: Selection, limit: int, scopes: Se
         ), ranked AS (
             SELECT * FROM told WHERE place = 1 ORDER BY tier, weight DESC, updated_at DESC, id DESC LIMIT ?
         )
-        SELECT r.id, a.name, r.relation_type, b.name, COALESCE(t.text, ''), r.confidence, k.weight, r.updated_at,
-               r.valid_from, r.valid_to
-        FROM ranked k JOIN relations r ON r.id = k.id
-        JOIN entities a ON a.id = r.source_id JOIN entities b ON b.id = r.target_id
-        LEFT JOIN sentences t ON t.id = k.sentence_id
-        ORDER BY k.tier, k.weight DESC, k.updated_at DESC, k.id DESC
+        {facts_of("ranked")} ORDER BY k.tier, k.weight DESC, k.updated_at DESC, k.id DESC
         """,
         [*selection.parameters, *scope_parameters, limit],
     )
