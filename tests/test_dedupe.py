@@ -568,15 +568,3 @@ def test_no_orphans_are_left(memory, path, twins):
 
     assert sql(path, "PRAGMA foreign_key_check") == []
     assert sql(path, "PRAGMA integrity_check") == [("ok",)]
-
-
-def test_scenes_of_different_people_are_never_one_whatever_their_keys(memory, path):
-    plant(path, "auto:peer:a+b_chan:qq", features=[("peer:a_b.300273da", 1.2, 1.2)])
-    plant(path, "auto:peer:a_b_chan:qq", features=[("peer:a_b", 1.2, 1.2)])
-    before = dump(path)
-
-    report = memory.dedupe_scenes()
-
-    assert (report.groups, report.merged, report.rewritten) == ((), 0, ())
-    assert "different people" in report.remarks[0]
-    assert dump(path) == before

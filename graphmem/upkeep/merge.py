@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from graphmem.config import Config
-from graphmem.core.keys import AUTO_PREFIX, PERSON_KINDS, kind_of, normalize_key
+from graphmem.core.keys import AUTO_PREFIX, kind_of, normalize_key
 from graphmem.core.model import DedupeReport, TwinGroup, TwinScene
 from graphmem.core.situations import place_of, surplus_features
 from graphmem.errors import InvalidInput, StoreFailed
@@ -49,31 +49,12 @@ def plan_dedupe(connection: sqlite3.Connection, path: str) -> DedupeReport:
             spellings[key].append(row)
         else:
             remarks.append(f"scene {row[0]} is left alone: nothing is left of its key {row[1]!r}")
-    groups = []
-    for key, members in spellings.items():
-        if len(members) > 1 and _name_different_people(connection, members):
-            told = ", ".join(repr(spelling) for _, spelling, _, _ in members)
-            remarks.append(f"scenes {told} are left alone: their features name different people")
-        elif len(members) > 1:
-            groups.append(_group(connection, columns, key, members))
+    groups = tuple(_group(connection, columns, key, members) for key, members in spellings.items() if len(members) > 1)
     rewritten = tuple(
         (members[0][1], key) for key, members in spellings.items() if len(members) == 1 and members[0][1] != key
     )
     merged = sum(len(group.members) - 1 for group in groups)
-    return DedupeReport(tuple(groups), rewritten, merged, count, count - merged, applied=False, remarks=tuple(remarks))
-
-
-def _name_different_people(connection: sqlite3.Connection, members: Sequence[tuple[int, str, str, int]]) -> bool:
-    """Tell whether two of the scenes name people and share none: one key may have been made of two names elsewhere."""
-    companies: list[set[str]] = []
-    for scene_id, *_ in members:
-        features = connection.execute("SELECT feature FROM scene_features WHERE scene_id = ?", (scene_id,))
-        company = {feature for (feature,) in features if kind_of(feature) in PERSON_KINDS}
-        if company:
-            if any(company.isdisjoint(other) for other in companies):
-                return True
-            companies.append(company)
-    return False
+    return DedupeReport(groups, rewritten, merged, count, count - merged, applied=False, remarks=tuple(remarks))
 
 
 def _columns(connection: sqlite3.Connection, path: str) -> _Columns:
