@@ -291,6 +291,7 @@ def test_others_stand_in_a_label_in_the_order_of_keys_not_of_weights():
         ({"chan": "qq", "peer": "me"}, "chan:qq"),
         ({"chan": ["wx", "qq"], "peer": ["z", "a"]}, "chan:qq/peer:a/peer:z"),
         ({"chan": "c" * 90, "peer": "boss"}, "peer:boss"),
+        ({"chan": "c" * 90, "peer": ["boss", "guest"]}, "company:peer:boss_peer:guest"),
         ({"tool": "t", "topics": "a", "part": "night"}, ""),
     ],
 )

@@ -239,8 +239,8 @@ class Situation:
     def _joint_key(self, channel: str) -> str:
         try:
             return normalize_key("/".join([*([channel] if channel else []), *self.people]))
-        except InvalidInput:
-            return join_label(list(self.people))
+        except InvalidInput:  # a kind of its own, so that it is nobody's own key
+            return normalize_key(f"company:{join_label(list(self.people))}")
 
     def may_write_to(self, key: str) -> bool:
         """Tell whether what is said here may go to a declared scene: it names all people here and nobody else.
