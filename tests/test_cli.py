@@ -585,10 +585,14 @@ def test_an_interrupt_ends_with_130_and_a_word(path, tmp_path):
     with subprocess.Popen([*PYTHON, "--db", path, "replay", log], stderr=subprocess.PIPE) as process:
         writing = os.open(log, os.O_WRONLY)  # waits until the process reads the log
 
-        process.send_signal(signal.SIGINT)
+        for _ in range(20):  # one that comes between opening and reading is noticed at the next
+            process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=1)
+                break
 
-        error = process.stderr.read()
         os.close(writing)
+        error = process.stderr.read()
     assert (process.returncode, error.strip()) == (130, b"interrupted")
 
 
