@@ -359,7 +359,7 @@ class Memory:
         progress is called with the number of turns done and of all turns. Raises InvalidInput before the first turn.
         """
         events = read_events(log) if isinstance(log, str | os.PathLike) else log
-        turns = events.turns if isinstance(events, Log) and events.config is self.config else None
+        turns = events.turns if isinstance(events, Log) and events.config == self.config else None
         turns = turns or _checked(events, self.config).turns
         started = time.perf_counter()
         unplaced = facts = refused = 0

@@ -204,7 +204,8 @@ class Situation:
 
     def under(self, config: Config) -> "Situation":
         """Return this situation weighed by another configuration."""
-        return self if config is self.config else Situation(self.given, at=self.given_at, config=config)
+        same = config is self.config or config == self.config
+        return self if same else Situation(self.given, at=self.given_at, config=config)
 
     def label(self, parts: int = 2) -> str:
         """Return the first `parts` identity features joined by `_`, else as many others but the part of the day.
