@@ -47,6 +47,7 @@ _HOMES = {
     "InvalidInput": "graphmem.errors",
     "Memory": "graphmem.memory",
     "NotFound": "graphmem.errors",
+    "Part": "graphmem.core.model",
     "Recollection": "graphmem.core.model",
     "ReplayReport": "graphmem.core.model",
     "Scene": "graphmem.core.model",

@@ -8,18 +8,23 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from graphmem.compose import search
 from graphmem.config import DEFAULT, Config, check_count
 from graphmem.core.events import Event, Log
-from graphmem.core.keys import clean_text, entity_key, key_list, require_key, text_list
+from graphmem.core.keys import clean_text, key_list, require_key, text_list
 from graphmem.core.model import (
     Bucket,
     CommitReport,
     DeclaredScene,
     DedupeReport,
+    Hit,
     Learnt,
+    MirrorReport,
     Operation,
+    Part,
     Recollection,
     Refusal,
+    RememberReport,
     ReplayReport,
     Scene,
     SceneMatch,
@@ -34,6 +39,8 @@ from graphmem.errors import InvalidInput, NotFound
 from graphmem.exchange.events import read_events
 from graphmem.graph import relations
 from graphmem.graph import scenes as scene_graph
+from graphmem.records import history, notes
+from graphmem.store import text_index
 from graphmem.store.copies import open_copy
 from graphmem.store.database import Store
 from graphmem.store.schema import refuse_newer
@@ -265,31 +272,128 @@ class Memory:
         self._last_day = moment[:10]
         return replace(report, scenes=keys, remarks=remarks)
 
+    # ---- records
+
+    def remember(
+        self,
+        title: str,
+        *,
+        body: str = "",
+        kind: str = "fact",
+        slot: str = "",
+        labels: str | Iterable[str] = (),
+        scope: str | None = None,
+        pinned: bool = False,
+        status: str = "live",
+        source: str = "agent",
+        at: dt.datetime | str | None = None,
+    ) -> RememberReport:
+        """Write a note: in one line what to remember, and in the body as much as is needed.
+
+        slot: what it is about; of one scope and slot one note is live, and a new one supersedes it. labels: other names
+        it is found by. kind: fact, lesson, rule, preference, decision, pitfall or checkpoint. status: live, proposed,
+        archived, superseded or forgotten. The same note again is only seen once more.
+        """
+        draft = notes.check_note(
+            title, body=body, kind=kind, slot=slot, labels=labels, scope="" if scope is None else scope,
+            pinned=pinned, status=status, source=source,
+        )  # fmt: skip
+        moment = self._at(at)
+        with self._store.write() as tx:
+            report = notes.remember(tx, draft, moment)
+            self._mark_day(tx, moment)
+        self._last_day = moment[:10]
+        return report
+
+    def mirror(
+        self,
+        session: str,
+        parts: Iterable[Part],
+        *,
+        scope: str | None = None,
+        at: dt.datetime | str | None = None,
+    ) -> MirrorReport:
+        """Keep what was said in a session, verbatim and in order, so that it can be recalled.
+
+        Parts are known by their ids: telling one again changes nothing, or its text when that is another one. New parts
+        go behind the part they are told after. at: when it was recorded; each part may say when it was said. scope:
+        that of the session, taken from the first call that names one.
+        """
+        if not isinstance(session, str) or _is_blank(session):
+            raise InvalidInput("session", session, "give the session a name")
+        if scope is not None and not isinstance(scope, str):
+            raise InvalidInput("scope", scope, "give a text")
+        told, remarks = history.check_parts(parts, self.config.zone)
+        moment = self._at(at)
+        with self._store.write() as tx:
+            report = history.mirror(tx, clean_text(session), clean_text(scope or ""), told, moment)
+            self._mark_day(tx, moment)
+        self._last_day = moment[:10]
+        return replace(report, remarks=remarks)
+
+    # ---- recall
+
     def recall(
         self,
         query: str,
         *,
+        situation: Situation | None = None,
+        kinds: str | Iterable[str] | None = None,
+        scopes: Iterable[str] | None = None,
         scenes: str | Iterable[str] = "",
         exact: bool = False,
+        since: dt.datetime | str | None = None,
+        until: dt.datetime | str | None = None,
+        as_of: dt.datetime | str | None = None,
+        mode: str = "hybrid",
+        precise: bool = False,
         limit: int | None = None,
-        scopes: Iterable[str] | None = None,
-    ) -> Recollection:
-        """Return facts whose names or sentence hold all the words of a query, the latest first.
+        explain: bool = False,
+    ) -> tuple[Hit, ...]:
+        """Return what answers a query, the best first.
 
-        scenes: only facts of these scenes and, unless `exact`, of those below them; '' for all facts, whoever told
-        them. scopes: facts of these scopes and of none; None for all. Raises InvalidInput for a query without words:
-        what a situation brings back is `recall_by_situation`.
+        situation: who asks and where. What its scenes hold ranks higher, what scenes of other people alone hold is left
+        out, and without any words its scenes are recalled. kinds: of note, relation, part, document, block (all of
+        these when left out), entity and scene. scopes: items of these scopes and of none; None for all. scenes: only
+        what these scenes hold and, unless `exact`, those below them; '' for everything. since, until: only what was said
+        or written from, and before, these times. as_of: what held then.
+
+        mode: 'hybrid' weighs all evidence; 'keyword' wants every word of the query; 'vector' compares texts as TF-IDF
+        vectors; 'scene' brings back what the situation does, whatever the words; 'graph' what is linked to the entities
+        that are named. precise: only what clearly answers, nothing when nothing does, pinned notes first. limit: None
+        for 10, 0 for none. explain: each hit says what its score is made of.
+
+        Raises InvalidInput for a query without words and without a situation, and for an unknown kind or mode.
         """
-        words = entity_key(query).split() if isinstance(query, str) else []
-        if not words:
-            raise InvalidInput("query", query, "nothing to search for; give a word, a scene or a situation")
+        text = clean_text(query) if isinstance(query, str) else None
+        if text is None:
+            raise InvalidInput("query", query, "give a text")
+        if situation is not None:
+            situation = _situation(situation).under(self.config)
+        now = self._clock()
+        request = search.Request(
+            text=text,
+            kinds=search.checked_kinds(kinds),
+            scopes=_scopes(scopes),
+            since=self._given(since, "since"),
+            until=self._given(until, "until"),
+            as_of=self._given(as_of, "as_of") or utc_text(now),
+            now=now.astimezone(self.config.zone),
+            mode=search.checked_mode(mode),
+            precise=precise,
+            limit=_limit(limit, default=search.DEFAULT_LIMIT),
+            explain=explain,
+            situation=situation,
+        )
         keys = None if _is_blank(scenes) else key_list(scenes, "scenes")
-        within = scene_graph.below(keys, exact=exact) if keys else None
-        if keys == ():
-            return Recollection()
         with self._store.read() as tx:
-            found = relations.find(tx, words, _limit(limit), within=within, scopes=_scopes(scopes))
-            return Recollection(relations=found)
+            return search.search(
+                tx,
+                request,
+                self.config.ranking,
+                within=None if keys is None else scene_graph.below(keys, exact=exact),
+                answering=self._read_index(tx).answering(situation) if situation else [],
+            )
 
     # ---- upkeep
 
@@ -393,6 +497,9 @@ class Memory:
 
     # ---- within
 
+    def _given(self, time: dt.datetime | str | None, argument: str) -> str | None:
+        return None if time is None else utc_text(read_time(time, self.config.zone, argument=argument))
+
     def _at(self, given: dt.datetime | str | None) -> str:
         return utc_text(read_time(self._clock() if given is None else given, self.config.zone))
 
@@ -414,6 +521,7 @@ class Memory:
             revision = scene_graph.begin_revision(tx)
             revision.changed |= changed
             scene_graph.end_revision(tx, revision)
+            text_index.replace(tx, "scene", changed)
         self._mark_day(tx, at)
 
     def _mark_day(self, tx: "sqlite3.Connection", at: str) -> None:
@@ -448,9 +556,9 @@ def _is_blank(value: object) -> bool:
     return isinstance(value, str) and not value.strip()
 
 
-def _limit(limit: int | None) -> int:
+def _limit(limit: int | None, *, default: int = scene_graph.DEFAULT_LIMIT) -> int:
     if limit is None:
-        return scene_graph.DEFAULT_LIMIT
+        return default
     check_count("limit", limit)
     return limit
 

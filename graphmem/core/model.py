@@ -213,6 +213,113 @@ class CommitReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """One piece of a session, verbatim: a message, or what a tool answered.
+
+    id: what its host calls it, unique within the session. at: when it was said, None where that is unknown.
+    """
+
+    id: str
+    author: str = field(default="", kw_only=True)
+    role: str = field(default="", kw_only=True)
+    text: str = field(kw_only=True)
+    at: dt.datetime | str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in ("id", "author", "role", "text"):
+            if not isinstance(getattr(self, name), str):
+                raise InvalidInput(name, getattr(self, name), "give a text")
+        if not self.id.strip():
+            raise InvalidInput("id", self.id, "give each part an id, so that telling it twice changes nothing")
+        if self.at is not None:
+            read_time(self.at, dt.UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorReport:
+    """What mirroring came to: parts new to the session, parts whose text changed, parts that were known."""
+
+    session: str
+    added: int
+    changed: int
+    known: int
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A curated memory: a fact, a lesson, a rule. slot: what it is about, one live note of a scope each.
+
+    status: live, proposed, archived, superseded or forgotten. seen: how often the same was remembered.
+    superseded_by: the id of the note that took its slot.
+    """
+
+    id: int
+    kind: str
+    title: str
+    body: str
+    slot: str
+    labels: tuple[str, ...]
+    scope: str
+    status: str
+    pinned: bool
+    source: str
+    seen: int
+    created_at: str
+    updated_at: str
+    superseded_by: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RememberReport:
+    """What remembering came to: the note; whether it is new; the ids of the notes whose slot it took."""
+
+    note: Note
+    created: bool
+    superseded: tuple[int, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What search needs to know of an item: when it was said or written, and whether it is current or superseded."""
+
+    at: str | None
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One part of a hit's score: value (0 to 1) times weight was added. told: how it came to it, for people."""
+
+    part: str
+    value: float
+    weight: float
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Something that answers a query. id: that of its kind; the given id for a part, a key for a scene.
+
+    score: 0 to 1, comparable within one answer. source: who told it, for a part `session/author`. at: when it was said
+    or written, UTC. scenes: keys of scenes that hold it. status: live or active, or superseded where the query asks for
+    the past. why: what the score is made of, heaviest first; empty unless asked for.
+    """
+
+    kind: str
+    id: int | str
+    text: str
+    score: float
+    source: str = ""
+    at: str = ""
+    scenes: tuple[str, ...] = ()
+    status: str = "active"
+    pinned: bool = False
+    why: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TagReport:
     """What tagging attached: relations newly in the scene, those that were there, ids of no active fact."""
 

@@ -34,6 +34,7 @@ from graphmem.core.model import (
 )
 from graphmem.core.situations import Situation, place_of, surplus_features
 from graphmem.errors import InvalidInput
+from graphmem.store import text_index
 
 if TYPE_CHECKING:
     from graphmem.graph.scene_index import Candidate, SceneIndex
@@ -205,6 +206,7 @@ def _insert_scene(tx: sqlite3.Connection, key: str, *, visits: int, at: str) -> 
            RETURNING id""",
         (key, visits, origin_of(key), at, at),
     ).fetchone()
+    text_index.add(tx, "scene", [scene_id])
     return int(scene_id)
 
 
