@@ -46,7 +46,7 @@ def content_id(prefix: str, *parts: str) -> str:
     """Return the id of a content: the prefix and 24 hexadecimal digits of its SHA-256.
 
     >>> content_id("blk_", "text", "hello")
-    'blk_6d12a8e1e3f1c72a7b3c64d6'
+    'blk_306f89347195cc05509ddca4'
     """
     return prefix + hashlib.sha256("\0".join(parts).encode()).hexdigest()[:_ID_DIGITS]
 
@@ -127,14 +127,8 @@ def get(tx: sqlite3.Connection, block_id: str) -> Block:
     ).fetchone()
     if row is None:
         raise NotFound(f"no block has the id {block_id!r}")
-    *told, created_at, updated_at, payload = row
-    return Block(
-        *told,
-        scenes=scenes_of_text(tx, "block", block_id),
-        created_at=created_at,
-        updated_at=updated_at,
-        payload=payload,
-    )
+    values = [*row[:11], scenes_of_text(tx, "block", block_id), *row[11:]]
+    return Block(*values)
 
 
 def delete(tx: sqlite3.Connection, block_id: str) -> Block:

@@ -128,17 +128,14 @@ def _find(tx: sqlite3.Connection, document_id: str) -> Document | None:
     blocks = tx.execute(
         "SELECT block_id FROM document_blocks WHERE document_id = ? ORDER BY place, block_id", (document_id,)
     )
-    *texts, tags, entities, access_count, last_access, created_at = row
-    return Document(
-        *texts,
-        tags=tuple(json.loads(tags)),
-        entities=tuple(json.loads(entities)),
-        blocks=tuple(block for (block,) in blocks),
-        scenes=scenes_of_text(tx, "document", document_id),
-        access_count=access_count,
-        last_access=last_access,
-        created_at=created_at,
-    )
+    values = [
+        *row[:4],
+        *(tuple(json.loads(words)) for words in row[4:6]),
+        tuple(block_id for (block_id,) in blocks),
+        scenes_of_text(tx, "document", document_id),
+        *row[6:],
+    ]
+    return Document(*values)
 
 
 def query(tx: sqlite3.Connection, words: Sequence[str], limit: int, at: str) -> tuple[Document, ...]:

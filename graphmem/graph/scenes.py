@@ -334,24 +334,19 @@ def scenes_of_text(tx: sqlite3.Connection, kind: str, ref_text: str) -> tuple[st
     return tuple(key for (key,) in rows)
 
 
-# kind: the table it points into, and the columns that meet there.
-_TARGETS = {
-    "relation": ("relations", "id", "ref_id"),
-    "entity": ("entities", "id", "ref_id"),
-    "block": ("blocks", "id", "ref_text"),
-    "document": ("documents", "id", "ref_text"),
-}
+# The kinds whose rows can be deleted, and their tables.
+_DELETABLE = {"block": "blocks", "document": "documents"}
 
 
 def sweep_refs(tx: sqlite3.Connection) -> int:
-    """Remove the refs whose target is gone; return how many. Recalls pass over them, counts of refs do not."""
+    """Remove the refs to what was deleted; return how many. Recalls pass over such refs, counts do not."""
     return sum(
         tx.execute(
             f"""DELETE FROM scene_refs
-                WHERE kind = ? AND NOT EXISTS (SELECT 1 FROM {table} t WHERE t.{key} = scene_refs.{column})""",
+                WHERE kind = ? AND NOT EXISTS (SELECT 1 FROM {table} t WHERE t.id = scene_refs.ref_text)""",
             (kind,),
         ).rowcount
-        for kind, (table, key, column) in _TARGETS.items()
+        for kind, table in _DELETABLE.items()
     )
 
 
