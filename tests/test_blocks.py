@@ -635,7 +635,7 @@ def test_a_file_of_the_first_schema_is_brought_up_to_date(path):
 
 
 def test_a_payload_in_a_folder_that_cannot_be_made_is_refused():
-    with pytest.raises(StoreFailed, match="memory.db.blobs"):
+    with pytest.raises(StoreFailed, match=r"memory\.db\.blobs"):
         blobs.write_blob("/proc/memory.db", digest(LARGE), LARGE)
 
 
