@@ -319,8 +319,8 @@ class Memory:
     ) -> Block:
         """Keep a text, or an image, video or audio payload with a text about it, and attach it to scenes.
 
-        The same content is the same block: writing it again adds what is given and clears nothing; a later text about
-        the same payload replaces the earlier. Payloads above 64 KiB are files in the folder `<file>.blobs`.
+        The same content is the same block: writing it again adds what is given and clears nothing. Another text about
+        the same payload makes another block. Payloads above 64 KiB are files in the folder `<file>.blobs`.
         """
         labels = {"mime": mime, "source": source, "tool": tool, "semantic_type": semantic_type}
         new = block_rows.check_block(text, modality=modality, payload=payload, width=width, height=height, **labels)
@@ -578,6 +578,7 @@ class Memory:
     def _forget_payload(self, digest: str) -> None:
         """Remove the file of a payload that no block has any more, while nobody can put such a block anew."""
         try:
+            self._store.sync()  # a power cut must not bring back the row and leave the file removed
             with self._store.write(keep=False) as tx:
                 if not block_rows.uses_payload(tx, digest):
                     remove_blob(self.path, digest)

@@ -9,7 +9,7 @@ import pytest
 from conftest import FakeClock
 from hypothesis import given
 from hypothesis import strategies as st
-from support import dump, sql
+from support import another_process, dump, sql
 
 from graphmem import Config, InvalidInput, Memory, NotFound, Situation, StoreCorrupt, StoreFailed, Triple
 from graphmem.graph.scenes import sweep_refs
@@ -83,19 +83,19 @@ def test_writing_a_block_again_clears_nothing(memory, clock):  # B2
     first = memory.put_block("一只猫", modality="image", payload=SMALL, scenes="chan:qq", **told)
     clock.advance(hours=1)
 
-    again = memory.put_block(modality="image", payload=SMALL)
+    again = memory.put_block("一只猫", modality="image", payload=SMALL)
 
     assert {name: getattr(again, name) for name in told} == told
     assert (again.text, again.scenes, again.created_at) == ("一只猫", ("chan:qq",), first.created_at)
     assert again.updated_at == "2026-09-07T09:00:00.000Z"
 
 
-def test_a_later_text_about_a_payload_replaces_the_earlier(memory):
-    first = memory.put_block("一只猫", modality="image", payload=SMALL)
+def test_nobody_reads_what_another_said_about_the_same_picture(memory, path):
+    for peer, text in (("boss", "奶奶的猫"), ("aunt", "一只猫")):
+        memory.put_block(text, modality="image", payload=LARGE, scenes=f"chan:qq/peer:{peer}")
 
-    again = memory.put_block("奶奶的猫", modality="image", payload=SMALL, scenes="chan:qq")
-
-    assert (again.id, again.text, again.scenes) == (first.id, "奶奶的猫", ("chan:qq",))
+    assert [block.text for block in memory.recall_by_scene("chan:qq/peer:aunt").blocks] == ["一只猫"]
+    assert files(path) == {digest(LARGE): LARGE}
 
 
 def test_a_time_that_is_given_replaces_the_known_one(memory):
@@ -270,12 +270,32 @@ def test_the_file_goes_with_the_last_block_that_has_it(memory, path):
 
 def test_a_file_is_removed_only_after_the_row_is_gone_for_good(memory, path, monkeypatch):
     block = memory.put_block(modality="image", payload=LARGE)
-    seen = []
+    seen, statements = [], []
     monkeypatch.setattr("graphmem.memory.remove_blob", lambda *_: seen.append(sql(path, "SELECT COUNT(*) FROM blocks")))
+    memory._store._writer.set_trace_callback(statements.append)
 
     memory.delete_block(block.id)
 
     assert seen == [[(0,)]]
+    ends = [one for one in statements if one.startswith(("BEGIN", "COMMIT", "ROLLBACK", "PRAGMA wal"))]
+    synced = "PRAGMA wal_checkpoint(PASSIVE)"  # else a power cut could bring the row back
+    assert ends == ["BEGIN IMMEDIATE", "COMMIT", synced, "BEGIN IMMEDIATE", "ROLLBACK"]
+
+
+def test_a_file_stays_when_another_process_keeps_the_lock(path, clock, monkeypatch, caplog):
+    with Memory.open(path, clock=clock, config=Config(busy_timeout=0.02)) as memory:
+        block = memory.put_block(modality="image", payload=LARGE)
+        forget = Memory._forget_payload
+
+        def locked(*arguments):
+            with another_process(path, "BEGIN IMMEDIATE"):
+                forget(*arguments)
+
+        monkeypatch.setattr(Memory, "_forget_payload", locked)
+        memory.delete_block(block.id)
+
+        assert files(path) == {digest(LARGE): LARGE}
+        assert "is locked" in caplog.text
 
 
 def test_a_block_put_anew_before_the_file_is_removed_keeps_it(path, clock, monkeypatch):

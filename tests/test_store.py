@@ -40,7 +40,7 @@ NOBODY = 65534
 IMPATIENT = Config(busy_timeout=0.02)
 HERE = Situation.of(chan="qq", peer="boss")
 FACT = Triple("老大", "偏好", "纯文本", sentence="老大偏好纯文本。")
-KEPT, DELETED = (content_id("blk_", "text", text) for text in ("排班表", "旧排班表"))
+KEPT, DELETED = (content_id("blk_", "text", "", text) for text in ("排班表", "旧排班表"))
 CONSUMED, ARCHIVED = (content_id("doc_", text) for text in ("一段对话", "另一段对话"))
 
 WRITES = {

@@ -1,7 +1,7 @@
 """Blocks: texts and media, each found by an id that its content makes.
 
-A medium is its payload and a text describes it, so another description of the same picture is the same block. Writing
-a block again adds to what is known of it and clears nothing.
+The text about a medium is a part of its content: two people may show the same picture, and neither reads the words of
+the other. Writing a block again adds to what is known of it and clears nothing.
 """
 
 import hashlib
@@ -45,8 +45,8 @@ class NewBlock:
 def content_id(prefix: str, *parts: str) -> str:
     """Return the id of a content: the prefix and 24 hexadecimal digits of its SHA-256.
 
-    >>> content_id("blk_", "text", "hello")
-    'blk_306f89347195cc05509ddca4'
+    >>> content_id("doc_", "hello")
+    'doc_2cf24dba5fb0a30e26e83b2a'
     """
     return prefix + hashlib.sha256("\0".join(parts).encode()).hexdigest()[:_ID_DIGITS]
 
@@ -72,7 +72,7 @@ def check_block(
         if value is not None:
             check_count(name, value, low=1)
     digest = "" if payload is None else hashlib.sha256(payload).hexdigest()
-    block_id = content_id("blk_", modality, digest or cleaned["text"])
+    block_id = content_id("blk_", modality, digest, cleaned["text"])
     return NewBlock(
         id=block_id, modality=modality, payload=payload, digest=digest, width=width, height=height, **cleaned
     )
@@ -103,7 +103,6 @@ def put(
                               source, tool, semantic_type, created_at, updated_at)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
            ON CONFLICT (id) DO UPDATE SET
-               text = CASE excluded.text WHEN '' THEN text ELSE excluded.text END,
                mime = CASE excluded.mime WHEN '' THEN mime ELSE excluded.mime END,
                width = COALESCE(excluded.width, width), height = COALESCE(excluded.height, height),
                source = CASE excluded.source WHEN '' THEN source ELSE excluded.source END,
