@@ -192,12 +192,13 @@ def test_what_is_in_several_scenes_comes_once_with_the_greatest_weight(memory, p
     assert recalled(memory, "chan:webui")[0] == []
 
 
-def test_a_situation_brings_back_blocks_and_documents_declared_ones_first(memory):
+def test_a_situation_brings_back_blocks_and_documents_declared_ones_first(memory, path):
     for _ in range(2):
         visit = memory.enter_scene(HERE)
     grown = memory.put_block("长出来的", scenes=visit.key)
     declared = memory.put_block("说好的", scenes="chan:qq")
     document = memory.put_document("一段对话", scenes=visit.key)
+    sql(path, "UPDATE scene_refs SET weight = 0.1 WHERE ref_text = ?", declared.id)
 
     found = memory.recall_by_situation(HERE, declared="chan:qq")
 
@@ -211,6 +212,21 @@ def test_a_recollection_of_documents_alone_is_true(memory):
 
     assert bool(memory.recall_by_scene("chan:qq"))
     assert not memory.recall_by_scene("chan:webui")
+
+
+@pytest.mark.parametrize("kind", ["block", "document"])
+def test_recall_reads_the_refs_of_its_scenes_and_no_others(memory, kind):
+    put = memory.put_block if kind == "block" else memory.put_document
+    for number in range(300):
+        put(f"text {number}", scenes=f"chan:x{number % 100}")
+    steps = []
+    with memory._store.read() as tx:
+        tx.set_progress_handler(lambda: steps.append(1), 10)
+        found = memory.recall_by_scene("chan:x1")
+        tx.set_progress_handler(None, 0)
+
+    assert len(found.blocks or found.documents) == 3
+    assert len(steps) < 300
 
 
 # ---- payloads
@@ -439,7 +455,8 @@ def test_the_same_text_is_the_same_document_and_takes_in_what_is_new(memory, clo
     assert (again.id, again.created_at, again.summary) == (first.id, first.created_at, first.summary)
     assert (again.source, again.tags, again.entities) == ("qq", ("a", "c"), ("b",))
     assert again.scenes == ("chan:qq", "chan:webui")
-    assert memory.put_document("一段对话", summary="新").summary == "新"
+    changed = memory.put_document("一段对话", summary="新", at="2026-01-01")
+    assert (changed.summary, changed.created_at) == ("新", "2026-01-01T00:00:00.000Z")
 
 
 def test_ten_tags_and_twenty_entities_are_kept(memory):
@@ -618,9 +635,8 @@ def test_dedupe_moves_blocks_and_documents_and_undo_brings_them_back(memory, pat
 
 
 def test_undo_brings_back_no_ref_to_a_block_deleted_since(memory, path):
+    plant_twin(memory, "chan:QQ")
     block, kept = memory.put_block("排班表", scenes="chan:qq"), memory.put_block("截图", scenes="chan:qq")
-    sql(path, "UPDATE scenes SET key = 'chan:QQ'")
-    plant_twin(memory, "chan:qq")
     operation = memory.dedupe_scenes().operation
 
     memory.delete_block(block.id)

@@ -539,8 +539,8 @@ def _blocks(tx: sqlite3.Connection, chosen: str, parameters: Sequence[object], l
         {chosen}
         SELECT b.id, b.modality, b.text, b.mime, b.size, b.source, b.semantic_type,
                MAX(c.score * ref.weight) AS weight, b.created_at
-        FROM chosen c JOIN scene_refs ref ON ref.scene_id = c.id AND ref.kind = 'block'
-        JOIN blocks b ON b.id = ref.ref_text
+        FROM chosen c CROSS JOIN scene_refs ref JOIN blocks b ON b.id = ref.ref_text
+        WHERE ref.scene_id = c.id AND ref.kind = 'block'
         GROUP BY b.num ORDER BY MIN(c.tier), weight DESC, b.created_at DESC, b.num DESC LIMIT ?
         """,
         [*parameters, limit],
@@ -555,8 +555,8 @@ def _documents(
         f"""
         {chosen}
         SELECT d.id, d.summary, d.source, MAX(c.score * ref.weight) AS weight, d.created_at
-        FROM chosen c JOIN scene_refs ref ON ref.scene_id = c.id AND ref.kind = 'document'
-        JOIN documents d ON d.id = ref.ref_text
+        FROM chosen c CROSS JOIN scene_refs ref JOIN documents d ON d.id = ref.ref_text
+        WHERE ref.scene_id = c.id AND ref.kind = 'document'
         GROUP BY d.num ORDER BY MIN(c.tier), weight DESC, d.created_at DESC, d.num DESC LIMIT ?
         """,
         [*parameters, limit],
