@@ -439,7 +439,7 @@ class Memory:
         with self._store.write() as tx:
             document = document_rows.get(tx, name)
             keys = keys or document.scenes or key_list(channel_key(document.source), "source")
-            facts = self.commit(triples, scenes=keys, session=session, turn=turn, scope=scope, at=at, source=source)
+            facts = self.commit(triples, scenes=keys, session=session, turn=turn, scope=scope, at=moment, source=source)
             self._last_day = ""  # its day may yet be rolled back
             if not facts.written:
                 return ArchiveReport(name, facts, (), (), removed=False)
