@@ -1,6 +1,7 @@
 """Memory, the facade: one method a verb, and the only opener of transactions."""
 
 import datetime as dt
+import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,12 +12,15 @@ from typing import TYPE_CHECKING, Any, Self
 from graphmem.compose import search
 from graphmem.config import DEFAULT, Config, check_count
 from graphmem.core.events import Event, Log
-from graphmem.core.keys import clean_text, key_list, require_key, text_list
+from graphmem.core.keys import channel_key, clean_text, key_list, require_key, text_list
 from graphmem.core.model import (
+    ArchiveReport,
+    Block,
     Bucket,
     CommitReport,
     DeclaredScene,
     DedupeReport,
+    Document,
     Hit,
     Learnt,
     MirrorReport,
@@ -35,12 +39,15 @@ from graphmem.core.model import (
 )
 from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, read_time, system_clock, utc_text
-from graphmem.errors import InvalidInput, NotFound
+from graphmem.errors import InvalidInput, NotFound, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.exchange.events import read_events
+from graphmem.graph import blocks as block_rows
+from graphmem.graph import documents as document_rows
 from graphmem.graph import relations
 from graphmem.graph import scenes as scene_graph
 from graphmem.records import history, notes
 from graphmem.store import text_index
+from graphmem.store.blobs import lies_in_row, read_blob, remove_blob, write_blob
 from graphmem.store.copies import open_copy
 from graphmem.store.database import Store
 from graphmem.store.schema import refuse_newer
@@ -50,6 +57,8 @@ if TYPE_CHECKING:
     import sqlite3
 
     from graphmem.graph.scene_index import SceneIndex
+
+_log = logging.getLogger("graphmem")
 
 
 class Memory:
@@ -191,8 +200,8 @@ class Memory:
     ) -> Recollection:
         """Return what scenes hold, the heaviest first: those of the keys and, unless `exact`, all below them.
 
-        '' means all scenes, an empty list none. limit counts relations and entities each: None for 8, 0 for none.
-        scopes: facts of these scopes and of none; None for all.
+        '' means all scenes, an empty list none. limit counts relations, entities, blocks and documents,
+        each on their own: None for 8, 0 for none. scopes: facts of these scopes and of none; None for all.
         """
         everything = isinstance(keys, str) and _is_blank(keys)
         names = None if everything else key_list(keys, "keys")
@@ -365,35 +374,164 @@ class Memory:
 
         Raises InvalidInput for a query without words and without a situation, and for an unknown kind or mode.
         """
-        text = clean_text(query) if isinstance(query, str) else None
-        if text is None:
-            raise InvalidInput("query", query, "give a text")
-        if situation is not None:
-            situation = _situation(situation).under(self.config)
-        now = self._clock()
-        request = search.Request(
-            text=text,
-            kinds=search.checked_kinds(kinds),
-            scopes=_scopes(scopes),
-            since=self._given(since, "since"),
-            until=self._given(until, "until"),
-            as_of=self._given(as_of, "as_of") or utc_text(now),
-            now=now.astimezone(self.config.zone),
-            mode=search.checked_mode(mode),
-            precise=precise,
-            limit=_limit(limit, default=search.DEFAULT_LIMIT),
-            explain=explain,
-            situation=situation,
-        )
+        request = self._request(
+            query, kinds=kinds, limit=limit, situation=situation, scopes=scopes, since=since, until=until, as_of=as_of,
+            mode=mode, precise=precise, explain=explain,
+        )  # fmt: skip
         keys = None if _is_blank(scenes) else key_list(scenes, "scenes")
+        within = None if keys is None else scene_graph.below(keys, exact=exact)
         with self._store.read() as tx:
-            return search.search(
-                tx,
-                request,
-                self.config.ranking,
-                within=None if keys is None else scene_graph.below(keys, exact=exact),
-                answering=self._read_index(tx).answering(situation) if situation else [],
-            )
+            here = request.situation
+            answering = self._read_index(tx).answering(here) if here else []
+            return search.search(tx, request, self.config.ranking, within=within, answering=answering)
+
+    # ---- blocks and documents
+
+    def put_block(
+        self,
+        text: str = "",
+        *,
+        modality: str = "text",
+        payload: bytes | None = None,
+        mime: str = "",
+        width: int | None = None,
+        height: int | None = None,
+        scenes: str | Iterable[str] = (),
+        source: str = "",
+        tool: str = "",
+        semantic_type: str = "",
+        at: dt.datetime | str | None = None,
+    ) -> Block:
+        """Keep a text, or an image, video or audio payload with a text about it, and attach it to scenes.
+
+        The same content is the same block: writing it again adds what is given and clears nothing. Another text about
+        the same payload makes another block. Payloads above 64 KiB are files in the folder `<file>.blobs`.
+        """
+        labels = {"mime": mime, "source": source, "tool": tool, "semantic_type": semantic_type}
+        new = block_rows.check_block(text, modality=modality, payload=payload, width=width, height=height, **labels)
+        keys = key_list(scenes, "scenes")
+        moment = self._at(at)
+        in_row = lies_in_row(self.path, new.size)
+        with self._store.write() as tx:
+            if payload is not None and not in_row:
+                write_blob(self.path, new.digest, payload)
+            scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
+            block = block_rows.put(tx, new, scene_ids, moment, at_is_given=at is not None, in_row=in_row)
+            self._mark_day(tx, moment)
+        return replace(block, payload=payload)
+
+    def block(self, block_id: str, *, payload: bool = True) -> Block:
+        """Return a block, with its payload unless that is not wanted.
+
+        Raises NotFound for an unknown id, StoreCorrupt when the file of the payload is missing or damaged.
+        """
+        name = block_rows.checked_text("block_id", block_id)
+        with self._store.read() as tx:
+            found = block_rows.get(tx, name)
+            if not payload or not found.digest or found.payload is not None:
+                return found if payload else replace(found, payload=None)
+            data = read_blob(self.path, found.digest)
+        if data is None:
+            with self._store.read() as tx:  # deleted just now: then it is not found
+                block_rows.get(tx, name)
+            raise StoreCorrupt(f"{self.path} has lost the payload of block {name}: restore its folder from a backup")
+        return replace(found, payload=data)
+
+    def delete_block(self, block_id: str) -> None:
+        """Remove a block for good, from its scenes and documents too. Raises NotFound for an unknown id."""
+        name = block_rows.checked_text("block_id", block_id)
+        at = self._at(None)
+        with self._store.write() as tx:
+            block = block_rows.delete(tx, name)
+            self._mark_day(tx, at)
+        if not lies_in_row(self.path, block.size):
+            self._forget_payload(block.digest)
+
+    def put_document(
+        self,
+        text: str,
+        *,
+        summary: str = "",
+        scenes: str | Iterable[str] = (),
+        source: str = "",
+        tags: str | Iterable[str] = (),
+        entities: str | Iterable[str] = (),
+        blocks: str | Iterable[str] = (),
+        at: dt.datetime | str | None = None,
+    ) -> Document:
+        """Keep a text as a whole, with the ids of the blocks that belong to it, and attach it to scenes.
+
+        The same text is the same document: writing it again adds what is given and clears nothing. The first 10 tags
+        and 20 entities are kept; without a summary one is made of the source and the words. Raises NotFound for an
+        unknown block.
+        """
+        new = document_rows.check_document(
+            text, summary=summary, source=source, tags=tags, entities=entities, blocks=blocks
+        )
+        keys = key_list(scenes, "scenes")
+        moment = self._at(at)
+        with self._store.write() as tx:
+            scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
+            document = document_rows.put(tx, new, scene_ids, moment, at_is_given=at is not None)
+            self._mark_day(tx, moment)
+        return document
+
+    def query_documents(self, query: str, *, limit: int = 3) -> tuple[Document, ...]:
+        """Return the documents that answer a query, the best first, and count the access.
+
+        Raises InvalidInput for a query without words.
+        """
+        check_count("limit", limit)
+        request = self._request(query, kinds="document", limit=limit)
+        at = self._at(None)
+        with self._store.write() as tx:
+            hits = search.search(tx, request, self.config.ranking)
+            found = document_rows.count_access(tx, [str(hit.id) for hit in hits], at)
+            self._mark_day(tx, at)
+        return found
+
+    def consume_document(self, document_id: str) -> Document:
+        """Return a document and remove it for good; its blocks stay. Raises NotFound for an unknown id."""
+        name = block_rows.checked_text("document_id", document_id)
+        at = self._at(None)
+        with self._store.write() as tx:
+            document = document_rows.delete(tx, name)
+            self._mark_day(tx, at)
+        return document
+
+    def archive_document(
+        self,
+        document_id: str,
+        triples: Iterable[Triple],
+        *,
+        scenes: str | Iterable[str] = (),
+        session: str = "",
+        turn: int = 0,
+        scope: str | None = None,
+        at: dt.datetime | str | None = None,
+        source: str = "agent",
+    ) -> ArchiveReport:
+        """Turn a document into facts, put its loose blocks into their scenes, and remove it when all went well.
+
+        scenes: else those of the document, else the channel of its source. It is kept when no fact was written or a
+        block of it is in no scene; the facts stay in any case, and archiving again repeats none. Raises NotFound for
+        an unknown id.
+        """
+        name = block_rows.checked_text("document_id", document_id)
+        keys = key_list(scenes, "scenes")
+        moment = self._at(at)
+        with self._store.write() as tx:
+            document = document_rows.get(tx, name)
+            keys = keys or document.scenes or key_list(channel_key(document.source), "source")
+            facts = self.commit(triples, scenes=keys, session=session, turn=turn, scope=scope, at=moment, source=source)
+            self._last_day = ""  # its day may yet be rolled back
+            if not facts.written:
+                return ArchiveReport(name, facts, (), (), removed=False)
+            scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
+            bound, unbound = block_rows.bind(tx, document.blocks, scene_ids, moment)
+            if not unbound:
+                document_rows.delete(tx, name)
+        return ArchiveReport(name, facts, bound, unbound, removed=not unbound)
 
     # ---- upkeep
 
@@ -439,6 +577,7 @@ class Memory:
         with self._store.write(keep=not dry_run) as tx:
             report, changed = journal.undo(tx, operation, at)
             merge.settle_features(tx, changed, self.config)
+            scene_graph.sweep_refs(tx)  # the journal brings back refs to what was deleted since
             self._end_change(tx, changed, at)
         return replace(report, applied=not dry_run)
 
@@ -497,6 +636,39 @@ class Memory:
 
     # ---- within
 
+    def _request(
+        self,
+        query: str,
+        *,
+        kinds: str | Iterable[str] | None,
+        limit: int | None,
+        situation: Situation | None = None,
+        scopes: Iterable[str] | None = None,
+        since: dt.datetime | str | None = None,
+        until: dt.datetime | str | None = None,
+        as_of: dt.datetime | str | None = None,
+        mode: str = "hybrid",
+        precise: bool = False,
+        explain: bool = False,
+    ) -> search.Request:
+        if not isinstance(query, str):
+            raise InvalidInput("query", query, "give a text")
+        now = self._clock()
+        return search.Request(
+            text=clean_text(query),
+            kinds=search.checked_kinds(kinds),
+            scopes=_scopes(scopes),
+            since=self._given(since, "since"),
+            until=self._given(until, "until"),
+            as_of=self._given(as_of, "as_of") or utc_text(now),
+            now=now.astimezone(self.config.zone),
+            mode=search.checked_mode(mode),
+            precise=precise,
+            limit=_limit(limit, default=search.DEFAULT_LIMIT),
+            explain=explain,
+            situation=None if situation is None else _situation(situation).under(self.config),
+        )
+
     def _given(self, time: dt.datetime | str | None, argument: str) -> str | None:
         return None if time is None else utc_text(read_time(time, self.config.zone, argument=argument))
 
@@ -523,6 +695,16 @@ class Memory:
             scene_graph.end_revision(tx, revision)
             text_index.replace(tx, "scene", changed)
         self._mark_day(tx, at)
+
+    def _forget_payload(self, digest: str) -> None:
+        """Remove the file of a payload that no block has any more, while nobody can put such a block anew."""
+        try:
+            self._store.sync()  # a power cut must not bring back the row and leave the file removed
+            with self._store.write(keep=False) as tx:
+                if not block_rows.uses_payload(tx, digest):
+                    remove_blob(self.path, digest)
+        except (StoreBusy, StoreFailed) as error:
+            _log.warning("the block is deleted, its payload is not: %s", error)
 
     def _mark_day(self, tx: "sqlite3.Connection", at: str) -> None:
         if at[:10] != self._last_day:

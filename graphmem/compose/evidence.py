@@ -19,7 +19,6 @@ from graphmem.records.history import Turn
 from graphmem.store import text_index
 from graphmem.store.text_index import Passage
 
-
 _Key = TypeVar("_Key", bound=Hashable)
 # What may be a hit: its kind, and its id within the kind.
 Item = tuple[str, int]
@@ -74,7 +73,9 @@ def count(passage: Passage, terms: Terms, ranking: Ranking) -> Match:
     return Match(counts, length)
 
 
-def of_words(matches: Mapping[_Key, Match], terms: Terms, averages: Sequence[float], ranking: Ranking) -> dict[_Key, float]:
+def of_words(
+    matches: Mapping[_Key, Match], terms: Terms, averages: Sequence[float], ranking: Ranking
+) -> dict[_Key, float]:
     """Score matches by BM25; averages: the length of a text of each one's kind."""
     if not matches:
         return {}
@@ -202,7 +203,9 @@ def of_association(
 def of_graph(edges: Sequence[Edge], seeds: Collection[int]) -> dict[Item, float]:
     """Score facts by how often a walker from the named entities comes by; direct ones more than those two hops away."""
     mass = walk(seeds, [(edge.source_id, edge.target_id, edge.confidence) for edge in edges])
-    return scaled({
-        ("relation", edge.id): edge.confidence * (mass.get(edge.source_id, 0.0) + mass.get(edge.target_id, 0.0))
-        for edge in edges
-    })
+    return scaled(
+        {
+            ("relation", edge.id): edge.confidence * (mass.get(edge.source_id, 0.0) + mass.get(edge.target_id, 0.0))
+            for edge in edges
+        }
+    )

@@ -23,7 +23,7 @@ from graphmem.core.keys import text_list
 from graphmem.core.model import Hit, Reason, Standing
 from graphmem.core.ranking import cosine, inverse_frequency, scaled
 from graphmem.core.situations import Situation
-from graphmem.core.tokens import QueryWord, query_words, tokens_of
+from graphmem.core.tokens import QueryWord, piece_of, query_words, tokens_of
 from graphmem.errors import InvalidInput
 from graphmem.graph import found
 from graphmem.graph.found import Holding
@@ -116,8 +116,8 @@ def search(
     request: Request,
     ranking: Ranking,
     *,
-    within: Selection | None,
-    answering: "Sequence[Candidate]",
+    within: Selection | None = None,
+    answering: "Sequence[Candidate]" = (),
 ) -> tuple[Hit, ...]:
     """Return what answers a request, the best first.
 
@@ -262,9 +262,7 @@ def _holds_all(pool: _Pool, item: Item, words: Iterable[QueryWord]) -> bool:
     return all(pool.held[item].issuperset(word.parts) for word in words)
 
 
-def _admit(
-    tx: sqlite3.Connection, request: Request, access: _Access, pool: _Pool, items: Iterable[Item]
-) -> None:
+def _admit(tx: sqlite3.Connection, request: Request, access: _Access, pool: _Pool, items: Iterable[Item]) -> None:
     """Look up the items that are new and note those that may be shown."""
     by_kind: dict[str, list[int]] = {}
     for item in sorted(items):
@@ -291,6 +289,8 @@ def _standing(
         return notes.standing(tx, ids, request.as_of, request.scopes, past=past)
     if kind == "entity":
         return found.entity_standing(tx, ids)
+    if kind in ("block", "document"):
+        return found.text_standing(tx, kind, ids, request.as_of)
     return found.scene_standing(tx, ids)
 
 
@@ -381,15 +381,12 @@ def _lighter(terms: Terms, tokens: Collection[str], share: float) -> Terms:
     if not tokens:
         return terms
     weights = (
-        weight * share if token in tokens else weight
-        for token, weight in zip(terms.tokens, terms.weights, strict=True)
+        weight * share if token in tokens else weight for token, weight in zip(terms.tokens, terms.weights, strict=True)
     )
     return replace(terms, weights=tuple(weights))
 
 
-def _vector(
-    tx: sqlite3.Connection, pool: _Pool, words: Iterable[QueryWord], corpus: Corpus
-) -> dict[Item, float]:
+def _vector(tx: sqlite3.Connection, pool: _Pool, words: Iterable[QueryWord], corpus: Corpus) -> dict[Item, float]:
     """Compare the query with each passage as vectors of counts times inverse frequencies."""
     lines = {item: [*one.title.split(), *one.labels.split(), *one.body.split()] for item, one in pool.passages.items()}
     asked = [token for word in words for token in word.tokens]
@@ -425,11 +422,13 @@ def _linked(
 
 def _in_scene(access: _Access, pool: _Pool) -> dict[Item, float]:
     """Score what the scenes of the asker hold, by how well they answer the situation."""
-    return scaled({
-        item: max(access.scores.get(one.scene_id, 0.0) * one.weight for one in holdings)
-        for item, holdings in pool.holdings.items()
-        if holdings
-    })
+    return scaled(
+        {
+            item: max(access.scores.get(one.scene_id, 0.0) * one.weight for one in holdings)
+            for item, holdings in pool.holdings.items()
+            if holdings
+        }
+    )
 
 
 def _replaced(
@@ -547,7 +546,25 @@ def _show_entities(tx: sqlite3.Connection, ids: Sequence[int], pool: _Pool) -> d
 
 
 def _show_scenes(tx: sqlite3.Connection, ids: Sequence[int], pool: _Pool) -> dict[int, Hit]:
-    return {ref_id: Hit("scene", key, key, 0.0, "", at, (key,)) for ref_id, (key, at) in found.scene_keys(tx, ids).items()}
+    return {
+        ref_id: Hit("scene", key, key, 0.0, "", at, (key,)) for ref_id, (key, at) in found.scene_keys(tx, ids).items()
+    }
+
+
+def _show_blocks(tx: sqlite3.Connection, ids: Sequence[int], pool: _Pool) -> dict[int, Hit]:
+    return {
+        ref_id: Hit("block", block.id, block.text, 0.0, block.source, block.at, _keys(pool, ("block", ref_id)))
+        for ref_id, block in found.texts(tx, "block", ids).items()
+    }
+
+
+def _show_documents(tx: sqlite3.Connection, ids: Sequence[int], pool: _Pool) -> dict[int, Hit]:
+    hits: dict[int, Hit] = {}
+    for ref_id, document in found.texts(tx, "document", ids).items():
+        item = ("document", ref_id)
+        piece = piece_of(document.text, pool.passages[item].place) if item in pool.passages else document.title
+        hits[ref_id] = Hit("document", document.id, piece, 0.0, document.source, document.at, _keys(pool, item))
+    return hits
 
 
 def _keys(pool: _Pool, item: Item) -> tuple[str, ...]:
@@ -560,4 +577,6 @@ _SHOW: Mapping[str, Callable[[sqlite3.Connection, Sequence[int], _Pool], dict[in
     "relation": _show_facts,
     "entity": _show_entities,
     "scene": _show_scenes,
+    "block": _show_blocks,
+    "document": _show_documents,
 }

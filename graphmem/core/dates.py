@@ -12,10 +12,10 @@ say what the words mean. What is not sure to be a time names nothing:
 
 import calendar
 import datetime as dt
+import functools
 import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 MOST_NAMED = 16
@@ -92,21 +92,43 @@ def named_times(text: str, now: dt.datetime) -> tuple[NamedTime, ...]:
     """
     today = now.date()
     found: dict[str, NamedTime] = {}
-    for match in _PHRASE.finditer(text):
-        phrase = " ".join(match[0].lower().split())
-        if phrase in found:
+    refused: set[str] = set()
+    for match in _phrases(text):
+        phrase = text[match.start() : match.end()]
+        if match[0] in found or phrase in refused:
             continue
-        parts = {
-            name.rstrip("0123456789"): " ".join(part.lower().split())
-            for name, part in match.groupdict().items()
-            if part
-        }
-        read = next(_READERS[name] for name in parts if name in _READERS)
-        with suppress(ValueError, OverflowError):  # no such day, or none in the years 1 to 9999
-            found[phrase] = read(match[0], parts, today)
+        parts = {n.rstrip("0123456789"): " ".join(p.split()) for n, p in match.groupdict().items() if p is not None}
+        if "bare_year" in parts and _COUNTED.match(text, match.end()):
+            continue
+        try:
+            found[match[0]] = _read(phrase, parts, today)
+        except (ValueError, OverflowError):  # OverflowError: outside of the years 1 to 9999
+            refused.add(phrase)
         if len(found) == MOST_NAMED:
             break
     return tuple(found.values())
+
+
+def _phrases(text: str) -> Iterator[re.Match[str]]:
+    """Yield what may be a time, in small letters."""
+    expression = _phrase()
+    small = text.replace("İ", "I").lower()  # the one character whose small form is two; positions have to stay
+    end = 0
+    for start in _START.finditer(small):
+        word = start[0]
+        if start.start() < end or (word[0].islower() and word not in _FIRST_WORDS):
+            continue
+        if match := expression.match(small, start.start()):
+            end = match.end()
+            yield match
+
+
+def _read(phrase: str, parts: _Parts, today: dt.date) -> NamedTime:
+    """Return the time, or raise ValueError where the phrase is none."""
+    if "capital" in parts and "May" not in phrase and "March" not in phrase:
+        raise ValueError("a verb")
+    read = next(_READERS[name] for name in parts if name in _READERS)
+    return read(phrase, parts, today)
 
 
 def _read_date(phrase: str, parts: _Parts, today: dt.date) -> NamedTime:
@@ -229,80 +251,107 @@ def _one_of(words: Iterable[str]) -> str:
     return "|".join(word.replace(" ", _GAP) for word in sorted(words, key=len, reverse=True))
 
 
-def _expression(*alternatives: str) -> re.Pattern[str]:
-    """Compile; a group may be named several times, `#` becomes a number of its own."""
-    numbers = itertools.count()
-    return re.compile(re.sub("#", lambda _: str(next(numbers)), "|".join(alternatives)), re.ASCII | re.IGNORECASE)
-
-
-# Every repetition is bounded, so that the time is linear in the text.
+# Every repetition is bounded, so that the time is linear in the text. All of it is matched with text in small letters.
 _GAP = r"[\s\xa0]{1,3}"
 _DIGIT = "[0-9０-９]"
 _NUMERALS = "0-9０-９〇零○一二两三四五六七八九十"
-_NUMBER_START = r"(?<![0-9A-Za-z.,:/])"
+_CHINESE_FIRST = "上下这本周星礼今昨明前后去大"
 
-_FULL_NAMES = "january|february|april|june|july|august|september|october|november|december"
-_MONTH = rf"(?:(?P<month#>{_FULL_NAMES}|may|march)\b|(?P<month#>jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?)"
-_SURE_MONTH = _MONTH.replace("may|march", "(?-i:May|March)")
-_SEASON = r"(?P<season#>spring|summer|autumn|fall|winter)\b"
-_WEEKDAY = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
-_STEP = "(?P<step#>last|past|previous|this|next|coming)"
-_PREPOSITION = "in|of|during|since|until|till|before|after|by|from|through"
-_YEAR = rf"(?:,?{_GAP}|,)(?P<year#>{_DIGIT}{{4}})(?![0-9A-Za-z])"
-_DAY = rf"{_GAP}(?:the{_GAP})?(?P<day#>{_DIGIT}{{1,2}})(?:st|nd|rd|th)?\b(?![.:]?[0-9]|%)"
-# Things that are counted end in s; so do these, which are none.
-_COUNTED = rf"(?-i:{_GAP}(?!(?:was|is|his|has|does|as|its|this|us|vs|always|perhaps|plus)\b)(?:people|[a-z]+s)\b)"
-_ENGLISH_DATE = "|".join(
-    (
-        rf"{_NUMBER_START}(?:(?:{_WEEKDAY}),?{_GAP})?(?P<day#>{_DIGIT}{{1,2}})"
-        rf"(?:(?:(?:st|nd|rd|th)(?:{_GAP}of)?|{_GAP}of){_GAP}{_MONTH}(?:{_YEAR})?"
-        rf"|{_GAP}{_MONTH}{_YEAR}|{_GAP}(?!(?-i:may|march)\b){_MONTH})",
-        rf"\b(?:(?:{_STEP}|{_PREPOSITION}|(?:{_WEEKDAY}),?){_GAP})?{_MONTH}(?:{_DAY}(?:{_YEAR})?|(?:{_GAP}of)?{_YEAR})",
-        rf"\b{_STEP}{_GAP}(?:{_SURE_MONTH}|{_SEASON})",
-        rf"\b(?:{_PREPOSITION}){_GAP}{_MONTH}",
-        rf"\b{_SEASON}(?:{_GAP}of)?{_YEAR}",
-        rf"\b(?P<month#>{_FULL_NAMES})\b",
-        rf"(?<=[0-9a-z,][ ])(?-i:(?P<month#>May|March)\b(?!{_GAP}(?:I|you|he|she|it|we|they)\b))",
-        rf"\b(?:{_PREPOSITION}|to|year|early|late|mid)(?:{_GAP}|-)(?P<year#>{_DIGIT}{{4}})"
-        rf"(?!\w|[-/.:,][0-9]|{_COUNTED})",
-    )
-)
+_MONTH_NAMES = "january|february|april|june|july|august|september|october|november|december"
+_MORE_MONTH_NAMES = "may|march|jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec"
+_MONTH = rf"""
+    (?P<month@>{_MONTH_NAMES}|{_MORE_MONTH_NAMES}) \b
+    (?: (?: (?<=sept) | (?<![a-z]{{4}}) (?<!may) ) \. )?
+"""
+# The empty group `capital` marks a phrase that is a time only if its month begins with a capital.
+_MONTH_OR_CAPITAL = rf"(?: (?! (?:may|march) \b ) | (?P<capital@>) ) {_MONTH}"
+_WEEKDAY_NAMES = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
+_WEEKDAY = f"(?:{_WEEKDAY_NAMES})"
+_STEP = f"(?P<step@>{_one_of(filter(str.isascii, _STEPS))})"
+_PREPOSITIONS = "in|of|during|since|until|till|before|after|by|from|through"
+_PREPOSITION = f"(?:{_PREPOSITIONS})"
+_YEAR = rf"(?: ,?{_GAP} | , ) (?P<year@>{_DIGIT}{{4}}) (?![0-9a-z])"
+_DAY_FIRST = rf"""
+    (?P<day@>{_DIGIT}{{1,2}})
+    (?: (?:st|nd|rd|th) (?:{_GAP}of)? {_GAP} {_MONTH} (?:{_YEAR})?
+      | {_GAP} (?: of{_GAP} {_MONTH} (?:{_YEAR})? | (?=[a-z]) (?: {_MONTH} {_YEAR} | {_MONTH_OR_CAPITAL} ) ) )
+"""
+_AFTER_MONTH = rf"""
+    (?: {_GAP} (?:the{_GAP})? (?P<day@>{_DIGIT}{{1,2}}) (?:st|nd|rd|th)? \b (?! [.:]?[0-9] | % ) (?:{_YEAR})?
+      | (?:{_GAP}of)? {_YEAR} )
+"""
+_SEASON_NAMES = "spring|summer|autumn|fall|winter"
+_SEASON = rf"(?P<season@>{_SEASON_NAMES}) \b"
+_BEFORE_YEAR = "to|year|early|late|mid"
+_BARE_YEAR = rf"(?P<year@>{_DIGIT}{{4}}) (?! \w | [-/.:,][0-9] ) (?P<bare_year@>)"
+_FROM_NOW = rf"\b (?! {_GAP} (?:of|before|after) \b )"  # "the weekend before 4 October" is reckoned from another day
 
-_CHINESE_STEP = rf"(?<![早晚])(?P<step#>{_one_of(_CHINESE_STEPS)})个?"
-_CHINESE_YEAR = (
-    rf"(?:(?<![{_NUMERALS}])(?P<year#>{_DIGIT}{{4}}|[〇零○一二三四五六七八九]{{4}})\s?年(?!代)"
-    rf"|(?<![目以之当从此])(?P<year_step#>{_one_of(_YEARS)})(?![龄轻度份纪限]))"
-)
-_CHINESE_MONTH = (
-    rf"(?:(?<![{_NUMERALS}])(?P<month#>{_DIGIT}{{1,2}}|十[一二]?|[一二三四五六七八九])\s?"
-    rf"|{_CHINESE_STEP.replace('step', 'month_step')})月(?![球亮台饼])"
-)
-_CHINESE_WEEK = "(?:周|星期|礼拜)"
-_CHINESE_WEEKDAY = f"{_CHINESE_WEEK}[一二三四五六日天]"
-_CHINESE_DAY = (
-    rf"\s?(?P<day#>{_DIGIT}{{1,2}}|[二三]?十[一二三四五六七八九]?|[一二三四五六七八九])\s?[日号]"
-    rf"(?:\s?(?:{_CHINESE_WEEKDAY}|[(（]{_CHINESE_WEEKDAY}[)）]))?"
-)
-_CHINESE_DATE = (
-    rf"{_CHINESE_YEAR}(?:的?\s?(?:{_CHINESE_MONTH}(?:份|{_CHINESE_DAY})?|(?P<season#>[春夏秋冬])[天季]))?"
-    rf"|{_CHINESE_MONTH}(?:份|{_CHINESE_DAY})?"
-)
+_LETTERS = rf"""
+    (?P<date@> {_PREPOSITION}{_GAP} (?: {_MONTH} (?:{_AFTER_MONTH})? | {_BARE_YEAR} )
+             | {_WEEKDAY},?{_GAP} {_DAY_FIRST}
+             | (?: (?:{_STEP}|{_WEEKDAY},?) {_GAP} )? {_MONTH} {_AFTER_MONTH}
+             | {_STEP}{_GAP} (?: {_MONTH_OR_CAPITAL} | {_SEASON} )
+             | {_SEASON} (?:{_GAP}of)? {_YEAR}
+             | (?P<month@>{_MONTH_NAMES}) \b
+             | (?<=[0-9a-z,][ ]) (?P<month@>may|march) \b (?! {_GAP} (?:i|you|he|she|it|we|they) \b ) (?P<capital@>)
+             | (?:{_BEFORE_YEAR}) (?:{_GAP}|-) {_BARE_YEAR} )
+    | (?P<named_day@> (?:the{_GAP})? (?P<day_name@>{_one_of(filter(str.isascii, _DAYS))}) \b )
+    | (?P<ago@> (?P<count@>{_one_of(_COUNTS)}) {_GAP} (?P<unit@>day|week|month|year)s? {_GAP}ago \b )
+    | (?P<stepped@>
+        {_STEP}{_GAP} (?: (?P<unit@>week|weekend|month|year) | (?P<weekday_name@>{_WEEKDAY}) ) {_FROM_NOW} )
+    | (?P<weekend@> (?:the{_GAP})? weekends? {_FROM_NOW} )
+    | (?P<weekday@> (?P<weekday_name@>{_WEEKDAY}) s? \b )
+"""
+_DIGITS = rf"""
+    (?P<date@> (?P<year@>{_DIGIT}{{4}}) (?P<mark>[-/.]) (?P<month@>{_DIGIT}{{1,2}}) (?P=mark)
+                 (?P<day@>{_DIGIT}{{1,2}}) (?! \.?{_DIGIT} )
+             | {_DAY_FIRST} )
+    | (?P<ago@> (?P<count@>{_DIGIT}{{1,4}}) {_GAP} (?P<unit@>day|week|month|year)s? {_GAP}ago \b )
+"""
 
-_NUMERIC_DATE = (
-    rf"(?<![0-9A-Za-z.])(?P<year#>{_DIGIT}{{4}})(?P<mark>[-/.])(?P<month#>{_DIGIT}{{1,2}})(?P=mark)"
-    rf"(?P<day#>{_DIGIT}{{1,2}})(?!\.?{_DIGIT})"
-)
-_NO_REFERENCE = rf"(?!{_GAP}(?:of|before|after)\b)"  # "the weekend before 4 October" is not reckoned from now
-_PHRASE = _expression(
-    rf"(?P<date>{_NUMERIC_DATE}|{_CHINESE_DATE}|{_ENGLISH_DATE})",
-    rf"\b(?P<named_day>(?:the{_GAP})?(?P<day_name#>{_one_of(filter(str.isascii, _DAYS))}))\b",
-    rf"(?P<named_day#>(?<![目以之当从此])(?P<day_name#>{_one_of(w for w in _DAYS if not w.isascii())}))",
-    rf"{_NUMBER_START}(?P<ago>(?P<count#>{_DIGIT}{{1,4}}|{_one_of(_COUNTS)}){_GAP}(?P<unit#>day|week|month|year)s?{_GAP}ago)\b",
-    rf"(?<![{_NUMERALS}])(?P<ago#>(?P<count#>{_DIGIT}{{1,4}}|[一二三四五六七八九]?十[一二三四五六七八九]?|[一二两三四五六七八九])"
-    rf"个?(?P<unit#>天|周|星期|礼拜|(?<=个)月|年)[之以]?前)",
-    rf"\b(?P<stepped>{_STEP}{_GAP}(?:(?P<unit#>week|weekend|month|year)|(?P<weekday_name#>{_WEEKDAY}))\b{_NO_REFERENCE})",
-    rf"(?P<stepped#>{_CHINESE_STEP}(?:(?P<unit#>周末)|{_CHINESE_WEEK}(?P<weekday_name#>[一二三四五六日天])|(?P<unit#>{_CHINESE_WEEK})(?![期围边转])))",
-    rf"(?P<weekend>周末|\b(?:the{_GAP})?weekends?\b{_NO_REFERENCE})",
-    rf"(?P<weekday>\b(?P<weekday_name#>{_WEEKDAY})s?\b)",
-    rf"(?P<weekday#>(?<![{_NUMERALS}几半个]){_CHINESE_WEEK}(?P<weekday_name#>[一二三四五六日天])(?![次个遍回趟]))",
+_CHINESE_NUMBER = f"{_DIGIT}{{1,4}} | [一二三四五六七八九]?十[一二三四五六七八九]? | [一二三四五六七八九]"
+_CHINESE_WEEKDAY = "(?:周|星期|礼拜) (?P<weekday_name@>[一二三四五六日天])"
+_CHINESE_STEP = f"(?<![早晚]) (?P<step@>{_one_of(_CHINESE_STEPS)}) 个?"
+_CHINESE_YEAR = rf"""
+    (?: (?P<year@>{_DIGIT}{{4}} | [〇零○一二三四五六七八九]{{4}}) \s? 年 (?!代)
+      | (?<![目以之当从此]) (?P<year_step@>{_one_of(_YEARS)}) (?![龄轻度份纪限]) )
+"""
+_CHINESE = rf"""
+    (?P<date@> (?: {_CHINESE_YEAR} 的? \s? )?
+               (?: (?P<month@>{_CHINESE_NUMBER}) \s? | {_CHINESE_STEP.replace("step", "month_step")} ) 月 (?![球亮台饼])
+               (?: 份 | \s? (?P<day@>{_CHINESE_NUMBER}) \s? [日号]
+                        (?: \s? (?: {_CHINESE_WEEKDAY} | [(（]{_CHINESE_WEEKDAY}[)）] ) )? )?
+             | {_CHINESE_YEAR} (?: 的? (?P<season@>[春夏秋冬]) [天季] )? )
+    | (?P<named_day@> (?<![目以之当从此]) (?P<day_name@>{_one_of(word for word in _DAYS if not word.isascii())}) )
+    | (?P<ago@> (?P<count@>{_CHINESE_NUMBER}|两) (?: 个? (?P<unit@>周|星期|礼拜|天|年) | 个 (?P<unit@>月) ) [之以]? 前 )
+    | (?P<stepped@> {_CHINESE_STEP}
+        (?: (?P<unit@>周末) | {_CHINESE_WEEKDAY} | (?P<unit@>周|星期|礼拜) (?![期围边转]) ) )
+    | (?P<weekend@> 周末 )
+    | (?P<weekday@> (?: (?<![{_NUMERALS}几半个]) | (?<=[周期拜][一二三四五六]) ) {_CHINESE_WEEKDAY} (?![次个遍回趟]) )
+"""
+
+
+@functools.cache
+def _phrase() -> re.Pattern[str]:
+    """Return the expression; a group is written several times, and `@` becomes a number of its own."""
+    numbers = itertools.count()
+    by_first_character = rf"""
+        \b (?=[a-z]) (?: {_LETTERS} )
+        | (?={_DIGIT}) (?<!{_DIGIT}) (?<![a-z]) (?<![0-9][.,:/]) (?: {_DIGITS} )
+        | (?: (?=[{_NUMERALS}]) (?<![{_NUMERALS}]) | (?=[{_CHINESE_FIRST}]) ) (?: {_CHINESE} )
+    """
+    return re.compile(re.sub("@", lambda _: str(next(numbers)), by_first_character), re.ASCII | re.VERBOSE)
+
+
+# Words and characters that begin a phrase. Most words of a text do not, and to look them up is quick.
+_START = re.compile(f"[a-z]+|[{_NUMERALS}{_CHINESE_FIRST}]")
+_FIRST_WORDS = {
+    *"|".join((_PREPOSITIONS, _WEEKDAY_NAMES, _MONTH_NAMES, _MORE_MONTH_NAMES, _SEASON_NAMES, _BEFORE_YEAR)).split("|"),
+    *(word.split()[0] for word in (*_STEPS, *_DAYS, *_COUNTS)),
+    *(f"{word}s" for word in _WEEKDAY_NAMES.split("|")),
+    *("the", "weekend", "weekends"),
+}
+# Things that are counted end in s, as do some words that are none.
+_COUNTED = re.compile(
+    rf"{_GAP}(?!(?:was|is|his|has|does|as|its|this|us|vs|always|perhaps|plus)\b)(?:people|[a-z]{{1,20}}s)\b", re.ASCII
 )

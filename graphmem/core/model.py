@@ -171,15 +171,43 @@ class RecalledEntity:
 
 
 @dataclass(frozen=True, slots=True)
+class RecalledBlock:
+    """A block brought back, without its payload: `Memory.block` gives that."""
+
+    id: str
+    modality: str
+    text: str
+    mime: str
+    size: int
+    source: str
+    semantic_type: str
+    weight: float
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledDocument:
+    """A document brought back by its summary: `Memory.query_documents` and `consume_document` give the text."""
+
+    id: str
+    summary: str
+    source: str
+    weight: float
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
 class Recollection:
     """What scenes brought back, best first. scenes: the keys of those that took part."""
 
     scenes: tuple[str, ...] = ()
     relations: tuple[RecalledRelation, ...] = ()
     entities: tuple[RecalledEntity, ...] = ()
+    blocks: tuple[RecalledBlock, ...] = ()
+    documents: tuple[RecalledDocument, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.relations or self.entities)
+        return bool(self.relations or self.entities or self.blocks or self.documents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,3 +444,63 @@ class ReplayReport:
     seconds: float
     learnt: tuple[Learnt, ...]
     remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A text, or a picture, video or sound with the text that describes it.
+
+    id: made of the content. digest: SHA-256 of the payload in hex, '' without one. size: bytes of the payload.
+    width, height: pixels. payload: None when there is none or it was not asked for.
+    """
+
+    id: str
+    modality: str
+    text: str
+    mime: str
+    size: int
+    digest: str
+    width: int | None
+    height: int | None
+    source: str
+    tool: str
+    semantic_type: str
+    scenes: tuple[str, ...]
+    created_at: str
+    updated_at: str
+    payload: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text kept as a whole, with what it is about. id: made of the text. blocks: the ids of the blocks it came with.
+
+    access_count, last_access: how often `query_documents` returned it, and when last.
+    """
+
+    id: str
+    summary: str
+    text: str
+    source: str
+    tags: tuple[str, ...]
+    entities: tuple[str, ...]
+    blocks: tuple[str, ...]
+    scenes: tuple[str, ...]
+    access_count: int
+    last_access: str | None
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveReport:
+    """What became of a document turned into facts.
+
+    bound: blocks put into the scenes of the facts. unbound: blocks that are in no scene, for which it is kept.
+    removed: the document is gone, since something was written and every block of it is in a scene.
+    """
+
+    id: str
+    facts: CommitReport
+    bound: tuple[str, ...]
+    unbound: tuple[str, ...]
+    removed: bool

@@ -93,18 +93,37 @@ def passages_of(text: str) -> list[list[str]]:
     >>> passages_of("to be"), passages_of("")
     ([['to', 'be']], [[]])
     """
+    return [tokens for _, tokens in _pieces(text)]
+
+
+def piece_of(text: str, place: int) -> str:
+    """Return the words of one passage of a text as they stand there.
+
+    >>> piece_of("To be. Or not. " * 60, 1).split(". ")[0]
+    'To be'
+    """
+    pieces = _pieces(text)
+    return pieces[min(place, len(pieces) - 1)][0].strip()
+
+
+def _pieces(text: str) -> list[tuple[str, list[str]]]:
     tokens = tokens_of(text)
     if len(tokens) <= PASSAGE_TOKENS:
-        return [tokens]
-    passages: list[list[str]] = [[]]
+        return [(text, tokens)]
+    pieces: list[tuple[str, list[str]]] = [("", [])]
     for sentence in _SENTENCE_END.split(text):
         found = tokens_of(sentence)
-        if passages[-1] and len(passages[-1]) + len(found) > PASSAGE_TOKENS:
-            passages.append([])
-        passages[-1] += found[:PASSAGE_TOKENS]
-        for place in range(PASSAGE_TOKENS, len(found), PASSAGE_TOKENS):
-            passages.append(found[place : place + PASSAGE_TOKENS])
-    return passages
+        said, before = pieces[-1]
+        if before and len(before) + len(found) > PASSAGE_TOKENS:
+            said, before = "", []
+            pieces.append((said, before))
+        pieces[-1] = (said + sentence, before + found[:PASSAGE_TOKENS])
+        # The rest of an endless sentence: it is found here, and shown as a whole.
+        pieces += [
+            (sentence, found[place : place + PASSAGE_TOKENS])
+            for place in range(PASSAGE_TOKENS, len(found), PASSAGE_TOKENS)
+        ]
+    return pieces
 
 
 def query_words(text: str) -> tuple[QueryWord, ...]:

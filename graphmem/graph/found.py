@@ -74,15 +74,17 @@ def holders(tx: sqlite3.Connection, kind: str, ids: Sequence[int]) -> dict[int, 
     """Return the scenes that hold each of some items, by item; the heaviest first. A scene holds itself."""
     if kind == "scene":
         return {scene_id: [Holding(scene_id, key, None, 1.0)] for scene_id, (key, _) in scene_keys(tx, ids).items()}
-    column = "ref_id" if kind in ("relation", "entity", "note") else "ref_text"
+    numbered = {"document": "documents", "block": "blocks"}.get(kind)
+    ref, join = ("ref.ref_id", "") if numbered is None else ("t.num", f"JOIN {numbered} t ON t.id = ref.ref_text")
     rows = tx.execute(
-        f"""SELECT ref.{column}, s.id, s.key, ref.sentence_id, ref.weight FROM scene_refs ref JOIN scenes s ON s.id = ref.scene_id
-            WHERE ref.kind = ? AND ref.{column} IN ({_marks(ids)}) ORDER BY ref.weight DESC, s.key""",
+        f"""SELECT {ref}, s.id, s.key, ref.sentence_id, ref.weight
+            FROM scene_refs ref {join} JOIN scenes s ON s.id = ref.scene_id
+            WHERE ref.kind = ? AND {ref} IN ({_marks(ids)}) ORDER BY ref.weight DESC, s.key""",
         (kind, *ids),
     )
     held: dict[int | str, list[Holding]] = {}
-    for ref, *holding_scene in rows:
-        held.setdefault(ref, []).append(Holding(*holding_scene))
+    for ref_id, *holding_scene in rows:
+        held.setdefault(ref_id, []).append(Holding(*holding_scene))
     return held
 
 
@@ -149,6 +151,32 @@ def entity_standing(tx: sqlite3.Connection, entity_ids: Sequence[int]) -> dict[i
 def scene_standing(tx: sqlite3.Connection, scene_ids: Sequence[int]) -> dict[int, Standing]:
     """Return scenes by id, with the time of their last visit."""
     return {scene_id: Standing(at, True) for scene_id, (_, at) in scene_keys(tx, scene_ids).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredText:
+    """A block or a document as it is shown."""
+
+    id: str
+    title: str
+    text: str
+    source: str
+    at: str
+
+
+def texts(tx: sqlite3.Connection, kind: str, numbers: Sequence[int]) -> dict[int, StoredText]:
+    """Return blocks or documents by number."""
+    table, title = {"block": ("blocks", "''"), "document": ("documents", "summary")}[kind]
+    rows = tx.execute(
+        f"SELECT num, id, {title}, text, source, created_at FROM {table} WHERE num IN ({_marks(numbers)})", numbers
+    )
+    return {number: StoredText(*row) for number, *row in rows}
+
+
+def text_standing(tx: sqlite3.Connection, kind: str, numbers: Sequence[int], at: str) -> dict[int, Standing]:
+    """Return the blocks or documents that had been written at an instant, by number."""
+    written = {number: text.at for number, text in texts(tx, kind, numbers).items()}
+    return {number: Standing(moment, True) for number, moment in written.items() if moment <= at}
 
 
 def scenes_of_keys(tx: sqlite3.Connection, keys: Sequence[str]) -> list[int]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from graphmem.core.keys import clean_text, entity_key
-from graphmem.core.model import CommitReport, RecalledRelation, Refusal, TagReport, Triple, triple_problem
+from graphmem.core.model import CommitReport, Refusal, TagReport, Triple, triple_problem
 from graphmem.core.times import read_time, utc_text
 from graphmem.errors import InvalidInput
 from graphmem.graph.entities import matching_glob, mention

@@ -63,9 +63,7 @@ def check_note(
         raise InvalidInput("pinned", pinned, "give true or false")
     replaced = any("\ufffd" in texts[name] and "\ufffd" not in value for name, value in given.items())
     remarks = ("characters that cannot be stored were replaced by U+FFFD",) if replaced else ()
-    tokens = text_index.tokens(
-        title=f"{texts['title']}\n{texts['slot']}", labels="\n".join(marks), body=texts["body"]
-    )
+    tokens = text_index.tokens(title=f"{texts['title']}\n{texts['slot']}", labels="\n".join(marks), body=texts["body"])
     return Draft(kind, labels=marks, status=status, pinned=pinned, tokens=tokens, remarks=remarks, **texts)
 
 

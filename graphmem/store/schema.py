@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
 APPLICATION_ID = 0x676D656D  # "gmem"
-VERSION = 2  # the number of migrations below, kept in user_version: a current file is told by one read
+VERSION = 3  # the number of migrations below, kept in user_version: a current file is told by one read
 
 
 def _migrations() -> "Migrations":
@@ -239,8 +239,7 @@ def _migrations() -> "Migrations":
 
             -- Which facts a sentence told: the text index finds sentences.
             CREATE INDEX evidence_sentence ON evidence(sentence_id, relation_id);
-        """)
-        db.executescript("""
+
             -- Rows and tokens of the text index by kind: how many, how long on average.
             CREATE TABLE text_sizes(
                 kind INTEGER PRIMARY KEY,
@@ -251,6 +250,54 @@ def _migrations() -> "Migrations":
         text_index.create(db.conn)
         for _ in text_index.fill(db.conn, ("scene", "relation", "sentence", "entity")):
             pass
+
+    @migrations()
+    def m003_blocks_and_documents(db: "Database") -> None:
+        db.executescript("""
+            -- id is made of the content. A large payload is NULL here and lies in the file of its digest.
+            CREATE TABLE blocks(
+                num INTEGER PRIMARY KEY AUTOINCREMENT,
+                id TEXT NOT NULL UNIQUE,
+                modality TEXT NOT NULL CHECK (modality IN ('text', 'image', 'video', 'audio')),
+                text TEXT NOT NULL,
+                payload BLOB,
+                payload_digest TEXT NOT NULL DEFAULT '' CHECK (length(payload_digest) IN (0, 64)),
+                mime TEXT NOT NULL DEFAULT '',
+                size INTEGER NOT NULL DEFAULT 0,      -- bytes of the payload
+                width INTEGER,
+                height INTEGER,
+                source TEXT NOT NULL DEFAULT '',
+                tool TEXT NOT NULL DEFAULT '',
+                semantic_type TEXT NOT NULL DEFAULT '',
+                created_at TEXT NOT NULL CHECK (length(created_at) = 24),
+                updated_at TEXT NOT NULL CHECK (length(updated_at) = 24),
+                CHECK (payload IS NULL OR payload_digest <> '')
+            ) STRICT;
+            CREATE INDEX blocks_payload ON blocks(payload_digest) WHERE payload_digest <> '';
+
+            CREATE TABLE documents(
+                num INTEGER PRIMARY KEY AUTOINCREMENT,
+                id TEXT NOT NULL UNIQUE,
+                summary TEXT NOT NULL,
+                text TEXT NOT NULL,
+                source TEXT NOT NULL DEFAULT '',
+                tags TEXT NOT NULL DEFAULT '[]',      -- JSON
+                entities TEXT NOT NULL DEFAULT '[]',  -- JSON
+                access_count INTEGER NOT NULL DEFAULT 0,
+                last_access TEXT CHECK (length(last_access) = 24),
+                created_at TEXT NOT NULL CHECK (length(created_at) = 24)
+            ) STRICT;
+
+            CREATE TABLE document_blocks(
+                document_id TEXT NOT NULL REFERENCES documents(id),
+                block_id TEXT NOT NULL REFERENCES blocks(id),
+                place INTEGER NOT NULL,
+                PRIMARY KEY (document_id, block_id)
+            ) STRICT, WITHOUT ROWID;
+            CREATE INDEX document_blocks_block ON document_blocks(block_id);
+
+            CREATE INDEX scene_refs_text ON scene_refs(kind, ref_text) WHERE ref_text <> '';
+        """)
 
     return migrations
 

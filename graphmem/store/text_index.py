@@ -24,6 +24,7 @@ _IDS = (1 << _KIND_SHIFT) - 1
 _MOST_MATCHES = 30_000
 
 # What is indexed: id, title, labels and body of each row of a kind.
+_NUMBERED = ("document", "block")  # their ids are texts
 _SOURCES: Mapping[str, str] = {
     "scene": "SELECT t.id, t.key, '', '' FROM scenes t",
     "relation": """SELECT t.id, a.name || ' ' || t.relation_type || ' ' || b.name, '', '' FROM relations t
@@ -34,6 +35,8 @@ _SOURCES: Mapping[str, str] = {
                    COALESCE((SELECT group_concat(l.label, ' ') FROM note_labels l WHERE l.note_id = t.id), ''), t.body
                FROM notes t""",
     "part": "SELECT t.id, '', '', t.text FROM parts t",
+    "document": "SELECT t.num, t.summary, t.tags || ' ' || t.entities, t.text FROM documents t",
+    "block": "SELECT t.num, '', '', t.text FROM blocks t",
 }
 _FILLED_AT_ONCE = 2_000
 
@@ -51,10 +54,11 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A candidate: which text, and the tokens of its columns, apart by two spaces and within them."""
+    """A candidate: which passage of which text, and the tokens of its columns."""
 
     kind: str
     ref_id: int
+    place: int
     title: str
     labels: str
     body: str
@@ -84,7 +88,8 @@ def put(tx: sqlite3.Connection, kind: str, texts: Iterable[tuple[int, Tokens]]) 
 def add(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> None:
     """Index rows that were just written, as they are stored."""
     marks = ", ".join("?" * len(ref_ids))
-    rows = tx.execute(f"{_SOURCES[kind]} WHERE t.id IN ({marks})", [*ref_ids]).fetchall()
+    number = "t.num" if kind in _NUMBERED else "t.id"
+    rows = tx.execute(f"{_SOURCES[kind]} WHERE {number} IN ({marks})", [*ref_ids]).fetchall()
     put(tx, kind, [(row[0], tokens(title=row[1], labels=row[2], body=row[3])) for row in rows])
 
 
@@ -98,7 +103,7 @@ def fill(tx: sqlite3.Connection, kinds: Iterable[str] = tuple(_SOURCES)) -> Iter
     """Index all rows of some kinds, none of which may be indexed yet; yield the number of rows done so far."""
     done = 0
     for kind in kinds:
-        rows = tx.execute(f"{_SOURCES[kind]} ORDER BY t.id").fetchall()
+        rows = tx.execute(f"{_SOURCES[kind]} ORDER BY 1").fetchall()
         for start in range(0, len(rows), _FILLED_AT_ONCE):
             chunk = rows[start : start + _FILLED_AT_ONCE]
             put(tx, kind, [(row[0], tokens(title=row[1], labels=row[2], body=row[3])) for row in chunk])
@@ -209,7 +214,7 @@ def candidates(
         [" OR ".join(chosen), *(bounds if within else [])],
     )
     for row, *columns in rows:
-        yield Passage(KINDS[row >> _KIND_SHIFT], (row & _IDS) >> _PASSAGE_BITS, *columns)
+        yield Passage(KINDS[row >> _KIND_SHIFT], (row & _IDS) >> _PASSAGE_BITS, row & _LAST_PASSAGE, *columns)
 
 
 def _quoted(token: str, *, prefix: bool) -> str:

@@ -27,6 +27,8 @@ _COMMANDS = {
     "commit": "facts",
     "recall": "facts",
     "replay": "facts",
+    "block": "blocks",
+    "document": "blocks",
     "dedupe": "upkeep",
     "undo": "upkeep",
     "operations": "upkeep",
