@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphmem.async_memory import AsyncMemory as AsyncMemory
+    from graphmem.compose.turn import Turn as Turn
     from graphmem.config import Config as Config
     from graphmem.core.events import Event as Event
     from graphmem.core.keys import entity_key as entity_key
     from graphmem.core.keys import normalize_key as normalize_key
+    from graphmem.core.model import Brief as Brief
     from graphmem.core.model import CommitReport as CommitReport
     from graphmem.core.model import DedupeReport as DedupeReport
     from graphmem.core.model import Recollection as Recollection
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from graphmem.core.model import Triple as Triple
     from graphmem.core.model import UndoReport as UndoReport
     from graphmem.core.model import Visit as Visit
+    from graphmem.core.policies import ChannelPolicy as ChannelPolicy
     from graphmem.core.situations import Feature as Feature
     from graphmem.core.situations import Situation as Situation
     from graphmem.core.situations import similarity as similarity
@@ -37,6 +40,8 @@ __version__ = "0.1.0"
 # Loaded when first asked for: `graphmem --help` needs none of them.
 _HOMES = {
     "AsyncMemory": "graphmem.async_memory",
+    "Brief": "graphmem.core.model",
+    "ChannelPolicy": "graphmem.core.policies",
     "CommitReport": "graphmem.core.model",
     "Config": "graphmem.config",
     "Conflict": "graphmem.errors",
@@ -57,6 +62,7 @@ _HOMES = {
     "StoreCorrupt": "graphmem.errors",
     "StoreFailed": "graphmem.errors",
     "Triple": "graphmem.core.model",
+    "Turn": "graphmem.compose.turn",
     "UndoReport": "graphmem.core.model",
     "Visit": "graphmem.core.model",
     "entity_key": "graphmem.core.keys",

@@ -1,0 +1,1 @@
+"""Work across graph and records: the turn of an agent, and what goes into its prompt."""
