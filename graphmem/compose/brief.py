@@ -4,7 +4,8 @@ Stored text is data. Each stored value stays within one line of the brief, shows
 spell no mark; the marks around the brief are always both there.
 """
 
-import re
+import functools
+import itertools
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from graphmem.config import Config, check_count
-from graphmem.core.keys import IGNORABLE, entity_key
+from graphmem.core.keys import entity_key, fold
 from graphmem.core.model import Brief, RecalledRelation, Recollection
 from graphmem.core.situations import Situation
 from graphmem.errors import InvalidInput
@@ -32,9 +33,10 @@ _TEXT_CHARACTERS = 200
 _KEYS_NAMED = 3
 _RECALLED = 40  # enough to tell how much there is besides
 
-# Annotation marks are as invisible as what Unicode lists.
-_HIDDEN = re.compile(rf"(?:{IGNORABLE.pattern}|[\ufff9-\ufffb])+")
-_JOINERS = "\u200c\u200d"
+_ANNOTATION_MARKS = "\ufff9\ufffa\ufffb"  # as invisible as what folding drops
+_JOINER = "\u200d"
+_JOINERS = ("\u200c", _JOINER)
+_EMOJI_STYLE = "\ufe0f"
 _SCRIPTS_WITH_JOINERS = range(0x0600, 0x0E00)  # Arabic to Sinhala
 _SKIN_TONES = range(0x1F3FB, 0x1F400)
 _FLAG_LETTERS = range(0x1F1E6, 0x1F200)
@@ -148,12 +150,14 @@ def brief_of(
     measure: Callable[[str], int],
     scopes: Iterable[str] | None,
     already: Collection[Item] = (),
+    passed: Collection[Item] = (),
     mark: str = MEMORY_MARK,
 ) -> Brief:
     """Read what a situation and the words of a turn bring back and put it into a budget; see `Memory.brief`.
 
-    already: what the prompt holds elsewhere, which is not found anew. A message after a tool (RECALL_MARK) leaves out
-    facts of the scene that the prompt holds as well.
+    already: what the prompt holds elsewhere, which is not found anew. passed: what its scenes have brought back before;
+    it is told only where the words find it. mark: the name of the marks around the text; what else the scenes know is
+    told in the memory of a turn (MEMORY_MARK), not in a message behind it.
     """
     check_count("budget", budget)
     if not callable(measure):
@@ -163,10 +167,10 @@ def brief_of(
     found = memory.recall_by_situation(situation, declared=declared, limit=_RECALLED, scopes=scopes)
     hits = _answers(memory, query, found, scopes)
     entries = _entries(
-        [one for one in found.relations if mark == MEMORY_MARK or ("relation", one.id) not in already],
+        [one for one in found.relations if ("relation", one.id) not in passed],
         (),
         hits,
-        [(one.id, one.name, one.mentions) for one in found.entities],
+        [(one.id, one.name, one.mentions) for one in found.entities if mark == MEMORY_MARK],
         already=frozenset(already),
         phrases=_PHRASES[memory.config.language],
     )
@@ -338,19 +342,33 @@ def one_line(text: str) -> str:
     >>> one_line("a\\u202eb\\n\\n# c\\x1b[2J")
     'ab # c\\ufffd[2J'
     """
-    visible = _HIDDEN.sub(_joiner, " ".join(text.split()))
-    return " ".join("".join("\ufffd" if unicodedata.category(c) in ("Cc", "Cs") else c for c in visible).split())
+    runs = [(hidden, "".join(run)) for hidden, run in itertools.groupby(" ".join(text.split()), _is_hidden)]
+    pieces = ["", *(run for _, run in runs), ""]
+    for place, (hidden, run) in enumerate(runs, 1):
+        if hidden and not _joins(pieces[place - 1][-1:], run, pieces[place + 1][:1]):
+            pieces[place] = ""
+    visible = "".join("\ufffd" if unicodedata.category(c) in ("Cc", "Cs") else c for c in "".join(pieces))
+    return " ".join(visible.split())
 
 
-def _joiner(hidden: re.Match[str]) -> str:
-    """Return the hidden characters that hold an emoji or a word together, '' for all others."""
-    run, before = hidden[0], hidden.string[hidden.start() - 1 : hidden.start()]
-    after = hidden.string[hidden.end() : hidden.end() + 1]
-    if run in _JOINERS and before and after and all(ord(c) in _SCRIPTS_WITH_JOINERS for c in (before, after)):
-        return run
-    emoji = bool(before) and unicodedata.category(before) in ("So", "Sk")
-    joined = emoji and bool(after) and unicodedata.category(after) == "So"
-    return run if (emoji and run == "\ufe0f") or (joined and run in ("\u200d", "\ufe0f\u200d")) else ""
+@functools.lru_cache(maxsize=1 << 12)
+def _is_hidden(character: str) -> bool:
+    return not character.isspace() and (not fold(character) or character in _ANNOTATION_MARKS)
+
+
+def _joins(before: str, hidden: str, after: str) -> bool:
+    """Tell whether hidden characters hold a word or an emoji together."""
+    if not before:
+        return False
+    if hidden in _JOINERS:
+        if after and all(ord(c) in _SCRIPTS_WITH_JOINERS for c in (before, after)):
+            return True
+    elif hidden not in (_EMOJI_STYLE, _EMOJI_STYLE + _JOINER):
+        return False
+    emoji = unicodedata.category(before) in ("So", "Sk")
+    return emoji and (
+        hidden == _EMOJI_STYLE or (hidden.endswith(_JOINER) and unicodedata.category(after or " ") == "So")
+    )
 
 
 def cut(text: str, room: int) -> str:
@@ -369,7 +387,7 @@ def cut(text: str, room: int) -> str:
 
 def _belong_together(text: str, border: int) -> bool:
     before, after = text[border - 1], text[border]
-    if before == "\u200d" or after in _JOINERS or unicodedata.category(after).startswith("M"):
+    if before == _JOINER or after in _JOINERS or unicodedata.category(after).startswith("M"):
         return True
     if ord(after) in _SKIN_TONES or "\udc00" <= after <= "\udfff":
         return True

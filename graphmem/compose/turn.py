@@ -82,7 +82,7 @@ class Turn:
         self._memory = memory
         self._lock = threading.RLock()
         self._visit: Visit | None = None
-        self._in_prompt: frozenset[Item] = frozenset()
+        self._told = Brief()
         self._recalled: frozenset[Item] = frozenset()
         self._recall_text = ""
         if self.policy.scene_policy == "none":
@@ -174,9 +174,8 @@ class Turn:
         query: the words to look for, those of the event unless given. What `recall` returned in this turn is in the
         prompt already and is not found again; the rules of the scene always come.
         """
-        told = self._brief_of(query, budget=budget, measure=measure, already=self._recalled)
-        self._in_prompt = frozenset(told.shown)
-        return told
+        self._told = self._brief_of(query, budget=budget, measure=measure, already=self._recalled)
+        return self._told
 
     def recall(self, query: str, **options: Any) -> Recollection:
         """Recall by words from the scenes of this turn, as the agent asks; options are those of `Memory.recall`."""
@@ -190,10 +189,17 @@ class Turn:
 
         It takes the place of the message before it, see `recall_text`; empty where the recall policy is none.
         """
-        already = self._in_prompt | self._recalled
-        told = self._brief_of(query, budget=budget, measure=measure, already=already, mark=RECALL_MARK)
-        self._recall_text = told.text
-        return told
+        shown, left_out = self._told.shown, self._told.left_out
+        message = self._brief_of(
+            query,
+            budget=budget,
+            measure=measure,
+            already=self._recalled.union(shown),
+            passed=frozenset((*shown, *left_out)),
+            mark=RECALL_MARK,
+        )
+        self._recall_text = message.text
+        return message
 
     @property
     def recall_text(self) -> str:

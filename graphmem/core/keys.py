@@ -31,7 +31,7 @@ _IGNORABLE_RANGES = (
     (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
     (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
 )  # fmt: skip
-IGNORABLE = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in _IGNORABLE_RANGES) + "]")
+_IGNORABLE = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in _IGNORABLE_RANGES) + "]")
 _WHITE = re.compile(r"\s+")
 # ASCII keys that are fixed points already: most keys met in practice, at a tenth of the cost.
 _PLAIN_KEY = re.compile(r"[a-z0-9:-]+(?:[._/][a-z0-9:-]+)*")
@@ -46,7 +46,7 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.casefold().strip()
     while True:
-        visible = IGNORABLE.sub("", text)
+        visible = _IGNORABLE.sub("", text)
         folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible).casefold())
         if folded == text:
             return folded.strip()
