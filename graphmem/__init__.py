@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphmem.async_memory import AsyncMemory as AsyncMemory
+    from graphmem.async_memory import AsyncTurn as AsyncTurn
     from graphmem.compose.turn import Turn as Turn
     from graphmem.config import Config as Config
     from graphmem.core.events import Event as Event
@@ -40,6 +41,7 @@ __version__ = "0.1.0"
 # Loaded when first asked for: `graphmem --help` needs none of them.
 _HOMES = {
     "AsyncMemory": "graphmem.async_memory",
+    "AsyncTurn": "graphmem.async_memory",
     "Brief": "graphmem.core.model",
     "ChannelPolicy": "graphmem.core.policies",
     "CommitReport": "graphmem.core.model",

@@ -177,7 +177,7 @@ class Turn:
         self._told = self._brief_of(query, budget=budget, measure=measure, already=self._recalled)
         return self._told
 
-    def recall(self, query: str, **options: Any) -> Recollection:
+    def recall(self, query: str, /, **options: Any) -> Recollection:
         """Recall by words from the scenes of this turn, as the agent asks; options are those of `Memory.recall`."""
         found = self._memory.recall(query, **{"scenes": self._known_keys(), "exact": True, **options})
         with self._lock:
