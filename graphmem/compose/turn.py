@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from graphmem.compose.brief import RECALL_MARK, Item, Reader, brief_of
-from graphmem.config import check_count
+from graphmem.config import Config, check_count
 from graphmem.core.events import Event
 from graphmem.core.keys import entity_key, tool_key
 from graphmem.core.model import Brief, CommitReport, DeclaredScene, Recollection, Triple, Visit
@@ -259,11 +259,11 @@ class Turn:
                 raise InvalidInput("events", event, "give a list of Event objects")
         old = events[:-LAST_KEPT]
         scores = closeness(self.event.text if query is None else query, [event.text for event in old])
-        best = sorted(range(len(old)), key=lambda place: (-scores[place], -place))[:keep]
-        archived = tuple(event for place, event in enumerate(old) if place not in set(best))
+        best = set(sorted(range(len(old)), key=lambda place: (-scores[place], -place))[:keep])
+        archived = tuple(event for place, event in enumerate(old) if place not in best)
         if not archived or self.policy.context_policy != "prune" or self.policy.no_memory:
             return Pruned(events)
-        lines = [_told(event, self._memory) for event in archived]
+        lines = [_line_of(event, self._memory.config) for event in archived]
         document = self._memory.put_document(
             "\n".join(lines), summary="", scenes=self.write_keys, source="context_archived", at=self.event.at
         )
@@ -271,9 +271,8 @@ class Turn:
         return Pruned(kept, archived, document.id)
 
 
-def _told(event: Event, memory: Verbs) -> str:
-    here = event.situation(memory.config)
-    said = " ".join(part for part in (event.at or "", event.source, *here.people) if part)
+def _line_of(event: Event, config: Config) -> str:
+    said = " ".join(part for part in (event.at or "", event.source, *event.situation(config).people) if part)
     return f"{said}: {event.text}" if said else event.text
 
 
