@@ -295,47 +295,6 @@ class Memory:
             found = relations.find(tx, words, _limit(limit), within=within, scopes=_scopes(scopes))
             return Recollection(relations=found)
 
-    # ---- prompt
-
-    def brief(
-        self,
-        situation: Situation,
-        *,
-        query: str = "",
-        declared: str | Iterable[str] = (),
-        budget: int = 2000,
-        measure: Callable[[str], int] = len,
-        scopes: Iterable[str] | None = None,
-    ) -> Brief:
-        """Return what belongs into a prompt: the rules of the scenes, what a query finds, the names known besides.
-
-        declared and scopes are those of `recall_by_situation`; a query without words finds nothing. The text is
-        written in `config.language`, tells how much was left out, and measures at most `budget` by `measure`, a
-        function from a text to its length, which never falls as a text grows. Stored text in it cannot forge its marks.
-        """
-        with self._store.read():
-            return brief_of(
-                self,
-                _situation(situation),
-                query=query,
-                declared=declared,
-                budget=budget,
-                measure=measure,
-                scopes=None if scopes is None else text_list(scopes, "scopes"),
-            )
-
-    def turn(self, event: Event | None, *, channel: ChannelPolicy = ChannelPolicy()) -> Turn:  # noqa: B008
-        """Begin a turn of an agent, None for one without an event: `with memory.turn(event) as turn`.
-
-        What the payload of the event says of policies goes before what the channel says. Raises InvalidInput for a
-        policy, a scene key or a person in the payload that cannot be used.
-        """
-        if not isinstance(event, Event | None):
-            raise InvalidInput("event", event, "give an Event, such as Event(source='qq', text='…'), or None")
-        if not isinstance(channel, ChannelPolicy):
-            raise InvalidInput("channel", channel, "give a ChannelPolicy")
-        return Turn(self, event or Event(), channel)  # type: ignore[arg-type]  # until put_document is merged
-
     # ---- upkeep
 
     def dedupe_scenes(self, *, dry_run: bool = False) -> DedupeReport:
@@ -382,6 +341,47 @@ class Memory:
             merge.settle_features(tx, changed, self.config)
             self._end_change(tx, changed, at)
         return replace(report, applied=not dry_run)
+
+    # ---- prompt
+
+    def brief(
+        self,
+        situation: Situation,
+        *,
+        query: str = "",
+        declared: str | Iterable[str] = (),
+        budget: int = 2000,
+        measure: Callable[[str], int] = len,
+        scopes: Iterable[str] | None = None,
+    ) -> Brief:
+        """Return what belongs into a prompt: the rules of the scenes, what a query finds, the names known besides.
+
+        declared and scopes are those of `recall_by_situation`; a query without words finds nothing. The text is
+        written in `config.language`, tells how much was left out, and measures at most `budget` by `measure`, a
+        function from a text to its length, which never falls as a text grows. Stored text in it cannot forge its marks.
+        """
+        with self._store.read():
+            return brief_of(
+                self,
+                _situation(situation),
+                query=query,
+                declared=declared,
+                budget=budget,
+                measure=measure,
+                scopes=None if scopes is None else text_list(scopes, "scopes"),
+            )
+
+    def turn(self, event: Event | None, *, channel: ChannelPolicy = ChannelPolicy()) -> Turn:  # noqa: B008
+        """Begin a turn of an agent, None for one without an event: `with memory.turn(event) as turn`.
+
+        What the payload of the event says of policies goes before what the channel says. Raises InvalidInput for a
+        policy, a scene key or a person in the payload that cannot be used.
+        """
+        if not isinstance(event, Event | None):
+            raise InvalidInput("event", event, "give an Event, such as Event(source='qq', text='…'), or None")
+        if not isinstance(channel, ChannelPolicy):
+            raise InvalidInput("channel", channel, "give a ChannelPolicy")
+        return Turn(self, event or Event(), channel)  # type: ignore[arg-type]  # until put_document is merged
 
     # ---- files
 
