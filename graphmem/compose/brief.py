@@ -221,9 +221,11 @@ def _entries(
         _Entry("fact", (("relation", one.id),), _forms_of_fact(one, phrases) if place < _RELATIONS else ())
         for place, one in enumerate(relations)
     ]
+    # A picture without words has nothing to say here.
+    ordered = sorted(blocks, key=lambda one: not one.text.strip())
     entries += [
-        _Entry("block", (("block", one.id),), (f"- {_shown(one.text, _TEXT_CHARACTERS)}",) if place < _BLOCKS else ())
-        for place, one in enumerate(blocks)
+        _Entry("block", (("block", one.id),), _forms_of_block(one) if place < _BLOCKS else ())
+        for place, one in enumerate(ordered)
     ]
     told = already.union(*(entry.items for entry in entries if entry.forms))
     fresh = [hit for hit in hits if (hit.kind, hit.id) not in told]
@@ -252,6 +254,10 @@ def _forms_of_fact(fact: RecalledRelation, phrases: _Phrases) -> tuple[str, ...]
     if not fact.sentence.strip():
         return (plain,)
     return plain + phrases.sentence.format(_shown(fact.sentence, _SENTENCE_CHARACTERS)), plain
+
+
+def _forms_of_block(block: Block) -> tuple[str, ...]:
+    return (f"- {_shown(block.text, _TEXT_CHARACTERS)}",) if block.text.strip() else ()
 
 
 def _line_of(hit: Found, room: int) -> str:
