@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphmem.async_memory import AsyncMemory as AsyncMemory
+    from graphmem.async_memory import AsyncTurn as AsyncTurn
+    from graphmem.compose.turn import Turn as Turn
     from graphmem.config import Config as Config
     from graphmem.core.events import Event as Event
     from graphmem.core.keys import entity_key as entity_key
     from graphmem.core.keys import normalize_key as normalize_key
     from graphmem.core.model import Block as Block
+    from graphmem.core.model import Brief as Brief
     from graphmem.core.model import CommitReport as CommitReport
     from graphmem.core.model import DedupeReport as DedupeReport
     from graphmem.core.model import Document as Document
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from graphmem.core.model import Triple as Triple
     from graphmem.core.model import UndoReport as UndoReport
     from graphmem.core.model import Visit as Visit
+    from graphmem.core.policies import ChannelPolicy as ChannelPolicy
     from graphmem.core.situations import Feature as Feature
     from graphmem.core.situations import Situation as Situation
     from graphmem.core.situations import similarity as similarity
@@ -40,6 +44,9 @@ __version__ = "0.1.0"
 _HOMES = {
     "AsyncMemory": "graphmem.async_memory",
     "Block": "graphmem.core.model",
+    "AsyncTurn": "graphmem.async_memory",
+    "Brief": "graphmem.core.model",
+    "ChannelPolicy": "graphmem.core.policies",
     "CommitReport": "graphmem.core.model",
     "Config": "graphmem.config",
     "Conflict": "graphmem.errors",
@@ -62,6 +69,7 @@ _HOMES = {
     "StoreCorrupt": "graphmem.errors",
     "StoreFailed": "graphmem.errors",
     "Triple": "graphmem.core.model",
+    "Turn": "graphmem.compose.turn",
     "UndoReport": "graphmem.core.model",
     "Visit": "graphmem.core.model",
     "entity_key": "graphmem.core.keys",

@@ -8,9 +8,11 @@ from collections.abc import Callable, Coroutine, Generator
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
+from graphmem.compose.turn import Turn
 from graphmem.config import DEFAULT, Config
-from graphmem.core.events import Log
-from graphmem.core.model import DedupeReport
+from graphmem.core.events import Event, Log
+from graphmem.core.model import DedupeReport, Visit
+from graphmem.core.policies import ChannelPolicy
 from graphmem.core.times import Clock, system_clock
 from graphmem.errors import Conflict
 from graphmem.memory import Memory
@@ -30,6 +32,18 @@ def _in_thread(
         return await self._run(functools.partial(verb, self.memory, *args, **kwargs))
 
     functools.update_wrapper(run, verb)
+    return run
+
+
+def _in_thread_of_turn(
+    method: Callable[Concatenate[Turn, _P], _T],
+) -> Callable[Concatenate["AsyncTurn", _P], Coroutine[Any, Any, _T]]:
+    """Return a coroutine method that runs a method of Turn in a thread."""
+
+    async def run(self: "AsyncTurn", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        return await self.memory._run(functools.partial(method, self.turn, *args, **kwargs))
+
+    functools.update_wrapper(run, method)
     return run
 
 
@@ -134,7 +148,48 @@ class AsyncMemory:
     query_documents = _in_thread(Memory.query_documents)
     consume_document = _in_thread(Memory.consume_document)
     archive_document = _in_thread(Memory.archive_document)
+    brief = _in_thread(Memory.brief)
+
+    async def turn(self, event: Event | None, *, channel: ChannelPolicy = ChannelPolicy()) -> "AsyncTurn":  # noqa: B008
+        """Begin a turn, as `Memory.turn` does: `async with await memory.turn(event) as turn`."""
+        return AsyncTurn(self, await self._run(functools.partial(self.memory.turn, event, channel=channel)))
+
     dedupe_scenes = _in_thread(Memory.dedupe_scenes)
     operations = _in_thread(Memory.operations)
     undo = _in_thread(Memory.undo)
     replay = _in_thread(Memory.replay)
+
+
+class AsyncTurn:
+    """A `Turn` whose methods are coroutines. turn: the turn itself, for what needs no file, as its situation does."""
+
+    def __init__(self, memory: AsyncMemory, turn: Turn) -> None:
+        self.memory = memory
+        self.turn = turn
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.memory._run(functools.partial(self.turn.__exit__, kind, error, trace))
+
+    async def visit(self) -> Visit:
+        """Return `Turn.visit`."""
+        return await self.memory._run(lambda: self.turn.visit)
+
+    async def read_keys(self) -> tuple[str, ...]:
+        """Return `Turn.read_keys`."""
+        return await self.memory._run(lambda: self.turn.read_keys)
+
+    async def write_keys(self) -> tuple[str, ...]:
+        """Return `Turn.write_keys`."""
+        return await self.memory._run(lambda: self.turn.write_keys)
+
+    tool = _in_thread_of_turn(Turn.tool)
+    brief = _in_thread_of_turn(Turn.brief)
+    recall = _in_thread_of_turn(Turn.recall)
+    recall_message = _in_thread_of_turn(Turn.recall_message)
+    commit = _in_thread_of_turn(Turn.commit)
+    prune = _in_thread_of_turn(Turn.prune)

@@ -21,6 +21,7 @@ KIND_WEIGHTS: Mapping[str, float] = MappingProxyType(
 )
 _KIND = re.compile(r"[^\W_A-Z](?:[^\W_A-Z]|[-._](?=[^\W_A-Z]))*")
 SELF_NAMES = frozenset({"me", "self", "assistant", "agent", "bot", "system", "default", "unknown", "anonymous"})
+LANGUAGES = ("en", "zh")
 
 _log = logging.getLogger("graphmem")
 
@@ -82,6 +83,7 @@ class Config:
     situation_features, scene_features: features kept of a turn, of a scene; of the latter at most
     `scene_identity_features` identity features and at least `scene_recent_features` of those met last.
     timezone: IANA name; naive times are read in it, and the part of the day is told by it.
+    language: of what is written for a prompt, "en" or "zh".
     busy_timeout: seconds to wait for another writer. durable: fsync each commit (PRAGMA synchronous=FULL).
     """
 
@@ -98,6 +100,7 @@ class Config:
     scene_identity_features: int = 48
     scene_recent_features: int = 16
     timezone: str = "UTC"
+    language: str = "en"
     busy_timeout: float = 5.0
     durable: bool = False
     ranking: Ranking = Ranking()
@@ -130,6 +133,8 @@ class Config:
         )
         for name in counts:
             check_count(name, getattr(self, name), low=1)
+        if self.language not in LANGUAGES:
+            raise InvalidInput("language", self.language, f"give one of {', '.join(LANGUAGES)}")
         for kind in ("peer", "peer_group"):
             if self.weights[kind] < self.identity_floor:
                 reason = f"lighter than identity_floor ({self.identity_floor}); people say which situation it is"

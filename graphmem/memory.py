@@ -10,12 +10,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from graphmem.compose import search
+from graphmem.compose.brief import brief_of
+from graphmem.compose.turn import Turn
 from graphmem.config import DEFAULT, Config, check_count
 from graphmem.core.events import Event, Log
 from graphmem.core.keys import channel_key, clean_text, key_list, require_key, text_list
 from graphmem.core.model import (
     ArchiveReport,
     Block,
+    Brief,
     Bucket,
     CommitReport,
     DeclaredScene,
@@ -37,6 +40,7 @@ from graphmem.core.model import (
     UndoReport,
     Visit,
 )
+from graphmem.core.policies import ChannelPolicy
 from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, read_time, system_clock, utc_text
 from graphmem.errors import InvalidInput, NotFound, StoreBusy, StoreCorrupt, StoreFailed
@@ -580,6 +584,47 @@ class Memory:
             scene_graph.sweep_refs(tx)  # the journal brings back refs to what was deleted since
             self._end_change(tx, changed, at)
         return replace(report, applied=not dry_run)
+
+    # ---- prompt
+
+    def brief(
+        self,
+        situation: Situation,
+        *,
+        query: str = "",
+        declared: str | Iterable[str] = (),
+        budget: int = 2000,
+        measure: Callable[[str], int] = len,
+        scopes: Iterable[str] | None = None,
+    ) -> Brief:
+        """Return what belongs into a prompt: the rules of the scenes, what a query finds, the names known besides.
+
+        declared and scopes are those of `recall_by_situation`; a query without words finds nothing. The text is
+        written in `config.language`, tells how much was left out, and measures at most `budget` by `measure`, a
+        function from a text to its length, which never falls as a text grows. Stored text in it cannot forge its marks.
+        """
+        with self._store.read():
+            return brief_of(
+                self,
+                _situation(situation),
+                query=query,
+                declared=declared,
+                budget=budget,
+                measure=measure,
+                scopes=None if scopes is None else text_list(scopes, "scopes"),
+            )
+
+    def turn(self, event: Event | None, *, channel: ChannelPolicy = ChannelPolicy()) -> Turn:  # noqa: B008
+        """Begin a turn of an agent, None for one without an event: `with memory.turn(event) as turn`.
+
+        What the payload of the event says of policies goes before what the channel says. Raises InvalidInput for a
+        policy, a scene key or a person in the payload that cannot be used.
+        """
+        if not isinstance(event, Event | None):
+            raise InvalidInput("event", event, "give an Event, such as Event(source='qq', text='…'), or None")
+        if not isinstance(channel, ChannelPolicy):
+            raise InvalidInput("channel", channel, "give a ChannelPolicy")
+        return Turn(self, event or Event(), channel)
 
     # ---- files
 

@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "compose": STORED | {"graph", "records"},
     "exchange": STORED | {"graph", "records"},
     "memory": STORED | {"graph", "records", "upkeep", "compose", "exchange"},
-    "async_memory": BASE | {"memory"},
+    "async_memory": BASE | {"memory", "compose"},
     "surfaces": BASE | {"memory"},
 }
 # A heavy or surface package is imported below one place only.

@@ -8,7 +8,19 @@ import threading
 
 import pytest
 
-from graphmem import AsyncMemory, Config, Conflict, InvalidInput, Memory, NotFound, Situation, StoreFailed, Triple
+from graphmem import (
+    AsyncMemory,
+    AsyncTurn,
+    Config,
+    Conflict,
+    InvalidInput,
+    Memory,
+    NotFound,
+    Situation,
+    StoreFailed,
+    Triple,
+    Turn,
+)
 from graphmem.core.events import Event
 
 HERE = Situation.of(chan="qq", peer="boss")
@@ -32,6 +44,7 @@ SCRIPT = [
     ("recall", ["纯文本"], {"limit": 3}),
     ("recall_by_scene", ["chan:new"], {"exact": True}),
     ("recall_by_situation", [HERE], {"declared": ["chan:qq"]}),
+    ("brief", [HERE], {"declared": ["chan:qq"], "budget": 500}),
     ("dedupe_scenes", [], {"dry_run": True}),
     ("operations", [], {"limit": 5}),
     ("put_block", ["排班表"], {"scenes": ["chan:qq"]}),
@@ -247,3 +260,30 @@ def test_a_caller_who_gives_up_leaves_the_memory_usable(path):
             return {scene.key for scene in await memory.scenes()}
 
     assert asyncio.run(use()) >= {"chan:b"}
+
+
+def test_a_turn_has_the_methods_of_a_turn_as_coroutines(path):
+    async def use():
+        async with AsyncMemory.open(path) as memory:
+            for _ in range(2):
+                async with await memory.turn(Event(source="qq")) as turn:
+                    report = await turn.commit([FACT])
+                    await turn.tool("shell")
+            assert (await turn.visit()).key == "auto:chan:qq"
+            assert report.scenes == ("auto:chan:qq", "chan:qq")
+            assert await turn.read_keys() == ("chan:qq", "tool:shell", "auto:chan:qq")
+            assert await turn.write_keys() == ("auto:chan:qq", "chan:qq", "tool:shell")
+            return await turn.brief(), await turn.recall("纯文本"), await turn.recall_message(""), await turn.prune([])
+
+    brief, found, message, pruned = asyncio.run(use())
+
+    assert "纯文本" in brief.text
+    assert [fact.object for fact in found.relations] == ["纯文本"]
+    assert (message.text, pruned.events) == ("", ())
+
+
+def test_every_method_of_a_turn_is_a_coroutine_of_the_other():
+    for name, member in vars(Turn).items():
+        if inspect.isfunction(member) and not name.startswith("_"):
+            assert inspect.iscoroutinefunction(getattr(AsyncTurn, name)), name
+            assert inspect.signature(getattr(AsyncTurn, name)).parameters == inspect.signature(member).parameters

@@ -48,6 +48,8 @@ CALLS = {
     "tag": ["chan:new", "--glob", "*"],
     "commit": ["panel", "包管理器", "pnpm"],
     "recall": BOSS,
+    "brief": BOSS,
+    "turn": ['{"source": "qq", "payload": {"user_id": "boss"}}'],
     "replay": [SIX],
     "block": ["put", "排班表"],
     "document": ["put", "一段对话"],
@@ -414,6 +416,63 @@ def test_recall_takes_every_query_as_plain_words(cli, query):  # FTS-01, FTS-02
     assert objects(cli("recall", query, "--json")) == [f"x {query} y"]
 
 
+def test_brief_tells_what_belongs_into_the_prompt_and_writes_nothing(cli, filled):
+    before = filled.read_bytes()
+
+    text = cli("brief", *BOSS, "--budget", "200")
+    document = cli("brief", *BOSS, "Markdown", "--json").document
+
+    assert text.out.split("\n")[2] == f"- 老大 --偏好--> {RULE} ({SENTENCE})"
+    assert text.out.endswith("\n</memory>\n")
+    assert (document["shown"], document["left_out"]) == ([["relation", 1]], [])
+    assert cli("brief", *BOSS, "--budget", "20").out == cli("brief", "--chan", "qq", "--peer", "anna", RULE).out == ""
+    assert RULE in cli("brief", "--scene", "chan:qq/peer:boss").out
+    assert filled.read_bytes() == before
+
+
+def test_turn_takes_an_event_and_gives_the_brief(cli):
+    event = {"source": "qq", "payload": {"user_id": "boss"}, "session": "s1"}
+    fact = {"subject": "老大", "relation": "偏好", "object": RULE}
+
+    first = cli("turn", json.dumps({**event, "facts": [fact]}), "--json").document
+    second = cli("turn", json.dumps(event, indent=2))
+    third = cli("turn", json.dumps(event), "--json").document
+
+    assert (first["brief"]["text"], first["commit"]["written"], first["visit"]["key"]) == ("", 1, "")
+    assert second.out.split("\n")[2] == f"- 老大 --偏好--> {RULE}"
+    assert (third["visit"]["key"], third["visit"]["strength"]) == ("auto:peer:boss_chan:qq", 2)
+    assert third["commit"] is None
+
+
+def test_turn_that_remembers_nothing_fails_and_says_why(cli):  # W11
+    result = cli("turn", '{"source": "qq", "facts": [{"subject": "", "relation": "b", "object": "c"}]}')
+
+    assert (result.code, result.out) == (1, "")
+    assert "subject" in result.err
+
+
+def test_turn_reads_its_event_from_standard_input_whatever_the_code_page(path):  # TXT-03
+    event = json.dumps({"source": "微信", "text": "早上好"}, ensure_ascii=False, indent=1).encode()
+
+    runs = [shell("--db", path, "turn", "--json", encoding="cp1252", input=event) for _ in range(2)]
+    refused = shell("--db", path, "turn", input=b"\xff")
+
+    assert [run.returncode for run in runs] == [0, 0]
+    assert json.loads(runs[1].stdout)["visit"]["key"] == "auto:chan:微信"
+    assert refused.returncode == 1
+    assert b"no UTF-8" in refused.stderr
+
+
+def test_turn_without_any_event_says_how_to_give_one(path):
+    closed = subprocess.run(
+        ["sh", "-c", 'exec "$0" -m graphmem --db "$1" turn <&-', sys.executable, path], capture_output=True, text=True
+    )
+
+    assert (closed.returncode, closed.stdout) == (2, "")
+    assert "EVENT" in closed.stderr
+    assert not path.exists()
+
+
 def test_replay_ends_with_what_it_learnt(cli):  # R5
     report = cli("replay", SIX, "--json").document
 
@@ -673,7 +732,7 @@ def test_a_locked_file_is_busy_and_nothing_is_changed(cli, filled, monkeypatch, 
     assert scene_rows(cli) == before
 
 
-@pytest.mark.parametrize("command", ["scenes", "evidence", "match", "recall", "operations"])
+@pytest.mark.parametrize("command", ["scenes", "evidence", "match", "recall", "brief", "operations"])
 def test_reading_goes_on_while_another_process_writes(cli, filled, monkeypatch, command):
     monkeypatch.setenv("GRAPHMEM_BUSY_TIMEOUT", "0.01")
 
@@ -684,7 +743,7 @@ def test_reading_goes_on_while_another_process_writes(cli, filled, monkeypatch, 
 
 
 @pytest.mark.parametrize(
-    "command", ["scenes", "evidence", "match", "recall", "operations", "enter", "commit", "replay"]
+    "command", ["scenes", "evidence", "match", "recall", "brief", "operations", "enter", "commit", "turn", "replay"]
 )
 def test_what_succeeds_without_a_note_is_silent_on_standard_error(cli, filled, command):
     result = cli(command, *CALLS[command])
@@ -784,7 +843,7 @@ BAD_FILES = ["folder", "text file", "a byte", "truncated", "of another program",
     + [
         ("missing", command)
         for command in COMMANDS
-        if command not in ("enter", "commit", "replay", "block", "document")
+        if command not in ("enter", "commit", "turn", "replay", "block", "document")
     ],
 )
 def test_a_bad_file_is_one_clear_line_and_nothing_is_touched(cli, tmp_path, kind, command):
@@ -920,6 +979,14 @@ def test_a_key_of_which_nothing_is_left_is_refused_by_name(cli, filled, key, arg
         ["commit", "", "b", "c"],
         ["replay", "missing.jsonl"],
         ["replay", ROOT / "README.md"],
+        ["turn", "no json"],
+        ["turn", "{}{}"],
+        ["turn", ""],
+        ["turn", "[]"],
+        ["turn", '{"source": "qq", "payload": {"scene_policy": "off"}}'],
+        ["turn", '{"source": "qq", "payload": {"scene": "///"}}'],
+        ["turn", '{"source": "qq", "payload": {"user_id": []}}'],
+        ["turn", '{"payload": {"no_memory": true}, "facts": [{"subject": "a", "relation": "b", "object": "c"}]}'],
     ],
     ids=lambda arguments: " ".join(map(str, arguments))[:40],
 )

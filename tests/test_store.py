@@ -67,13 +67,14 @@ READS = {
     "recall_by_situation": lambda memory: memory.recall_by_situation(HERE, declared=["chan:qq"]),
     "recall": lambda memory: memory.recall("纯文本"),
     "block": lambda memory: memory.block(KEPT),
+    "brief": lambda memory: memory.brief(HERE, query="纯文本", declared=["chan:qq"]),
     "dedupe_scenes dry": lambda memory: memory.dedupe_scenes(dry_run=True),
     "operations": lambda memory: memory.operations(),
 }
 # They do all their work under the lock and keep nothing of it.
 REHEARSALS = {"undo dry": lambda memory: memory.undo(1, dry_run=True)}
 VERBS = WRITES | READS | REHEARSALS
-NO_VERBS = {"open", "close", "path", "preview_dedupe", "read_log", "observe"}
+NO_VERBS = {"open", "close", "path", "preview_dedupe", "read_log", "observe", "turn"}
 
 each_verb = pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
 each_write = pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)

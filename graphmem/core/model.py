@@ -426,6 +426,23 @@ class UndoReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Brief:
+    """Text for a prompt, '' when there is nothing to tell.
+
+    shown, left_out: what it tells of, and what was recalled and found no room, as pairs of kind and id, best first.
+    scenes: the keys of the scenes that took part.
+    """
+
+    text: str = ""
+    shown: tuple[tuple[str, int | str], ...] = ()
+    left_out: tuple[tuple[str, int | str], ...] = ()
+    scenes: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+
+@dataclass(frozen=True, slots=True)
 class Learnt:
     """What a replay left behind in one scene: the scene, and the facts it brings back."""
 

@@ -237,6 +237,16 @@ class Situation:
             return channel
         return layered_key(channel, self.people[0]) if len(self.people) == 1 else self._joint_key(channel)
 
+    @property
+    def declared_keys(self) -> tuple[str, ...]:
+        """The keys that a turn declares by itself: its channels, then its derived key, then its tools.
+
+        >>> Situation.of(chan="qq", peer="boss", tool="shell").declared_keys
+        ('chan:qq', 'chan:qq/peer:boss', 'tool:shell')
+        """
+        own = (self.derived_key,) if self.derived_key else ()
+        return tuple(dict.fromkeys((*sorted(self.channels), *own, *sorted(of_kind(self.weights, "tool")))))
+
     def _joint_key(self, channel: str) -> str:
         try:
             return normalize_key("/".join([*([channel] if channel else []), *self.people]))

@@ -26,6 +26,8 @@ _COMMANDS = {
     "tag": "scenes",
     "commit": "facts",
     "recall": "facts",
+    "brief": "prompt",
+    "turn": "prompt",
     "replay": "facts",
     "block": "blocks",
     "document": "blocks",

@@ -1,0 +1,389 @@
+"""What goes into a prompt: the rules of the scene, what the words of the turn found, what else is known.
+
+Stored text is data. Each stored value stays within one line of the brief, shows every character that it has, and can
+spell no mark; the marks around the brief are always both there.
+"""
+
+import functools
+import itertools
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Protocol
+
+from graphmem.config import Config, check_count
+from graphmem.core.keys import fold
+from graphmem.core.model import Brief, RecalledRelation, Recollection
+from graphmem.core.situations import Situation
+from graphmem.core.tokens import query_words
+from graphmem.errors import InvalidInput
+
+Item = tuple[str, int | str]  # kind and id
+
+MEMORY_MARK = "memory"
+RECALL_MARK = "recalled-memory"
+
+_RELATIONS = 8
+_BLOCKS = 3
+_MOST_MENTIONED = 3
+_FIRST_NAMES = 5
+_SENTENCE_CHARACTERS = 60
+_TEXT_CHARACTERS = 200
+_KEYS_NAMED = 3
+_RECALLED = 40  # enough to tell how much there is besides
+
+_ANNOTATION_MARKS = "\ufff9\ufffa\ufffb"  # as invisible as what folding drops
+_JOINER = "\u200d"
+_JOINERS = ("\u200c", _JOINER)
+_EMOJI_STYLE = "\ufe0f"
+_SCRIPTS_WITH_JOINERS = range(0x0600, 0x0E00)  # Arabic to Sinhala
+_SKIN_TONES = range(0x1F3FB, 0x1F400)
+_FLAG_LETTERS = range(0x1F1E6, 0x1F200)
+_OPENING = str.maketrans(dict.fromkeys("<\uff1c\ufe64", "&lt;"))
+
+
+class Found(Protocol):
+    """A direct answer to the words of a turn."""
+
+    @property
+    def id(self) -> int | str: ...  # noqa: D102
+    @property
+    def kind(self) -> str: ...  # noqa: D102
+    @property
+    def text(self) -> str: ...  # noqa: D102
+    @property
+    def score(self) -> float: ...  # noqa: D102
+
+
+class Block(Protocol):
+    """A block of text that a scene holds."""
+
+    @property
+    def id(self) -> int | str: ...  # noqa: D102
+    @property
+    def text(self) -> str: ...  # noqa: D102
+
+
+class Reader(Protocol):
+    """What a brief reads from."""
+
+    config: Config
+
+    def recall_by_situation(
+        self,
+        situation: Situation,
+        *,
+        declared: str | Iterable[str] = (),
+        limit: int | None = None,
+        scopes: Iterable[str] | None = None,
+    ) -> Recollection:
+        """See `Memory.recall_by_situation`."""
+
+    def recall(
+        self,
+        query: str,
+        *,
+        situation: Situation | None = None,
+        scopes: Iterable[str] | None = None,
+    ) -> Sequence[Found]:
+        """See `Memory.recall`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Phrases:
+    scene: str
+    rules: str
+    found: str
+    names: str
+    further: str
+    left_out: str
+    counts: Mapping[str, str]
+    sentence: str
+    comma: str
+
+
+_PHRASES: Mapping[str, _Phrases] = MappingProxyType(
+    {
+        "en": _Phrases(
+            scene="Scene memory of {keys}:",
+            rules="These are standing rules; keep to them.",
+            found="Found for the words of this turn:",
+            names="- Names known besides: {count}; most mentioned: {top}",
+            further="; also: {names}",
+            left_out="(left out: {counts})",
+            counts={"fact": "facts {}", "block": "blocks {}", "found": "found {}", "name": "names {}"},
+            sentence=" ({})",
+            comma=", ",
+        ),
+        "zh": _Phrases(
+            scene="场景记忆 {keys}：",
+            rules="以上是长期规则，请遵守。",
+            found="与本轮内容相关的记忆：",
+            names="- 另有名称 {count} 个，提及最多：{top}",
+            further="；还有：{names}",
+            left_out="（未列出：{counts}）",
+            counts={"fact": "事实 {}", "block": "文块 {}", "found": "相关记忆 {}", "name": "名称 {}"},
+            sentence="（{}）",
+            comma="、",
+        ),
+    }
+)
+
+
+def brief_of(
+    memory: Reader,
+    situation: Situation,
+    *,
+    query: str,
+    declared: str | Iterable[str],
+    budget: int,
+    measure: Callable[[str], int],
+    scopes: Iterable[str] | None,
+    already: Collection[Item] = (),
+    passed: Collection[Item] = (),
+    mark: str = MEMORY_MARK,
+) -> Brief:
+    """Read what a situation and the words of a turn bring back and put it into a budget; see `Memory.brief`.
+
+    already: what the prompt holds elsewhere, which is not found anew. passed: what its scenes have brought back before;
+    it is told only where the words find it. mark: the name of the marks around the text; what else the scenes know is
+    told in the memory of a turn (MEMORY_MARK), not in a message behind it.
+    """
+    check_count("budget", budget)
+    if not callable(measure):
+        raise InvalidInput("measure", measure, "give a function from a text to its length, such as len")
+    if not isinstance(query, str):
+        raise InvalidInput("query", query, "give the words of the turn as text")
+    found = memory.recall_by_situation(situation, declared=declared, limit=_RECALLED, scopes=scopes)
+    hits = _answers(memory, query, situation, scopes)
+    entries = _entries(
+        [one for one in found.relations if ("relation", one.id) not in passed],
+        [one for one in found.blocks if ("block", one.id) not in passed],
+        hits,
+        [(one.id, one.name, one.mentions) for one in found.entities if mark == MEMORY_MARK],
+        already=frozenset(already),
+        phrases=_PHRASES[memory.config.language],
+    )
+    page = _Page(entries, found.scenes, _PHRASES[memory.config.language], mark)
+    chosen = _fitting(page, budget, measure)
+    return Brief(
+        page.text(chosen),
+        tuple(item for place in chosen for item in entries[place].items),
+        tuple(item for place, entry in enumerate(entries) if place not in chosen for item in entry.items),
+        found.scenes,
+    )
+
+
+def _answers(memory: Reader, query: str, situation: Situation, scopes: Iterable[str] | None) -> Sequence[Found]:
+    """Return what the words of a turn find; nothing for a turn without words."""
+    return memory.recall(query, situation=situation, scopes=scopes) if query_words(query) else ()
+
+
+# ---- lines
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One line of a brief, in the forms it may take, the longest first; without a form it is only counted."""
+
+    noun: str
+    items: tuple[Item, ...]
+    forms: tuple[str, ...] = ()
+
+
+def _entries(
+    relations: Sequence[RecalledRelation],
+    blocks: Sequence[Block],
+    hits: Iterable[Found],
+    names: Iterable[tuple[int | str, str, int]],
+    *,
+    already: frozenset[Item],
+    phrases: _Phrases,
+) -> list[_Entry]:
+    """Return everything that may be told, in order; what is beyond the caps has no form."""
+    entries = [
+        _Entry("fact", (("relation", one.id),), _forms_of_fact(one, phrases) if place < _RELATIONS else ())
+        for place, one in enumerate(relations)
+    ]
+    # A picture without words has nothing to say here.
+    ordered = sorted(blocks, key=lambda one: not one.text.strip())
+    entries += [
+        _Entry("block", (("block", one.id),), _forms_of_block(one) if place < _BLOCKS else ())
+        for place, one in enumerate(ordered)
+    ]
+    told = already.union(*(entry.items for entry in entries if entry.forms))
+    fresh = [hit for hit in hits if (hit.kind, hit.id) not in told]
+    found = [hit for hit in fresh if hit.kind != "entity"]
+    elsewhere = {(hit.kind, hit.id) for hit in found}
+    entries = [entry for entry in entries if entry.forms or elsewhere.isdisjoint(entry.items)]
+    entries += [
+        _Entry("found", ((hit.kind, hit.id),), tuple(_line_of(hit, room) for room in (_TEXT_CHARACTERS, 60)))
+        for hit in found
+    ]
+    ends = {end for one in relations[:_RELATIONS] for end in (one.subject, one.object)}
+    known = {name: (item, mentions) for item, name, mentions in names}
+    for hit in fresh:
+        if hit.kind == "entity":
+            known.setdefault(hit.text, (hit.id, 0))
+    index = [
+        (("entity", item), name, mentions)
+        for name, (item, mentions) in known.items()
+        if name not in ends and ("entity", item) not in already
+    ]
+    return [*entries, *_index(index, phrases)]
+
+
+def _forms_of_fact(fact: RecalledRelation, phrases: _Phrases) -> tuple[str, ...]:
+    plain = f"- {_shown(fact.subject)} --{_shown(fact.relation)}--> {_shown(fact.object)}"
+    if not fact.sentence.strip():
+        return (plain,)
+    return plain + phrases.sentence.format(_shown(fact.sentence, _SENTENCE_CHARACTERS)), plain
+
+
+def _forms_of_block(block: Block) -> tuple[str, ...]:
+    return (f"- {_shown(block.text, _TEXT_CHARACTERS)}",) if block.text.strip() else ()
+
+
+def _line_of(hit: Found, room: int) -> str:
+    return f"- [{_shown(hit.kind)}] {_shown(hit.text, room)}"
+
+
+def _index(names: Sequence[tuple[Item, str, int]], phrases: _Phrases) -> Iterator[_Entry]:
+    """The names that are known besides: their number, those most mentioned, then the first of the others."""
+    if not names:
+        return
+    top = sorted(names, key=lambda one: -one[2])[:_MOST_MENTIONED]
+    others = [one for one in names if one not in top]
+    first, rest = others[:_FIRST_NAMES], others[_FIRST_NAMES:]
+    line = phrases.names.format(count=len(names), top=phrases.comma.join(_shown(name) for _, name, _ in top))
+    if first:
+        line += phrases.further.format(names=phrases.comma.join(_shown(name) for _, name, _ in first))
+    yield _Entry("name", tuple(item for item, *_ in (*top, *first)), (line,))
+    if rest:
+        yield _Entry("name", tuple(item for item, *_ in rest))
+
+
+# ---- the page
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    entries: Sequence[_Entry]
+    scenes: Sequence[str]
+    phrases: _Phrases
+    mark: str
+
+    def text(self, chosen: Mapping[int, str]) -> str:
+        """Return the brief with the chosen lines, by their places; '' for none."""
+        if not chosen:
+            return ""
+        told: dict[str, list[str]] = {}
+        for place, line in chosen.items():
+            told.setdefault(self.entries[place].noun, []).append(line)
+        scene = [*told.get("fact", ()), *told.get("block", ())]
+        lines = [f"<{self.mark}>"]
+        if scene:
+            lines += [self.phrases.scene.format(keys=self._keys()), *scene, self.phrases.rules]
+        if "found" in told:
+            lines += [self.phrases.found, *told["found"]]
+        lines += told.get("name", ())
+        left = Counter[str]()
+        for place, entry in enumerate(self.entries):
+            if place not in chosen:
+                left[entry.noun] += len(entry.items)
+        if left:
+            counts = [form.format(left[noun]) for noun, form in self.phrases.counts.items() if left[noun]]
+            lines.append(self.phrases.left_out.format(counts=self.phrases.comma.join(counts)))
+        return "\n".join([*lines, f"</{self.mark}>"])
+
+    def _keys(self) -> str:
+        more = len(self.scenes) - _KEYS_NAMED
+        named = self.phrases.comma.join(_shown(key) for key in self.scenes[:_KEYS_NAMED])
+        return f"{named} (+{more})" if more > 0 else named
+
+
+def _fitting(page: _Page, budget: int, measure: Callable[[str], int]) -> dict[int, str]:
+    """Return the lines that fit, by their places: each in its longest form that leaves the whole within the budget."""
+    everything = {place: entry.forms[0] for place, entry in enumerate(page.entries) if entry.forms}
+    if measure(page.text(everything)) <= budget:
+        return everything
+    chosen: dict[int, str] = {}
+    for place, entry in enumerate(page.entries):
+        for form in entry.forms:
+            more = {**chosen, place: form}
+            if measure(page.text(more)) <= budget:
+                chosen = more
+                break
+    return chosen
+
+
+# ---- stored text
+
+
+def _shown(text: str, room: int | None = None) -> str:
+    """Return stored text as it stands in a brief: one line, nothing hidden, no mark, and cut where there is no room."""
+    line = one_line(text)
+    return (line if room is None else cut(line, room)).translate(_OPENING)
+
+
+def one_line(text: str) -> str:
+    """Return a text in one line, without what cannot be seen; control characters become U+FFFD.
+
+    >>> one_line("a\\u202eb\\n\\n# c\\x1b[2J")
+    'ab # c\\ufffd[2J'
+    """
+    runs = [(hidden, "".join(run)) for hidden, run in itertools.groupby(" ".join(text.split()), _is_hidden)]
+    pieces = ["", *(run for _, run in runs), ""]
+    for place, (hidden, run) in enumerate(runs, 1):
+        if hidden and not _joins(pieces[place - 1][-1:], run, pieces[place + 1][:1]):
+            pieces[place] = ""
+    visible = "".join("\ufffd" if unicodedata.category(c) in ("Cc", "Cs") else c for c in "".join(pieces))
+    return " ".join(visible.split())
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _is_hidden(character: str) -> bool:
+    return not character.isspace() and (not fold(character) or character in _ANNOTATION_MARKS)
+
+
+def _joins(before: str, hidden: str, after: str) -> bool:
+    """Tell whether hidden characters hold a word or an emoji together."""
+    if not before:
+        return False
+    if hidden in _JOINERS:
+        if after and all(ord(c) in _SCRIPTS_WITH_JOINERS for c in (before, after)):
+            return True
+    elif hidden not in (_EMOJI_STYLE, _EMOJI_STYLE + _JOINER):
+        return False
+    emoji = unicodedata.category(before) in ("So", "Sk")
+    return emoji and (
+        hidden == _EMOJI_STYLE or (hidden.endswith(_JOINER) and unicodedata.category(after or " ") == "So")
+    )
+
+
+def cut(text: str, room: int) -> str:
+    """Return the first `room` characters of a text and an ellipsis, never a part of a letter or of an emoji.
+
+    >>> cut("abcd", 3), cut("abc", 3), cut("ab\\U0001f468\\u200d\\U0001f469", 3)
+    ('abc…', 'abc', 'ab…')
+    """
+    if len(text) <= room:
+        return text
+    border = room
+    while border and _belong_together(text, border):
+        border -= 1
+    return text[: border or room] + "…"
+
+
+def _belong_together(text: str, border: int) -> bool:
+    before, after = text[border - 1], text[border]
+    if before == _JOINER or after in _JOINERS or unicodedata.category(after).startswith("M"):
+        return True
+    if ord(after) in _SKIN_TONES or "\udc00" <= after <= "\udfff":
+        return True
+    letters = 0
+    while letters < border and ord(text[border - 1 - letters]) in _FLAG_LETTERS:
+        letters += 1
+    return ord(after) in _FLAG_LETTERS and letters % 2 == 1

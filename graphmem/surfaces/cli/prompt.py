@@ -1,0 +1,112 @@
+"""Commands about the prompt: brief, turn."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from graphmem.errors import InvalidInput
+from graphmem.surfaces.cli.group import Session, json_option, scene_option, situation_of, situation_options
+from graphmem.surfaces.output import printable, to_json
+
+if TYPE_CHECKING:
+    from graphmem.config import Config
+    from graphmem.core.events import Event
+
+budget_option = click.option(
+    "--budget", type=click.IntRange(min=0), default=2000, help="Its length in characters.  [default: 2000]"
+)
+
+
+@click.command("brief", short_help="Show what belongs into a prompt.")
+@click.argument("words", nargs=-1, metavar="[QUERY]")
+@scene_option
+@situation_options
+@budget_option
+@json_option
+@click.pass_obj
+def brief_command(
+    session: Session,
+    /,
+    words: tuple[str, ...],
+    scenes: tuple[str, ...],
+    budget: int,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Show what belongs into a prompt: the rules of the situation, what QUERY finds, what else is known.
+
+    Writes nothing. Without --scene the keys are read that a turn of this situation declares.
+
+    \b
+    Example:
+      graphmem brief --chan qq --peer laoda 回复格式 --budget 500
+    """
+    situation = situation_of(options, session.config())
+    with session.open(create=False) as memory:
+        declared = scenes or situation.declared_keys
+        brief = memory.brief(situation, query=" ".join(words), declared=declared, budget=budget)
+    if as_json:
+        click.echo(to_json(brief))
+    else:
+        _print_text(brief.text)
+
+
+@click.command("turn", short_help="Run one turn: an event in, the brief out.")
+@click.argument("event", required=False)
+@budget_option
+@json_option
+@click.pass_obj
+def turn_command(session: Session, /, event: str | None, budget: int, as_json: bool) -> int:
+    """Run one turn: enter the scene of EVENT, remember its facts, and show what belongs into the prompt.
+
+    EVENT is a JSON object with some of at, source, payload, text, tool, session and facts; without it, it is read from
+    standard input. Its payload may hold scene, a key or a list of keys, and the policies no_memory, recall_policy and
+    scene_policy.
+
+    \b
+    Example:
+      graphmem turn '{"source": "qq", "payload": {"user_id": "laoda"}, "text": "早上好"}'
+    """
+    told = _event(event, session.config())
+    with session.open(create=True) as memory:
+        with memory.turn(told) as turn:
+            brief = turn.brief(budget=budget)
+            report = turn.commit(told.facts, source="cli") if told.facts else None
+        visit = turn.visit
+    if as_json:
+        click.echo(to_json({"visit": visit, "brief": brief, "commit": report}))
+    else:
+        _print_text(brief.text)
+        for refusal in report.refused if report else ():
+            click.echo(printable(f"refused: {refusal.reason}"), err=True)
+    return 0 if report is None or report.written else 1
+
+
+def _print_text(text: str) -> None:
+    if text:
+        click.echo(text)
+
+
+def _event(text: str | None, config: "Config") -> "Event":
+    """Return the one event that was given, checked, so that what is refused makes no file."""
+    from graphmem.core.events import parse_events
+    from graphmem.core.policies import ChannelPolicy, effective_policy, payload_scenes
+
+    place = "standard input" if text is None else "event"
+    if text is None:
+        if sys.stdin is None or sys.stdin.isatty():  # closed, or nobody pipes anything in
+            raise click.UsageError("give EVENT, or pipe it into standard input")
+        try:
+            text = click.open_file("-", encoding="utf-8-sig").read()
+        except UnicodeDecodeError as error:
+            raise InvalidInput(place, error.reason, f"is no UTF-8 text at byte {error.start}") from None
+    events = parse_events(text.replace("\n", " "), place)  # an object over several lines is one event too
+    if len(events) != 1:
+        raise InvalidInput(place, text.strip(), "give one event, a JSON object")
+    (event,) = events
+    event.situation(config)
+    payload_scenes(event.payload)
+    if effective_policy(event.payload, ChannelPolicy()).no_memory and event.facts:
+        raise InvalidInput(f"{place}: facts", len(event.facts), "no_memory is set; leave out one of them")
+    return event
