@@ -47,11 +47,12 @@ _UNIT = regex.compile(
 _ACCENT = regex.compile(r"(?<=[\p{Latin}\p{Greek}]\p{M}*)\p{Mn}")
 # `Mara's`, `James'`; and the s of `PRs`, which small letters would make a word of its own.
 _ENDING = regex.compile(r"(?<=\w)['’]s?(?!\w)|(?<=\b\p{Lu}{2,})s(?!\w)")
-_CLAUSE_END = re.compile(r"[,;:!?。，、；：！？\n]")
+# A full stop after a short word may be that of `Dr. Who`.
+_CLAUSE_END = re.compile(r"[,;:!?。，、；：！？\n]|(?<=\w{4})\.(?=\s)")
 _OPENING = re.compile(r"(?:^|[.!?:。！？：\n])[\s\"'(“‘]*$")
 _CAPITALISED = regex.compile(r"\b(?!I(?:\s|['’]|$))\p{Lu}[\p{L}\p{M}]*")
 _SPACE = re.compile(r"\s")
-_POSSESSIVE_CHARACTERS = frozenset("的之の")
+_LINKS = frozenset("a的之の")
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +183,14 @@ def _key(units: Iterable[_Unit]) -> str:
 
 
 def _content(units: Iterable[_Unit]) -> list[_Unit]:
-    return [u for u in units if not (_is_function_word(u.text) if u.spaced else u.text in _POSSESSIVE_CHARACTERS)]
+    return [unit for unit in units if not _only_links(unit)]
+
+
+def _only_links(unit: _Unit) -> bool:
+    """Tell whether a unit may be left out of a name; single letters and digits (`plan B`, `hall 7`) may not."""
+    if not unit.spaced or len(unit.text) == 1:
+        return unit.text in _LINKS
+    return _is_function_word(unit.text)
 
 
 def _rearranged_key(units: Sequence[_Unit]) -> str:
@@ -317,7 +325,7 @@ def _spelt_elsewhere(word: str, notes: tuple[NoteText, ...], holders: set[int]) 
 
 
 def _rearranged(units: list[_Unit], names: _Names) -> Iterator[_Hit]:
-    content = [(place, unit) for place, unit in enumerate(units) if unit in set(_content([unit]))]
+    content = [(place, unit) for place, unit in enumerate(units) if not _only_links(unit)]
     for first in range(len(content)):
         window: list[_Unit] = []
         for place, unit in content[first:]:
