@@ -25,13 +25,14 @@ from typing import NamedTuple
 import regex
 
 from graphmem.core.keys import fold
-from graphmem.core.tokens import content_words
+from graphmem.core.tokens import is_stop_word
 
 WHOLE, REARRANGED, INFLECTED, ONE_EDIT, CARRIED = 1.0, 0.9, 0.9, 0.8, 0.7
 
 _MIN_TYPO = 5
 _MIN_PLURAL = 3
 _LONGEST_WORD = 64
+_LONGEST_QUESTION = 256
 
 # Katakana spells foreign words, which begin and end where the script does.
 _KATAKANA = r"[\p{Katakana}ー]"
@@ -132,8 +133,8 @@ def precise_matches(query: str, items: Sequence[NoteText]) -> list[Match]:
     plain = _plain(query)
     units = _units(plain)
     notes = tuple(items)
-    names = _written_as_names(query, units)
-    hits = [h for h in _hits(units, notes) if _stands(h, units, plain) and not _is_vague(h, units, plain, names)]
+    written = _written_as_names(query, units)
+    hits = [h for h in _hits(units, notes) if _stands(h, units, plain) and not _is_vague(h, units, plain, written)]
     best: dict[int, _Hit] = {}
     for hit in sorted(_without_swallowed(hits, units), key=_rank):
         best.setdefault(hit.name.place, hit)
@@ -165,12 +166,9 @@ def _name_units(name: str) -> tuple[_Unit, ...]:
     return tuple(_units(_plain(name)))
 
 
-@functools.lru_cache(maxsize=1 << 14)
 def _is_function_word(word: str) -> bool:
-    """Tell whether a word says nothing by itself: a stop word or a single character."""
-    if len(word) == 1:
-        return word.isalnum()
-    return word.isascii() and word.isalpha() and not content_words(word, 1)
+    """Tell whether a word says nothing by itself: a stop word or a single letter."""
+    return (len(word) == 1 and word.isalnum()) or is_stop_word(word)
 
 
 def _joined(left: str, right: str) -> str:
@@ -274,27 +272,29 @@ def _hits(units: list[_Unit], notes: tuple[NoteText, ...]) -> Iterator[_Hit]:
     names = _names_of(notes)
     longest = max(map(len, names.whole), default=0)
 
-    def find(units: list[_Unit], strength: float, how: str, at: int | None = None) -> Iterator[_Hit]:
-        for start, end, key in _windows(units, names.beginnings, longest, at):
+    def find(strength: float, how: str, at: int | None = None, instead: str = "") -> Iterator[_Hit]:
+        for start, end, key in _windows(units, names.beginnings, longest, at, instead):
             found = names.whole.get(key, ())
             yield from (_Hit(name, strength, start, end, how) for name in found)
             if any(name.kind == "label" for name in found):
                 yield from (_Hit(n, CARRIED, start, end, f"holds {key!r}") for n in names.carried.get(key, ()))
 
-    yield from find(units, WHOLE, "is there")
-    for at, unit in enumerate(units):
+    yield from find(WHOLE, "is there")
+    # Pasted text is no question: a typo in it asks for nothing, and it has words that are near to any.
+    for at, unit in enumerate(units if len(units) <= _LONGEST_QUESTION else ()):
         for word, strength, how in _variants(unit, names, notes):
-            changed = [*units[:at], unit._replace(text=word), *units[at + 1 :]]
-            yield from find(changed, strength, f"is {how} {unit.text!r}", at)
+            yield from find(strength, f"is {how} {unit.text!r}", at, word)
     yield from _rearranged(units, names)
 
 
-def _windows(units: list[_Unit], beginnings: set[str], longest: int, at: int | None) -> Iterator[tuple[int, int, str]]:
-    """Runs of units that a name may begin with, joined; with `at` only those that hold that unit."""
+def _windows(
+    units: list[_Unit], beginnings: set[str], longest: int, at: int | None, instead: str
+) -> Iterator[tuple[int, int, str]]:
+    """Runs of units, joined, that may be names; with `at` only those that hold this unit, `instead` in its place."""
     for start in range(len(units)) if at is None else range(max(0, at - longest), at + 1):
         key = ""
         for end in range(start, len(units)):
-            key = _joined(key, units[end].text)
+            key = _joined(key, instead if end == at else units[end].text)
             if len(key) > longest or key[:2] not in beginnings:
                 break
             if at is None or end >= at:
@@ -339,33 +339,38 @@ def _rearranged(units: list[_Unit], names: _Names) -> Iterator[_Hit]:
 
 
 def _written_as_names(query: str, units: list[_Unit]) -> set[str]:
-    """Words that are written as only names are.
+    """Words as written where only names are written so: in capitals, with one inside a sentence, among unspaced ones.
 
     >>> text = "Go to Bob, or ask IT. Will you? I do"
     >>> sorted(_written_as_names(text, _units(_plain(text))))
-    ['bob', 'it']
+    ['Bob', 'IT']
     """
     pairs = itertools.pairwise(units)
-    found = {unit.text for left, right in pairs if left.spaced != right.spaced for unit in (left, right)}
+    found = {unit.text for pair in pairs if pair[0].spaced != pair[1].spaced for unit in pair}
     if query.isupper() and len(units) > 2:
         return found
     for match in _CAPITALISED.finditer(query):
         word = match[0]
         following = _units(_plain(query[match.end() :][:_LONGEST_WORD]))[:1]
-        in_a_phrase = following and not (following[0].spaced and _is_function_word(following[0].text))
+        in_a_phrase = following and not _is_function_word(following[0].text)
         if in_a_phrase or (len(word) > 1 and word.isupper()) or not _OPENING.search(query[: match.start()]):
-            found.add(fold(word))
+            found.add(word)
     return found
 
 
-def _is_vague(hit: _Hit, units: list[_Unit], plain: str, names: set[str]) -> bool:
+def _is_vague(hit: _Hit, units: list[_Unit], plain: str, written: set[str]) -> bool:
     """Tell whether a hit is made of function words that are not written as a name."""
     window = units[hit.start : hit.end]
-    # `r&d` and `to-do` are one word, `to do` is two.
-    is_one_word = len(window) > 1 and not _SPACE.search(plain, window[0].start, window[-1].end)
-    if is_one_word or len(window) == len(units):
+    if len(window) == len(units) or not all(unit.spaced and _is_function_word(unit.text) for unit in window):
         return False
-    return all(u.spaced and _is_function_word(u.text) for u in window) and not names.issuperset(u.text for u in window)
+    # `r&d` and `to-do` are one word, `to do` is two.
+    if len(window) > 1 and not _SPACE.search(plain, window[0].start, window[-1].end):
+        return False
+    # `It` at the beginning of a sentence is not `IT`.
+    spellings = [
+        {w, fold(w), w.capitalize(), w.upper()} if w.islower() else {w, fold(w)} for w in hit.name.text.split()
+    ]
+    return not all(spelling & written for spelling in spellings)
 
 
 def _stands(hit: _Hit, units: list[_Unit], plain: str) -> bool:
