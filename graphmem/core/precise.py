@@ -326,16 +326,14 @@ def _spelt_elsewhere(word: str, notes: tuple[NoteText, ...], holders: set[int]) 
 
 def _rearranged(units: list[_Unit], names: _Names) -> Iterator[_Hit]:
     content = [(place, unit) for place, unit in enumerate(units) if not _only_links(unit)]
-    for first in range(len(content)):
+    for first, (start, _) in enumerate(content):
         window: list[_Unit] = []
-        for place, unit in content[first:]:
+        for end, unit in (content[place] for place in range(first, len(content))):
             if unit.text not in names.pieces:
                 break
             window.append(unit)
             found = names.rearranged.get(_rearranged_key(window), ())
-            yield from (
-                _Hit(name, REARRANGED, content[first][0], place + 1, "is there in other order") for name in found
-            )
+            yield from (_Hit(name, REARRANGED, start, end + 1, "is there in other order") for name in found)
 
 
 def _written_as_names(query: str, units: list[_Unit]) -> set[str]:
