@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmem.core.precise import NoteText, precise_matches
+from graphmem.core.precise import NoteText, _one_edit, precise_matches
 
 NOTES = [
     NoteText("k8s", "container platform", labels=("k8s", "Kubernetes", "集群")),
@@ -148,6 +148,8 @@ def asked(query, notes=NOTES):
         ("Go to the next page", set()),
         ("where should we go?", set()),
         ("go?", {"go"}),
+        ("GO VERSION", {"go"}),
+        ("It reminds me of her", set()),
         ("ask IT for a laptop", {"it"}),
         ("is it late?", set()),
         ("IT部门的电话", {"it"}),
@@ -234,3 +236,24 @@ def test_a_title_asked_word_for_word_is_found(title):
 def test_notes_of_equal_names_all_come():
     notes = [NoteText(str(n), "cache", labels=("Redis",)) for n in range(3)]
     assert asked("Redis", notes) == ["0", "1", "2"]
+
+
+@given(st.text("abc", max_size=5), st.text("abc", max_size=5))
+def test_one_edit_is_what_trying_all_edits_finds(left, right):
+    cuts = [(left[:i], left[i:]) for i in range(len(left) + 1)]
+    edits = {left}
+    for head, tail in cuts:
+        edits |= {head + tail[1:], head + tail[1:2] + tail[:1] + tail[2:]}
+        edits |= {head + letter + rest for letter in "abc" for rest in (tail, tail[1:])}
+    assert _one_edit(left, right) == (right in edits)
+
+
+def test_names_are_found_in_pasted_text_and_typos_are_not():
+    paste = "lorem ipsum " * 10_000
+    assert asked(paste + "Kubernetes") == ["k8s"]
+    assert asked(paste + "Kuberntes") == []
+
+
+def test_the_order_of_notes_decides_nothing_but_ties():
+    queries = ["k8s and C++ for Marta", "用go写的服务", "微信支付和胰岛素"]
+    assert [set(asked(q)) for q in queries] == [set(asked(q, NOTES[::-1])) for q in queries]

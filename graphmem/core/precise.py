@@ -5,7 +5,7 @@ A note is named by its labels, its title and its slot, each as a whole. One rule
 - Words match whole, in order, however they are joined: `GitHub Actions`, `github-actions` and `githubActions` are one.
 - Scripts without spaces match as a part of a run, from two characters on; a longer name swallows one that lies in it.
 - A plural matches its singular. One edit in a word of five letters or more, whose first two agree, matches too,
-  unless the word is spelt so in some other note. Digits are never a typo.
+  unless the word is spelt so in some other note. Digits are never a typo. Pasted text is matched as it is.
 - Words of a title or slot may come in another order; function words may stand between them, but no other words.
 - A name that is a function word or a single letter (`Go`, `R`) counts where it is written as a name: with a capital, or
   among characters of a script without spaces, or alone.
@@ -280,7 +280,7 @@ def _hits(units: list[_Unit], notes: tuple[NoteText, ...]) -> Iterator[_Hit]:
                 yield from (_Hit(n, CARRIED, start, end, f"holds {key!r}") for n in names.carried.get(key, ()))
 
     yield from find(WHOLE, "is there")
-    # Pasted text is no question: a typo in it asks for nothing, and it has words that are near to any.
+    # Pasted text is no question: it has words that are near to any name.
     for at, unit in enumerate(units if len(units) <= _LONGEST_QUESTION else ()):
         for word, strength, how in _variants(unit, names, notes):
             yield from find(strength, f"is {how} {unit.text!r}", at, word)
@@ -333,7 +333,7 @@ def _rearranged(units: list[_Unit], names: _Names) -> Iterator[_Hit]:
                 break
             window.append(unit)
             found = names.rearranged.get(_rearranged_key(window), ())
-            yield from (_Hit(name, REARRANGED, start, end + 1, "is there in other order") for name in found)
+            yield from (_Hit(name, REARRANGED, start, end + 1, "has its words there") for name in found)
 
 
 def _written_as_names(query: str, units: list[_Unit]) -> set[str]:
@@ -365,10 +365,8 @@ def _is_vague(hit: _Hit, units: list[_Unit], plain: str, written: set[str]) -> b
     if len(window) > 1 and not _SPACE.search(plain, window[0].start, window[-1].end):
         return False
     # `It` at the beginning of a sentence is not `IT`.
-    spellings = [
-        {w, fold(w), w.capitalize(), w.upper()} if w.islower() else {w, fold(w)} for w in hit.name.text.split()
-    ]
-    return not all(spelling & written for spelling in spellings)
+    spellings = ({word, fold(word), word.upper(), word[:1].upper() + word[1:]} for word in hit.name.text.split())
+    return any(written.isdisjoint(spelling) for spelling in spellings)
 
 
 def _stands(hit: _Hit, units: list[_Unit], plain: str) -> bool:
