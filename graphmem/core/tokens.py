@@ -272,3 +272,12 @@ def _chinese_cutter() -> Callable[[str], Iterable[str]]:
 
 def _runs_between_function_characters(run: str) -> list[str]:
     return [piece for piece in _FUNCTION_CHARACTERS.split(run) if 2 <= len(piece) <= 6]
+
+
+def is_stop_word(word: str) -> bool:
+    """Tell whether a word in lower case only holds a sentence together.
+
+    >>> is_stop_word("with"), is_stop_word("redis")
+    (True, False)
+    """
+    return word in _STOP_WORDS
