@@ -368,8 +368,8 @@ class Memory:
         situation: who asks and where. What its scenes hold ranks higher, what scenes of other people alone hold is left
         out, and without any words its scenes are recalled. kinds: of note, relation, part, document, block (all of
         these when left out), entity and scene. scopes: items of these scopes and of none; None for all. scenes: only
-        what these scenes hold and, unless `exact`, those below them; '' for everything. since, until: only what was said
-        or written from, and before, these times. as_of: what held then.
+        what these scenes hold and, unless `exact`, those below them; '' for everything. since, until: only what was
+        said or written from, and before, these times. as_of: what held then.
 
         mode: 'hybrid' weighs all evidence; 'keyword' wants every word of the query; 'vector' compares texts as TF-IDF
         vectors; 'scene' brings back what the situation does, whatever the words; 'graph' what is linked to the entities

@@ -7,8 +7,6 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-import numpy as np
-
 from graphmem.config import Ranking
 from graphmem.core.dates import NamedTime
 from graphmem.core.model import Standing
@@ -43,7 +41,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """What is known of all texts: how many passages there are; by kind, their tokens, and how long one is on average."""
+    """How many passages there are; by kind, how many tokens, and how long a passage is on average."""
 
     texts: int
     tokens: Mapping[str, int]
@@ -77,6 +75,8 @@ def of_words(
     matches: Mapping[_Key, Match], terms: Terms, averages: Sequence[float], ranking: Ranking
 ) -> dict[_Key, float]:
     """Score matches by BM25; averages: the length of a text of each one's kind."""
+    import numpy as np  # takes 60 ms: only who searches pays it
+
     if not matches:
         return {}
     counts = np.array([match.counts for match in matches.values()])
@@ -100,6 +100,8 @@ def of_turns(
     neighbours: the score of the better turn beside it, and a share of the better one of the two beyond.
     session: its session as one long text.
     """
+    import numpy as np
+
     items: list[Item] = [("part", part) for part in turns]
     # One row more, for the neighbour that is not there or says nothing of this.
     counts = np.zeros((len(items) + 1, len(terms.weights)))

@@ -1,8 +1,8 @@
 """Search: candidates from the text index, scenes and the graph; their evidence scaled to 0..1, weighted and summed.
 
 Words find candidates. What stands around them ranks them as well: the parts said right before and after, the whole
-session, who and which day is named, the scene of the asker, what is linked to the entities named, what shares rare words
-with the best hits, what was replaced. The weights are those of `Config.ranking`.
+session, who and which day is named, the scene of the asker, what is linked to the entities named, what shares rare
+words with the best hits, what was replaced. The weights are those of `Config.ranking`.
 """
 
 import datetime as dt
@@ -94,7 +94,7 @@ def checked_mode(mode: str) -> str:
 
 @dataclass(slots=True)
 class _Pool:
-    """What was found so far: how its words match, when it was said, the scenes that show it, the passages themselves."""
+    """What was found: how its words match, when it was said, the scenes that show it, its best passage."""
 
     matches: dict[Item, Match] = field(default_factory=dict)
     held: dict[Item, set[str]] = field(default_factory=dict)
@@ -302,7 +302,7 @@ def _holdings(
     What no scene holds is for everybody; what only scenes of other people hold is not for this situation.
     """
     if kind == "part":
-        return dict.fromkeys(ids, [])
+        return {part: [] for part in ids}
     held = found.holders(tx, kind, ids)
     every = [holding for own in held.values() for holding in own]
     closed = set() if request.situation is None else found.closed_to(tx, request.situation, every)

@@ -1,4 +1,4 @@
-"""Formulas of ranking: BM25, scaling, cosine, and the walk over a graph. Plain Python: a few hundred items at a time."""
+"""Formulas of ranking: BM25, scaling, cosine, the walk over a graph."""
 
 import math
 from collections import defaultdict

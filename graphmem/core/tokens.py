@@ -193,7 +193,7 @@ def _stem(word: str) -> str:
 
 @functools.cache
 def _porter() -> Any:
-    import snowballstemmer  # takes 9 ms: only what searches or writes pays it
+    import snowballstemmer  # type: ignore[import-untyped]  # takes 9 ms: only what searches or writes pays it
 
     return snowballstemmer.stemmer("porter")
 

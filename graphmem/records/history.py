@@ -168,7 +168,8 @@ def _rewrite(tx: sqlite3.Connection, changed: Sequence[tuple[int, Told]]) -> Non
     text_index.drop(tx, "part", [part_id for part_id, _ in changed])
     text_index.put(tx, "part", [(part_id, part.tokens) for part_id, part in changed])
     tx.executemany(
-        "UPDATE parts SET text = ?, length = ?, author = ?, author_key = ?, role = ?, at = COALESCE(?, at) WHERE id = ?",
+        """UPDATE parts SET text = ?, length = ?, author = ?, author_key = ?, role = ?, at = COALESCE(?, at)
+           WHERE id = ?""",
         [
             (part.text, part.tokens.length, part.author, entity_key(part.author), part.role, part.at, part_id)
             for part_id, part in changed

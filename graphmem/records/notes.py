@@ -68,7 +68,7 @@ def check_note(
 
 
 def remember(tx: sqlite3.Connection, draft: Draft, at: str) -> RememberReport:
-    """Write a note. The same one again is only seen once more; one for a slot that is taken supersedes what is there."""
+    """Write a note. The same one again is seen once more; one for a slot that is taken supersedes what is there."""
     same = tx.execute(
         """SELECT id FROM notes WHERE scope = ? AND title_key = ? AND slot_key = ? AND body = ? AND kind = ?
                AND status = ? ORDER BY id LIMIT 1""",
@@ -132,8 +132,8 @@ def standing(
     rows = tx.execute(
         f"""SELECT n.id, n.updated_at, n.status = 'live' OR later.created_at > ? AS current
             FROM notes n LEFT JOIN notes later ON later.id = n.superseded_by
-            WHERE n.id IN ({", ".join("?" * len(note_ids))}) AND n.created_at <= ? AND n.status IN ('live', 'superseded')
-                AND (current OR ?) {in_scope}""",
+            WHERE n.id IN ({", ".join("?" * len(note_ids))}) AND n.created_at <= ?
+                AND n.status IN ('live', 'superseded') AND (current OR ?) {in_scope}""",
         (at, *note_ids, at, past, *([] if scopes is None else ["", *scopes])),
     )
     return {note_id: Standing(told_at, bool(current)) for note_id, told_at, current in rows}

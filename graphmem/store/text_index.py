@@ -192,8 +192,8 @@ def candidates(
 ) -> Iterator[Passage]:
     """Yield the passages that hold some of the tokens, the best first as FTS5 sees it.
 
-    tokens: whether each is only the beginning of one. known: their frequencies. Of tokens that are in very many passages only the rarest ones are looked for, and when all
-    of them are, the latest passages come first.
+    tokens: whether each is only the beginning of one. known: their frequencies. Of tokens that are in very many
+    passages only the rarest ones are looked for, and when all of them are, the latest passages come first.
     """
     chosen: list[str] = []
     matches = 0
