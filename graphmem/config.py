@@ -53,6 +53,7 @@ class Ranking:
     candidates: int = 200
     words: float = 1.0
     vector: float = 1.0
+    symbol: float = 1.0
     window: float = 0.2
     neighbours: float = 0.5
     beyond: float = 0.5

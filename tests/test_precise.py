@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmem.core.precise import NoteText, _one_edit, precise_matches
+from graphmem.core.precise import NoteText, one_edit, precise_matches
 
 NOTES = [
     NoteText("k8s", "container platform", labels=("k8s", "Kubernetes", "集群")),
@@ -239,13 +239,13 @@ def test_notes_of_equal_names_all_come():
 
 
 @given(st.text("abc", max_size=5), st.text("abc", max_size=5))
-def test_one_edit_is_what_trying_all_edits_finds(left, right):
+def testone_edit_is_what_trying_all_edits_finds(left, right):
     cuts = [(left[:i], left[i:]) for i in range(len(left) + 1)]
     edits = {left}
     for head, tail in cuts:
         edits |= {head + tail[1:], head + tail[1:2] + tail[:1] + tail[2:]}
         edits |= {head + letter + rest for letter in "abc" for rest in (tail, tail[1:])}
-    assert _one_edit(left, right) == (right in edits)
+    assert one_edit(left, right) == (right in edits)
 
 
 def test_names_are_found_in_pasted_text_and_typos_are_not():

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import itertools
+import re
 import sqlite3
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from graphmem.store import text_index
 from graphmem.store.text_index import Passage
 
 _Key = TypeVar("_Key", bound=Hashable)
+_HAS_DIGIT = re.compile(r"\d")
 # What may be a hit: its kind, and its id within the kind.
 Item = tuple[str, int]
 
@@ -32,7 +34,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class Count:
     """How often each term is in a text, and its length in tokens."""
 
     counts: Sequence[float]
@@ -58,7 +60,7 @@ def corpus_of(tx: sqlite3.Connection) -> Corpus:
     )
 
 
-def count(passage: Passage, terms: Terms, ranking: Ranking) -> Match:
+def count(passage: Passage, terms: Terms, ranking: Ranking) -> Count:
     """Count terms in a passage; one in the title counts threefold, one in the labels twice."""
     counts = [0.0] * len(terms.patterns)
     length = 0
@@ -68,11 +70,11 @@ def count(passage: Passage, terms: Terms, ranking: Ranking) -> Match:
             length += line.count("  ") + 1
             for place, pattern in enumerate(terms.patterns):
                 counts[place] += weight * line.count(pattern)
-    return Match(counts, length)
+    return Count(counts, length)
 
 
 def of_words(
-    matches: Mapping[_Key, Match], terms: Terms, averages: Sequence[float], ranking: Ranking
+    matches: Mapping[_Key, Count], terms: Terms, averages: Sequence[float], ranking: Ranking
 ) -> dict[_Key, float]:
     """Score matches by BM25; averages: the length of a text of each one's kind."""
     import numpy as np  # takes 60 ms: only who searches pays it
@@ -85,10 +87,16 @@ def of_words(
     return dict(zip(matches, scores.tolist(), strict=True))
 
 
+def of_symbols(matches: Mapping[Item, Count], terms: Terms) -> dict[Item, float]:
+    """Mark what names every number and version of the query: an exact symbol is no matter of degree."""
+    places = [place for place, token in enumerate(terms.tokens) if len(token) > 2 and _HAS_DIGIT.search(token)]
+    return {item: 1.0 for item, match in matches.items() if places and all(match.counts[place] for place in places)}
+
+
 def of_turns(
     tx: sqlite3.Connection,
     turns: Mapping[int, Turn],
-    matches: Mapping[Item, Match],
+    matches: Mapping[Item, Count],
     words: Mapping[Item, float],
     terms: Terms,
     corpus: Corpus,

@@ -8,19 +8,22 @@ words with the best hits, what was replaced. The weights are those of `Config.ra
 import datetime as dt
 import heapq
 import itertools
+import math
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from graphmem.compose import evidence
-from graphmem.compose.evidence import Corpus, Item, Match, Terms
+from graphmem.compose.evidence import Corpus, Count, Item, Terms
 from graphmem.config import Ranking
+from graphmem.core.arbitration import Statement, abstains, superseded
 from graphmem.core.dates import named_times
 from graphmem.core.keys import text_list
 from graphmem.core.model import Hit, Reason, Standing
+from graphmem.core.precise import Match, NoteText, one_edit, precise_matches
 from graphmem.core.ranking import cosine, inverse_frequency, scaled
 from graphmem.core.situations import Situation
 from graphmem.core.tokens import QueryWord, piece_of, query_words, tokens_of
@@ -42,6 +45,11 @@ KINDS = ("note", "relation", "part", "document", "block", "entity", "scene")
 DEFAULT_KINDS = KINDS[:5]
 MODES = ("hybrid", "keyword", "vector", "scene", "graph")
 
+_NAMES_COMPARED = 1_000
+_SHORTEST_TYPO = 5
+_LONGEST_QUESTION = 256
+# A number that names something, not one that counts.
+_IDENTIFIES = re.compile(r"\d{3}|\d\.\d")
 _ASKS_THE_PAST = re.compile(
     r"\b(?:replac\w*|former\w*|previous\w*|earlier|used to|supersed\w*|before (?:that|this|it))\b"
     r"|以前|之前|原来|原先|从前|曾经|旧的|替换|取代|替代|代替",
@@ -96,7 +104,7 @@ def checked_mode(mode: str) -> str:
 class _Pool:
     """What was found: how its words match, when it was said, the scenes that show it, its best passage."""
 
-    matches: dict[Item, Match] = field(default_factory=dict)
+    matches: dict[Item, Count] = field(default_factory=dict)
     held: dict[Item, set[str]] = field(default_factory=dict)
     rows: dict[Item, Turn | Standing] = field(default_factory=dict)
     holdings: dict[Item, list[Holding]] = field(default_factory=dict)
@@ -129,14 +137,18 @@ def search(
     if not words:
         raise InvalidInput("query", request.text, "nothing to search for; give a word, or a situation")
     access = _access(tx, request, within, answering)
+    if request.precise:
+        return _precise(tx, request, access, ranking)
     corpus = evidence.corpus_of(tx)
+    words = _respelt(tx, words)
     known = _known(tx, words)
     terms = _terms(words, known, corpus, ranking)
     pool = _gather(tx, request, access, words, known, terms, ranking)
     if request.mode == "keyword":
         pool.matches = {item: match for item, match in pool.matches.items() if _holds_all(pool, item, words)}
     values = _evidence(tx, request, access, words, pool, terms, corpus, ranking)
-    return _ranked(tx, request, values, pool, terms, ranking)
+    hits = _ranked(tx, request, values, pool, terms, ranking)
+    return () if _asks_the_unknown(request, hits) else _without_replaced(request, hits)
 
 
 def _ranked(
@@ -186,6 +198,21 @@ def _known(tx: sqlite3.Connection, words: Iterable[QueryWord]) -> dict[str, int]
     whole = {token for word in words if not word.prefix for token in word.tokens}
     beginnings = {part for word in words if word.prefix for part in word.parts} - whole
     return text_index.frequencies(tx, whole) | {part: text_index.prefix_frequency(tx, part) for part in beginnings}
+
+
+def _respelt(tx: sqlite3.Connection, words: Iterable[QueryWord]) -> tuple[QueryWord, ...]:
+    """Return the words, for one that no text holds the commonest that is one edit away, where there is such a one."""
+    respelt: list[QueryWord] = []
+    for word in words:
+        (token, *others) = word.parts
+        plain = len(token) >= _SHORTEST_TYPO and token.isalpha() and not (others or word.whole or word.prefix)
+        if plain and not text_index.frequencies(tx, [token])[token]:
+            near = [other for other in text_index.spellings(tx, token) if one_edit(token, other)]
+            known = text_index.frequencies(tx, near)
+            if near:
+                word = replace(word, parts=(max(near, key=lambda other: (known[other], other)),))
+        respelt.append(word)
+    return tuple(respelt)
 
 
 def _terms(words: Iterable[QueryWord], known: Mapping[str, int], corpus: Corpus, ranking: Ranking) -> Terms:
@@ -240,7 +267,7 @@ def _may_be_heard(pool: _Pool, item: Item, passage: Passage) -> bool:
     return any(holding.sentence_id == passage.ref_id for holding in pool.holdings[item])
 
 
-def _take(pool: _Pool, item: Item, passage: Passage, match: Match, terms: Terms) -> None:
+def _take(pool: _Pool, item: Item, passage: Passage, match: Count, terms: Terms) -> None:
     """Note how a passage of an item matches: of a fact all its words count, of a longer text its best passage."""
     pool.held.setdefault(item, set()).update(
         token for token, count in zip(terms.tokens, match.counts, strict=True) if count
@@ -248,14 +275,15 @@ def _take(pool: _Pool, item: Item, passage: Passage, match: Match, terms: Terms)
     before = pool.matches.get(item)
     if before is not None and item[0] == "relation":
         counts = [max(pair) for pair in zip(before.counts, match.counts, strict=True)]
-        pool.matches[item] = Match(counts, max(before.length, match.length))
+        pool.matches[item] = Count(counts, max(before.length, match.length))
     elif before is None or _worth(match, terms) > _worth(before, terms):
         pool.matches[item] = match
         pool.passages[item] = passage
 
 
-def _worth(match: Match, terms: Terms) -> float:
-    return sum(weight for weight, count in zip(terms.weights, match.counts, strict=True) if count) / match.length**0.1
+def _worth(match: Count, terms: Terms) -> float:
+    worth = sum(weight for weight, count in zip(terms.weights, match.counts, strict=True) if count)
+    return worth / math.log2(match.length + 2)
 
 
 def _holds_all(pool: _Pool, item: Item, words: Iterable[QueryWord]) -> bool:
@@ -324,6 +352,85 @@ def _in_time(request: Request, row: Turn | Standing) -> bool:
     return not (request.since and at < request.since) and not (request.until and at >= request.until)
 
 
+def _precise(tx: sqlite3.Connection, request: Request, access: _Access, ranking: Ranking) -> tuple[Hit, ...]:
+    """Return only what the query names: notes by title, slot and labels, facts by their ends, texts by every word."""
+    hits: list[Hit] = []
+    if "note" in request.kinds:
+        hits += _named_notes(tx, request, access)
+    if "relation" in request.kinds:
+        hits += _facts_of_named(tx, request, access, ranking)
+    texts = tuple(kind for kind in request.kinds if kind not in ("note", "relation"))
+    if texts:
+        hits += search(tx, replace(request, kinds=texts, precise=False, mode="keyword"), ranking)
+    return tuple(sorted(hits, key=lambda hit: (not hit.pinned, -hit.score))[: request.limit])
+
+
+def _holding_words_of(tx: sqlite3.Connection, text: str, kind: str) -> Iterator[Passage]:
+    """Yield the passages that hold a word of a text, stop words included, or one spelt much like an unknown one."""
+    tokens = set(tokens_of(text))
+    known = text_index.frequencies(tx, tokens)
+    for token in [token for token in tokens if not known[token] and token.isalpha() and token.isascii()]:
+        known |= text_index.frequencies(tx, text_index.spellings(tx, token))
+    passages = text_index.candidates(tx, dict.fromkeys(known, False), known, [kind])
+    return itertools.islice(passages, _NAMES_COMPARED)
+
+
+def _named_notes(tx: sqlite3.Connection, request: Request, access: _Access) -> list[Hit]:
+    pool = _Pool()
+    ids = {passage.ref_id for passage in _holding_words_of(tx, request.text, "note")} | notes.pinned(tx)
+    _admit(tx, request, access, pool, (("note", note_id) for note_id in ids))
+    stored = notes.notes(tx, [note_id for _, note_id in pool.rows])
+    texts = [
+        NoteText(str(note.id), note.title, slot=note.slot, labels=note.labels, body=note.body, pinned=note.pinned)
+        for note in stored.values()
+    ]
+    matches = {int(match.item.key): match for match in precise_matches(request.text, texts)}
+    shown = _show_notes(tx, list(matches), pool)
+    return [_told(shown[note_id], match, request) for note_id, match in matches.items()]
+
+
+def _facts_of_named(tx: sqlite3.Connection, request: Request, access: _Access, ranking: Ranking) -> list[Hit]:
+    names = found.entity_names(tx, [passage.ref_id for passage in _holding_words_of(tx, request.text, "entity")])
+    texts = [NoteText(str(entity_id), name) for entity_id, (name, _) in names.items()]
+    named = {int(match.item.key): match for match in precise_matches(request.text, texts)}
+    pool = _Pool()
+    edges = found.edges_around(tx, named, request.as_of, request.scopes, ranking.edges) if named else []
+    _admit(tx, request, access, pool, (("relation", edge.id) for edge in edges))
+    shown = _show_facts(tx, [relation_id for _, relation_id in pool.rows], pool)
+    hits: list[Hit] = []
+    for edge in edges:
+        if edge.id in shown:
+            ends = [named[end] for end in (edge.source_id, edge.target_id) if end in named]
+            hits.append(_told(shown[edge.id], max(ends, key=lambda match: match.strength), request))
+    return hits
+
+
+def _told(hit: Hit, match: Match, request: Request) -> Hit:
+    why = (Reason("named", match.strength, 1.0, match.reason),) if request.explain else ()
+    return replace(hit, score=match.strength, why=why)
+
+
+# ---- answers that are none
+
+
+def _asks_the_unknown(request: Request, hits: Sequence[Hit]) -> bool:
+    """Tell whether the query is about a number or a version that nothing names: the memory has no record of it."""
+    asked = request.text
+    if len(asked) > _LONGEST_QUESTION:
+        return False
+    for time in named_times(asked, request.now):
+        asked = asked.replace(time.text, " ")
+    return bool(_IDENTIFIES.search(asked)) and abstains(asked, (hit.text for hit in hits))
+
+
+def _without_replaced(request: Request, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
+    """Leave out blocks whose value a later one replaces, unless the query asks for the past."""
+    if request.asks_the_past:
+        return hits
+    gone = superseded(Statement(hit.id, hit.text, hit.at) for hit in hits if hit.kind == "block")
+    return tuple(hit for hit in hits if hit.kind != "block" or hit.id not in gone)
+
+
 # ---- evidence
 
 
@@ -341,6 +448,10 @@ def _evidence(
     if request.mode == "vector":
         return {"vector": _vector(tx, pool, words_asked, corpus)}
     said = set(tokens_of(request.text))
+    if request.mode == "graph":
+        linked = _linked(tx, request, said, corpus, ranking)
+        _admit(tx, request, access, pool, linked)
+        return {"graph": linked}
     turns = {item[1]: row for item, row in pool.rows.items() if isinstance(row, Turn)}
     speakers = evidence.said_in_full(
         {key: tokens_of(key) for key in {row.author_key for row in turns.values()} - {""}}, said
@@ -352,7 +463,7 @@ def _evidence(
     scores = evidence.of_words(parts, of_parts, [corpus.average["part"]] * len(parts), ranking)
     scores |= evidence.of_words(others, terms, [corpus.average[kind] for kind, _ in others], ranking)
     words = scaled(scores)
-    values: dict[str, Mapping[Item, float]] = {"words": words}
+    values: dict[str, Mapping[Item, float]] = {"words": words, "symbol": evidence.of_symbols(pool.matches, terms)}
     if request.mode == "keyword":
         return values
     if turns:
@@ -465,6 +576,7 @@ def _by_scene(tx: sqlite3.Connection, request: Request, answering: "Sequence[Can
 _TOLD = {
     "words": "its words match: {}",
     "vector": "its words weigh alike",
+    "symbol": "names the very number or version",
     "window": "matches together with what was said right before and after",
     "neighbours": "what was said beside it matches",
     "session": "its session is about this",

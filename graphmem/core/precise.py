@@ -214,10 +214,10 @@ def _singulars(word: str) -> list[str]:
     return [singular for singular in found if len(singular) >= _MIN_PLURAL]
 
 
-def _one_edit(left: str, right: str) -> bool:
+def one_edit(left: str, right: str) -> bool:
     """Tell whether one letter added, dropped, changed, or two neighbours swapped make the one word of the other.
 
-    >>> [_one_edit("redis", other) for other in ("reedis", "reids", "radio")]
+    >>> [one_edit("redis", other) for other in ("reedis", "reids", "radio")]
     [True, True, False]
     """
     common = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
@@ -313,7 +313,7 @@ def _variants(unit: _Unit, names: _Names, notes: tuple[NoteText, ...]) -> Iterat
     if word in names.holders:
         return
     for other in sorted(names.alike.get(word[:2], set()) - related):
-        if _one_edit(word, other) and not _spelt_elsewhere(word, notes, names.holders[other]):
+        if one_edit(word, other) and not _spelt_elsewhere(word, notes, names.holders[other]):
             yield other, ONE_EDIT, "one edit from"
 
 

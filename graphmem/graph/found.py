@@ -82,7 +82,7 @@ def holders(tx: sqlite3.Connection, kind: str, ids: Sequence[int]) -> dict[int, 
             WHERE ref.kind = ? AND {ref} IN ({_marks(ids)}) ORDER BY ref.weight DESC, s.key""",
         (kind, *ids),
     )
-    held: dict[int | str, list[Holding]] = {}
+    held: dict[int, list[Holding]] = {}
     for ref_id, *holding_scene in rows:
         held.setdefault(ref_id, []).append(Holding(*holding_scene))
     return held

@@ -139,6 +139,11 @@ def standing(
     return {note_id: Standing(told_at, bool(current)) for note_id, told_at, current in rows}
 
 
+def pinned(tx: sqlite3.Connection) -> set[int]:
+    """Return the ids of the pinned notes that are live."""
+    return {note_id for (note_id,) in tx.execute("SELECT id FROM notes WHERE pinned = 1 AND status = 'live'")}
+
+
 def predecessors(tx: sqlite3.Connection, note_ids: Sequence[int]) -> dict[int, int]:
     """Return the notes that some notes took the slot of, each with its successor."""
     rows = tx.execute(

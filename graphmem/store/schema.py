@@ -228,6 +228,7 @@ def _migrations() -> "Migrations":
                 updated_at TEXT NOT NULL CHECK (length(updated_at) = 24)
             ) STRICT;
             CREATE UNIQUE INDEX notes_slot ON notes(scope, slot_key) WHERE status = 'live' AND slot_key != '';
+            CREATE INDEX notes_pinned ON notes(id) WHERE pinned = 1;
             CREATE INDEX notes_title ON notes(scope, title_key);
             CREATE INDEX notes_superseded_by ON notes(superseded_by);
 

@@ -180,7 +180,7 @@ def prefix_frequency(tx: sqlite3.Connection, prefix: str) -> int:
 
 def spellings(tx: sqlite3.Connection, token: str) -> list[str]:
     """Return the tokens of the index that begin with the same two letters and are about as long."""
-    bounds = (token[:2], token[:2] + chr(sys.maxunicode), len(token) - 1, len(token) + 1)
+    bounds = (token[:2], token[:2] + chr(sys.maxunicode), len(token) - 2, len(token) + 2)
     rows = tx.execute(
         "SELECT term FROM text_terms WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?", bounds
     )
