@@ -17,6 +17,7 @@ from graphmem.core.model import (
     DeclaredScene,
     DedupeReport,
     Learnt,
+    Neighbourhood,
     Operation,
     Recollection,
     Refusal,
@@ -32,8 +33,10 @@ from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, read_time, system_clock, utc_text
 from graphmem.errors import InvalidInput, NotFound
 from graphmem.exchange.events import read_events
+from graphmem.graph import neighbours as around
 from graphmem.graph import relations
 from graphmem.graph import scenes as scene_graph
+from graphmem.graph.neighbours import Reading
 from graphmem.store.copies import open_copy
 from graphmem.store.database import Store
 from graphmem.store.schema import refuse_newer
@@ -140,7 +143,7 @@ class Memory:
             raise InvalidInput("origin", origin, "give 'declared', 'emergent' or None")
         key = "" if _is_blank(prefix) else require_key(prefix, "prefix")
         with self._store.read() as tx:
-            return scene_graph.list_scenes(tx, key, origin)
+            return scene_graph.list_scenes(tx, key, origin, self._at(None))
 
     def evidence(self) -> tuple[Bucket, ...]:
         """Return the labels that were met and have no scene yet, the latest first."""
@@ -164,7 +167,7 @@ class Memory:
             raise InvalidInput("glob", glob, "give either relation_ids or a glob as text")
         at = self._at(None)
         with self._store.read() if dry_run else self._store.write() as tx:
-            chosen = ids if glob is None else relations.matching(tx, glob)
+            chosen = ids if glob is None else relations.matching(tx, glob, at)
             scene_id = scene_graph.scene_id_of(tx, name)
             if chosen and not dry_run:
                 (scene_id,) = scene_graph.ensure_scenes(tx, [name], at, self.config)
@@ -181,18 +184,23 @@ class Memory:
         limit: int | None = None,
         exact: bool = False,
         scopes: Iterable[str] | None = None,
+        as_of: dt.datetime | str | None = None,
     ) -> Recollection:
         """Return what scenes hold, the heaviest first: those of the keys and, unless `exact`, all below them.
 
         '' means all scenes, an empty list none. limit counts relations and entities each: None for 8, 0 for none.
-        scopes: facts of these scopes and of none; None for all.
+        scopes: facts of these scopes and of none; None for all. as_of: only what held at that instant, as far as is
+        known today; None for now.
         """
+        at = self._at(as_of, "as_of")
         everything = isinstance(keys, str) and _is_blank(keys)
         names = None if everything else key_list(keys, "keys")
         if everything and exact:
             raise InvalidInput("keys", keys, "no scene has an empty key; name one, or leave out exact")
         with self._store.read() as tx:
-            return scene_graph.recall_by_keys(tx, names, exact=exact, limit=_limit(limit), scopes=_scopes(scopes))
+            return scene_graph.recall_by_keys(
+                tx, names, exact=exact, limit=_limit(limit), scopes=_scopes(scopes), at=at
+            )
 
     def recall_by_situation(
         self,
@@ -201,16 +209,21 @@ class Memory:
         declared: str | Iterable[str] = (),
         limit: int | None = None,
         scopes: Iterable[str] | None = None,
+        as_of: dt.datetime | str | None = None,
     ) -> Recollection:
         """Return what the scenes that answer a situation hold, ranked by score times weight, each thing once.
 
-        Declared keys are read exactly and come first. limit and scopes are those of `recall_by_scene`.
+        Declared keys are read exactly and come first. limit, scopes and as_of are those of `recall_by_scene`; what
+        holds now is meant, whatever the time of the situation.
         """
+        at = self._at(as_of, "as_of")
         situation = _situation(situation).under(self.config)
         keys = key_list(declared, "declared")
         with self._store.read() as tx:
             candidates = self._read_index(tx).answering(situation) if situation else []
-            return scene_graph.recall_by_candidates(tx, keys, candidates, limit=_limit(limit), scopes=_scopes(scopes))
+            return scene_graph.recall_by_candidates(
+                tx, keys, candidates, limit=_limit(limit), scopes=_scopes(scopes), at=at
+            )
 
     def observe(
         self,
@@ -290,6 +303,34 @@ class Memory:
         with self._store.read() as tx:
             found = relations.find(tx, words, _limit(limit), within=within, scopes=_scopes(scopes))
             return Recollection(relations=found)
+
+    def neighbours(
+        self,
+        names: str | Iterable[str],
+        *,
+        depth: int = 2,
+        at: dt.datetime | str | None = None,
+        limit: int = 20,
+        sort: str = "relevance",
+        scopes: Iterable[str] | None = None,
+    ) -> Neighbourhood:
+        """Return the entities that names, words or a question find, and the facts and entities around them.
+
+        A text is a name when it is known as one, a list of names with commas, else a question. A name is found exactly,
+        as the beginning of another, or within another, in this order; words that name every second thing, such as
+        'port', come last. From there facts are followed in both directions, depth times, the nearest first. limit
+        counts entities and facts each. sort: 'recent' (or 'time', 'newest') for the latest first, anything else for
+        the best first. at: only what holds at that instant, None for now. scopes: as in `recall_by_scene`.
+
+        This is a search: what nobody knows gives an empty, falsy answer and no NotFound. Writes nothing.
+        """
+        check_count("depth", depth)
+        check_count("limit", limit)
+        wanted = names if isinstance(names, str) else text_list(names, "names")
+        recent = isinstance(sort, str) and sort.strip().casefold() in ("recent", "time", "newest")
+        reading = Reading(self._at(at), _scopes(scopes))
+        with self._store.read() as tx:
+            return around.neighbours(tx, wanted, reading, depth=depth, limit=limit, recent=recent)
 
     # ---- upkeep
 
@@ -393,8 +434,8 @@ class Memory:
 
     # ---- within
 
-    def _at(self, given: dt.datetime | str | None) -> str:
-        return utc_text(read_time(self._clock() if given is None else given, self.config.zone))
+    def _at(self, given: dt.datetime | str | None, argument: str = "at") -> str:
+        return utc_text(read_time(self._clock() if given is None else given, self.config.zone, argument=argument))
 
     def _current_index(self) -> "SceneIndex":
         if self._index is None:

@@ -18,6 +18,7 @@ from graphmem.core.times import read_time, utc_text
 from graphmem.errors import InvalidInput
 from graphmem.graph.entities import matching_glob, mention
 from graphmem.graph.scenes import Selection, attach, facts_of, of_scopes
+from graphmem.graph.validity import holding
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +113,21 @@ def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
     relation_key = entity_key(fact.relation)
     place = (source_id, relation_key, target_id, saying.scope)
     # Of equal facts the active one; a deleted or archived one comes back. A superseded one is history, and a value of a
-    # functional relation may hold several times: they are the same fact only when they are told of the same time.
+    # functional relation may hold several times: they are the same fact only when they are told of the same time, or
+    # without one while the value holds.
     functional = fact.triple.functional or _has_history(tx, source_id, relation_key, saying.scope)
     at_any_time = not (functional and fact.valid_from)
     known = tx.execute(
         """SELECT id, status, valid_from, valid_to FROM relations
            WHERE source_id = ? AND relation_key = ? AND target_id = ? AND scope = ?
-               AND (status IN ('deleted', 'archived') OR (status = 'active' AND ? = 1) OR valid_from = ?)
+               AND (status IN ('deleted', 'archived') OR valid_from = ?
+                    OR (? = 1 AND (status = 'active' OR (valid_from <= ? AND valid_to > ?))))
            ORDER BY CASE status WHEN 'active' THEN 0 WHEN 'superseded' THEN 2 ELSE 1 END, id DESC LIMIT 1""",
-        (*place, int(at_any_time), fact.valid_from),
+        (*place, fact.valid_from, int(at_any_time), at, at),
     ).fetchone()
-    if known and functional and not _fits(fact.valid_from or known[2], fact.valid_to or known[3]):
-        known = None  # told of another time than was known
+    same_time = known is not None and _same_time(fact, known[2], known[3], at)
+    if functional and not same_time:
+        known = None
     # Which value of a functional relation is the active one is decided when they are put in order.
     fresh = "superseded" if functional else "active"
     if known is None:
@@ -136,9 +140,9 @@ def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
         ).fetchone()  # fmt: skip
     else:
         relation_id, status = known[:2]
-        valid_from, valid_to = fact.valid_from or known[2], fact.valid_to or known[3]
-        if not _fits(valid_from, valid_to):  # another time than was known: the one told now holds
-            valid_from, valid_to = fact.valid_from, fact.valid_to
+        valid_from, valid_to = fact.valid_from, fact.valid_to
+        if same_time:
+            valid_from, valid_to = valid_from or known[2], valid_to or known[3]
         tx.execute(
             """UPDATE relations SET confidence = ?, updated_at = MAX(updated_at, ?), valid_from = ?, valid_to = ?,
                    sentence_id = COALESCE(?, sentence_id), closed_at = CASE status WHEN 'superseded' THEN closed_at END,
@@ -158,7 +162,11 @@ def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
     return _Outcome(relation_id, sentence_id, source_id, target_id, created, superseded)
 
 
-def _fits(valid_from: str | None, valid_to: str | None) -> bool:
+def _same_time(fact: Fact, known_from: str | None, known_to: str | None, at: str) -> bool:
+    """Tell whether a fact is told of the time that is known of it; told without a time it is told of now."""
+    if not (fact.valid_from or fact.valid_to):
+        return (known_from is None or known_from <= at) and (known_to is None or at < known_to)
+    valid_from, valid_to = fact.valid_from or known_from, fact.valid_to or known_to
     return not (valid_from and valid_to and valid_to < valid_from)
 
 
@@ -185,7 +193,7 @@ def _sentence(tx: sqlite3.Connection, text: str, at: str) -> int:
 def _put_in_order(tx: sqlite3.Connection, told: int, fact: tuple[int, str, int, str], at: str) -> int:
     """Let each value of a functional relation hold until the next one; return how many others were closed by that.
 
-    The last one is active, unless it is history that was told before.
+    The last one is active, unless it is history that was told before; it begins where the one before it ends.
     """
     source_id, relation_key, _, scope = fact
     rows = tx.execute(
@@ -206,7 +214,13 @@ def _put_in_order(tx: sqlite3.Connection, told: int, fact: tuple[int, str, int, 
                WHERE id = ?""",
             (at, until, since, since, until, until, relation_id),
         )
-    if rows[-1][0] == told:
+    last, _, since = rows[-1]
+    if len(rows) > 1:
+        tx.execute(
+            "UPDATE relations SET valid_from = ? WHERE id = ? AND valid_from IS NULL AND COALESCE(valid_to, ?) >= ?",
+            (since, last, since, since),
+        )
+    if last == told:
         tx.execute("UPDATE relations SET status = 'active', closed_at = NULL WHERE id = ?", (told,))
     return sum(status == "active" and relation_id != told for relation_id, status, _ in rows[:-1])
 
@@ -222,32 +236,40 @@ def tag(
 ) -> TagReport:
     """Attach relations and their ends to a scene by id; the scene is None for a dry run on one that does not exist."""
     attached: list[int] = []
-    known: list[int] = []
+    present: list[int] = []
     unknown: list[int] = []
+    known, held = _known(at)
     for relation_id in dict.fromkeys(relation_ids):
         row = tx.execute(
-            "SELECT source_id, target_id, sentence_id, confidence FROM relations WHERE id = ? AND status = 'active'",
-            (relation_id,),
+            f"SELECT source_id, target_id, sentence_id, confidence FROM relations r WHERE id = ? AND {known}",
+            (relation_id, *held),
         ).fetchone()
         if row is None:
             unknown.append(relation_id)
             continue
-        present = tx.execute(
+        attached_before = tx.execute(
             "SELECT 1 FROM scene_refs WHERE scene_id = ? AND kind = 'relation' AND ref_id = ?", (scene_id, relation_id)
         ).fetchone()
-        (known if present else attached).append(relation_id)
+        (present if attached_before else attached).append(relation_id)
         if not dry_run and scene_id is not None:
             source_id, target_id, sentence_id, confidence = row
             # A scene that knows the fact keeps its own words for it.
-            relation, ends = (relation_id, None if present else sentence_id), (source_id, target_id)
+            relation, ends = (relation_id, None if attached_before else sentence_id), (source_id, target_id)
             attach(tx, scene_id, relation, ends, weight=confidence, at=at)
-    return TagReport(key, tuple(attached), tuple(known), tuple(unknown), applied=not dry_run)
+    return TagReport(key, tuple(attached), tuple(present), tuple(unknown), applied=not dry_run)
 
 
-def matching(tx: sqlite3.Connection, pattern: str) -> list[int]:
-    """Return the active relations with an end whose name matches a case-sensitive glob pattern."""
+def _known(at: str) -> tuple[str, list[str]]:
+    """Return the condition that a relation `r` is active, also of another time, or holds; and its parameters."""
+    holds, held = holding(at)
+    return f"(r.status = 'active' OR {holds})", held
+
+
+def matching(tx: sqlite3.Connection, pattern: str, at: str) -> list[int]:
+    """Return the known relations with an end whose name matches a case-sensitive glob pattern."""
     entities = set(matching_glob(tx, pattern))
-    rows = tx.execute("SELECT id, source_id, target_id FROM relations WHERE status = 'active' ORDER BY id")
+    known, held = _known(at)
+    rows = tx.execute(f"SELECT id, source_id, target_id FROM relations r WHERE {known} ORDER BY id", held)
     return [relation_id for relation_id, source, target in rows if source in entities or target in entities]
 
 
