@@ -16,6 +16,7 @@ from graphmem.core.model import (
     CommitReport,
     DeclaredScene,
     DedupeReport,
+    FactPath,
     Learnt,
     Neighbourhood,
     Operation,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from graphmem.graph.scene_index import SceneIndex
+    from graphmem.graph.view import Graph
 
 
 class Memory:
@@ -332,6 +334,65 @@ class Memory:
         with self._store.read() as tx:
             return around.neighbours(tx, wanted, reading, depth=depth, limit=limit, recent=recent)
 
+    def graph(
+        self,
+        *,
+        scene: str | None = None,
+        entity: str | None = None,
+        depth: int = 1,
+        at: dt.datetime | str | None = None,
+        scopes: Iterable[str] | None = None,
+    ) -> "Graph":
+        """Return facts as a networkx MultiDiGraph: all, those of a scene and the scenes below it, or around an entity.
+
+        Nodes are the ids of entities, with name, type and mentions; edges have the ids of facts as keys, with relation,
+        sentence, confidence, valid_from and valid_to. depth: hops around the entity. at: what held at that instant,
+        None for now. scopes: as in `recall_by_scene`. It is a copy: changing it changes nothing here. Raises NotFound
+        for an unknown scene, and for an unknown entity, telling the names close to it.
+        """
+        check_count("depth", depth)
+        key = None if scene is None else require_key(scene, "scene")
+        reading = Reading(self._at(at), _scopes(scopes))
+        # networkx takes 100 ms to import: only the verbs about pictures and ways pay it.
+        from graphmem.graph import view
+
+        with self._store.read() as tx:
+            return view.graph(tx, reading, scene=key, entity=entity, depth=depth)
+
+    def draw(
+        self,
+        form: str = "mermaid",
+        *,
+        scene: str | None = None,
+        entity: str | None = None,
+        depth: int = 1,
+        at: dt.datetime | str | None = None,
+        scopes: Iterable[str] | None = None,
+    ) -> str:
+        """Return what `graph` returns as text: 'mermaid', 'dot' (Graphviz), 'json' or 'graphml'."""
+        from graphmem.graph import view
+
+        return view.draw(self.graph(scene=scene, entity=entity, depth=depth, at=at, scopes=scopes), form)
+
+    def shortest_path(
+        self,
+        start: str,
+        end: str,
+        *,
+        at: dt.datetime | str | None = None,
+        scopes: Iterable[str] | None = None,
+    ) -> FactPath:
+        """Return the shortest way of facts between two entities, each fact followed in either direction.
+
+        `connected` is false, and there are no steps, when no fact leads from one to the other. at and scopes are those
+        of `graph`. Raises NotFound for an unknown name, telling the names close to it.
+        """
+        from graphmem.graph import view
+
+        reading = Reading(self._at(at), _scopes(scopes))
+        with self._store.read() as tx:
+            return view.shortest_path(tx, start, end, reading)
+
     # ---- upkeep
 
     def dedupe_scenes(self, *, dry_run: bool = False) -> DedupeReport:
@@ -423,9 +484,10 @@ class Memory:
                 remarks += [f"turn {turn}, {event.place}: {each}" for each in told]
             progress(turn, len(turns))
         seconds = time.perf_counter() - started
+        end = max([self._clock(), *(situation.at for _, situation in turns if situation.at)])
         grown = {scene.key: scene for scene in self.scenes("", origin="emergent")}
         learnt = [
-            Learnt(grown[key], self.recall_by_scene(key, exact=True, limit=3).relations)
+            Learnt(grown[key], self.recall_by_scene(key, exact=True, limit=3, as_of=end).relations)
             for key in visited
             if key in grown
         ]

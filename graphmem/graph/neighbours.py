@@ -73,15 +73,16 @@ class _Entity(NamedTuple):
     updated_at: str
 
 
+# Found by generic words alone, the best tier, how many particular words found it (negative). The least comes first.
+_Rank = tuple[bool, int, int]
+_REACHED: _Rank = (True, len(_TIERS), 0)
+_Place = tuple[int, _Rank]  # hops of the nearer end, and how well its name fits
+
+
 class _Hit(NamedTuple):
-    """An entity that keywords find. rank: only by generic words, the best tier, how many of the others, negative."""
-
     entity: _Entity
-    rank: tuple[bool, int, int]
+    rank: _Rank
     tier: str
-
-
-_REACHED = (True, len(_TIERS), 0)
 
 
 def neighbours(
@@ -102,8 +103,9 @@ def neighbours(
     hits = {hit.entity.id: hit for hit in _hits(tx, keywords, reading.scopes)}
     hops: dict[int, int] = {}
     found: list[Neighbour] = []
-    edges: dict[int, tuple[int, Edge]] = {}
-    layer = _in_order((hit.entity for hit in hits.values()), hits, recent=recent)
+    edges: dict[int, tuple[_Place, Edge]] = {}
+    ranks = {entity_id: hit.rank for entity_id, hit in hits.items()}
+    layer = _in_order((hit.entity for hit in hits.values()), ranks, recent=recent)
     for distance in itertools.count():
         layer = layer[: limit - len(found)]
         for entity in layer:
@@ -114,27 +116,27 @@ def neighbours(
             break
         reached = facts_around(tx, [entity.id for entity in layer], reading, turns=recent)
         for edge in reached:
-            edges.setdefault(edge.id, (distance, edge))
+            place = min((hops[end], ranks.get(end, _REACHED)) for end in (edge.source, edge.target) if end in hops)
+            edges.setdefault(edge.id, (place, edge))
         fresh = {end for edge in reached for end in (edge.source, edge.target)} - hops.keys()
-        layer = _in_order(_entities(tx, fresh), hits, recent=recent)
+        layer = _in_order(_entities(tx, fresh), ranks, recent=recent)
 
-    def nearness(placed: tuple[int, Edge]) -> tuple[object, ...]:
-        distance, edge = placed
-        return distance, not (edge.source in hops and edge.target in hops), -edge.confidence, edge.id
+    def nearness(placed: tuple[_Place, Edge]) -> tuple[object, ...]:
+        place, edge = placed
+        return place, not (edge.source in hops and edge.target in hops), -edge.confidence, edge.id
 
-    def recency(placed: tuple[int, Edge]) -> tuple[object, ...]:
+    def recency(placed: tuple[_Place, Edge]) -> tuple[object, ...]:
         return placed[1].updated_at, placed[1].turn, placed[1].id
 
     ordered = sorted(edges.values(), key=recency if recent else nearness, reverse=recent)
     return Neighbourhood(keywords, tuple(found), told(tx, [edge.id for _, edge in ordered[:limit]]))
 
 
-def _in_order(entities: Iterable[_Entity], hits: Mapping[int, _Hit], *, recent: bool) -> list[_Entity]:
+def _in_order(entities: Iterable[_Entity], ranks: Mapping[int, _Rank], *, recent: bool) -> list[_Entity]:
     """Put entities in order: how well their names fit, then the most mentioned; or the latest first."""
     if recent:
         by_mentions = sorted(entities, key=lambda one: (-one.mentions, len(one.name), -one.id))
         return sorted(by_mentions, key=lambda one: one.updated_at, reverse=True)
-    ranks = {entity_id: hit.rank for entity_id, hit in hits.items()}
     return sorted(entities, key=lambda one: (ranks.get(one.id, _REACHED), -one.mentions, len(one.name), one.id))
 
 
