@@ -144,11 +144,12 @@ def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
         if same_time:
             valid_from, valid_to = valid_from or known[2], valid_to or known[3]
         tx.execute(
-            """UPDATE relations SET confidence = ?, updated_at = MAX(updated_at, ?), valid_from = ?, valid_to = ?,
+            """UPDATE relations SET confidence = ?, updated_at = MAX(updated_at, ?), recorded_at = MIN(recorded_at, ?),
+                   valid_from = ?, valid_to = ?,
                    sentence_id = COALESCE(?, sentence_id), closed_at = CASE status WHEN 'superseded' THEN closed_at END,
                    status = ?
                WHERE id = ?""",
-            (fact.triple.confidence, at, valid_from, valid_to, sentence_id,
+            (fact.triple.confidence, at, at, valid_from, valid_to, sentence_id,
              status if status in ("active", "superseded") else fresh, relation_id),
         )  # fmt: skip
     tx.execute(
@@ -193,33 +194,36 @@ def _sentence(tx: sqlite3.Connection, text: str, at: str) -> int:
 def _put_in_order(tx: sqlite3.Connection, told: int, fact: tuple[int, str, int, str], at: str) -> int:
     """Let each value of a functional relation hold until the next one; return how many others were closed by that.
 
-    The last one is active, unless it is history that was told before; it begins where the one before it ends.
+    The last one is active, unless it is history that was told before; it begins where the one before it ends. A value
+    that had ended before it was told has no known beginning: it is history that neither closes another nor is closed.
     """
     source_id, relation_key, _, scope = fact
-    rows = tx.execute(
-        """SELECT id, status, COALESCE(valid_from, recorded_at) AS since FROM relations
+    values = tx.execute(
+        """SELECT id, status, COALESCE(valid_from, recorded_at) AS since, valid_from IS NULL AND valid_to <= recorded_at
+           FROM relations
            WHERE source_id = ? AND relation_key = ? AND scope = ? AND status IN ('active', 'superseded')
            ORDER BY since, id""",
         (source_id, relation_key, scope),
     ).fetchall()
-    place_told = [relation_id for relation_id, _, _ in rows].index(told)
+    rows = [(relation_id, status, since) for relation_id, status, since, had_ended in values if not had_ended]
+    place_told = next((place for place, (relation_id, *_) in enumerate(rows) if relation_id == told), None)
+    if place_told is None:
+        tx.execute(
+            "UPDATE relations SET status = 'superseded', closed_at = COALESCE(closed_at, ?) WHERE id = ?", (at, told)
+        )
+        return 0
     for place, ((relation_id, status, since), (_, _, until)) in enumerate(itertools.pairwise(rows)):
         if status == "superseded" and place not in (place_told - 1, place_told):
             continue  # in order already
-        # One that had ended before it was told has no known beginning.
         tx.execute(
-            """UPDATE relations SET status = 'superseded', closed_at = COALESCE(closed_at, ?),
-                   valid_from = CASE WHEN COALESCE(valid_to, ?) >= ? THEN ? END,
+            """UPDATE relations SET status = 'superseded', closed_at = COALESCE(closed_at, ?), valid_from = ?,
                    valid_to = MIN(COALESCE(valid_to, ?), ?)
                WHERE id = ?""",
-            (at, until, since, since, until, until, relation_id),
+            (at, since, until, until, relation_id),
         )
     last, _, since = rows[-1]
-    if len(rows) > 1:
-        tx.execute(
-            "UPDATE relations SET valid_from = ? WHERE id = ? AND valid_from IS NULL AND COALESCE(valid_to, ?) >= ?",
-            (since, last, since, since),
-        )
+    if len(values) > 1:
+        tx.execute("UPDATE relations SET valid_from = ? WHERE id = ?", (since, last))
     if last == told:
         tx.execute("UPDATE relations SET status = 'active', closed_at = NULL WHERE id = ?", (told,))
     return sum(status == "active" and relation_id != told for relation_id, status, _ in rows[:-1])
