@@ -158,6 +158,8 @@ def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
         (relation_id, sentence_id, saying.session, saying.turn, saying.source,
          entity_key(fact.subject), entity_key(fact.object), at),
     )  # fmt: skip
+    if functional and known is None:
+        _part_what_was_said_again(tx, place, fact.valid_from or at, at)
     superseded = _put_in_order(tx, relation_id, place, at) if functional else 0
     created = known is None or known[1] not in ("active", "superseded")
     return _Outcome(relation_id, sentence_id, source_id, target_id, created, superseded)
@@ -227,6 +229,46 @@ def _put_in_order(tx: sqlite3.Connection, told: int, fact: tuple[int, str, int, 
     if last == told:
         tx.execute("UPDATE relations SET status = 'active', closed_at = NULL WHERE id = ?", (told,))
     return sum(status == "active" and relation_id != told for relation_id, status, _ in rows[:-1])
+
+
+def _part_what_was_said_again(tx: sqlite3.Connection, place: tuple[int, str, int, str], since: str, at: str) -> None:
+    """Make room for a value told of old: one that held before it, and was said again later, is parted in two.
+
+    Else what one talk of long ago told would end what a later talk confirmed. Only values told without a time are
+    confirmed by being said again.
+    """
+    source_id, relation_key, target_id, scope = place
+    row = tx.execute(
+        """SELECT r.id, r.recorded_at, MIN(e.at) FROM relations r JOIN evidence e ON e.relation_id = r.id
+           WHERE r.source_id = ? AND r.relation_key = ? AND r.target_id <> ? AND r.scope = ?
+               AND r.status IN ('active', 'superseded') AND r.recorded_at <= ?
+               AND COALESCE(r.valid_from, r.recorded_at) = r.recorded_at
+               AND e.at > ? AND e.at > ? AND (r.valid_to IS NULL OR r.valid_to > e.at)
+           GROUP BY r.id, r.recorded_at ORDER BY r.recorded_at DESC LIMIT 1""",
+        (source_id, relation_key, target_id, scope, since, since, at),
+    ).fetchone()
+    if row is None:
+        return
+    relation_id, begun, again = row
+    if begun < since:
+        (earlier,) = tx.execute(
+            """INSERT INTO relations(source_id, relation_key, target_id, scope, relation_type, confidence, status,
+                                     sentence_id, valid_from, valid_to, recorded_at, updated_at, closed_at)
+               SELECT source_id, relation_key, target_id, scope, relation_type, confidence, 'superseded',
+                      sentence_id, recorded_at, ?, recorded_at, updated_at, ?
+               FROM relations WHERE id = ? RETURNING id""",
+            (since, at, relation_id),
+        ).fetchone()
+        tx.execute(
+            """INSERT INTO scene_refs(scene_id, kind, ref_id, weight, sentence_id, decayed_at, created_at)
+               SELECT scene_id, kind, ?, weight, sentence_id, decayed_at, created_at
+               FROM scene_refs WHERE kind = 'relation' AND ref_id = ?""",
+            (earlier, relation_id),
+        )
+        tx.execute(
+            "UPDATE evidence SET relation_id = ? WHERE relation_id = ? AND at < ?", (earlier, relation_id, again)
+        )
+    tx.execute("UPDATE relations SET valid_from = ?, recorded_at = ? WHERE id = ?", (again, again, relation_id))
 
 
 def tag(
