@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import html
 import importlib.metadata
 import inspect
 import io
@@ -48,6 +49,9 @@ CALLS = {
     "tag": ["chan:new", "--glob", "*"],
     "commit": ["panel", "包管理器", "pnpm"],
     "recall": BOSS,
+    "neighbours": ["老大"],
+    "path": ["老大", RULE],
+    "graph": [],
     "replay": [SIX],
     "dedupe": [],
     "undo": ["1"],
@@ -75,6 +79,10 @@ MISTAKES = {
     "bad confidence": (["commit", "a", "b", "c", "--confidence", "nan"], 1, "InvalidInput", "confidence"),
     "bad log": (["replay", ROOT / "README.md"], 1, "InvalidInput", "README.md"),
     "missing log": (["replay", "missing.jsonl"], 1, "StoreFailed", "missing.jsonl"),
+    "unknown name": (["path", "老大", "老二"], 3, "NotFound", "老大"),
+    "unknown scene to draw": (["graph", "--scene", "chan:nope"], 3, "NotFound", "chan:nope"),
+    "nothing to look for": (["neighbours", " "], 1, "InvalidInput", "names"),
+    "no file to draw into": (["graph", "--output", "missing/a.dot"], 1, "StoreFailed", "missing/a.dot"),
     "unknown operation": (["undo", "99"], 3, "NotFound", "99"),
     "unknown fact": (["tag", "chan:qq", "--relation", "99"], 3, "NotFound", "99"),
 }
@@ -412,6 +420,56 @@ def test_recall_takes_every_query_as_plain_words(cli, query):  # FTS-01, FTS-02
     assert objects(cli("recall", query, "--json")) == [f"x {query} y"]
 
 
+def test_neighbours_is_a_tree_of_facts_by_hops(cli):
+    for fact in (("boss", "likes", "tea"), ("tea", "grows in", "Fujian"), ("Mei", "brews", "tea")):
+        cli("commit", *fact)
+
+    shown = cli("neighbours", "boss")
+
+    assert shown.out.splitlines() == [
+        "boss (exact)",
+        "  - likes -> tea",
+        "    - grows in -> Fujian",
+        "    <- brews - Mei",
+    ]
+    assert cli("neighbours", "boss", "--depth", "1").out.splitlines() == ["boss (exact)", "  - likes -> tea"]
+    assert cli("neighbours", "boss", "--limit", "0").code == 0
+    assert objects(cli("neighbours", "boss", "--sort", "Recent", "--json")) == ["tea", "Fujian", "tea"]
+
+
+def test_neighbours_of_a_name_nobody_knows_are_none_and_that_is_said(cli, filled):
+    assert cli("neighbours", "nobody", "at all") == (0, "nothing is known of nobody, at all\n", "")
+
+
+def test_path_shows_the_way_fact_by_fact(cli):
+    for fact in (("boss", "likes", "tea"), ("Mei", "brews", "tea"), ("far", "is", "away")):
+        cli("commit", *fact)
+
+    assert cli("path", "BOSS", "mei").out.splitlines() == [
+        "boss to Mei: 2 facts",
+        "  boss - likes -> tea",
+        "  Mei - brews -> tea",
+    ]
+    assert cli("path", "boss", "far") == (0, "no facts connect boss and far\n", "")
+
+
+@pytest.mark.parametrize("form", ["mermaid", "dot", "json", "graphml"])
+def test_graph_writes_a_picture_to_a_file_or_to_standard_output(cli, filled, tmp_path, form):
+    shown = cli("graph", "--scene", "chan:qq", "--format", form)
+    written = cli("graph", "--scene", "chan:qq", "--format", form, "--output", tmp_path / "picture")
+
+    assert (shown.code, shown.err, written) == (0, "", (0, "", ""))
+    assert RULE in html.unescape(shown.out)
+    assert (tmp_path / "picture").read_text("utf-8") == shown.out
+
+
+def test_a_picture_has_one_form(cli, filled):
+    asked = cli("graph", "--format", "dot", "--json")
+
+    assert (asked.code, asked.document["error"]["type"]) == (2, "Usage")
+    assert cli("graph", "--format", "json") == cli("graph", "--json")
+
+
 def test_replay_ends_with_what_it_learnt(cli):  # R5
     report = cli("replay", SIX, "--json").document
 
@@ -487,7 +545,7 @@ def test_json_is_one_document_and_nothing_else(cli, path, request, command, plac
     result = cli(command, *CALLS[command], "--json", db=None if place == "first run" else path)
 
     assert isinstance(result.document, dict | list)
-    assert result.code == (3 if command == "undo" and place != "filled" else 0)
+    assert result.code == (3 if command in ("undo", "path") and place != "filled" else 0)
     assert "Traceback" not in result.err
 
 
@@ -612,7 +670,9 @@ def test_a_locked_file_is_busy_and_nothing_is_changed(cli, filled, monkeypatch, 
     assert scene_rows(cli) == before
 
 
-@pytest.mark.parametrize("command", ["scenes", "evidence", "match", "recall", "operations"])
+@pytest.mark.parametrize(
+    "command", ["scenes", "evidence", "match", "recall", "neighbours", "path", "graph", "operations"]
+)
 def test_reading_goes_on_while_another_process_writes(cli, filled, monkeypatch, command):
     monkeypatch.setenv("GRAPHMEM_BUSY_TIMEOUT", "0.01")
 
@@ -623,7 +683,8 @@ def test_reading_goes_on_while_another_process_writes(cli, filled, monkeypatch, 
 
 
 @pytest.mark.parametrize(
-    "command", ["scenes", "evidence", "match", "recall", "operations", "enter", "commit", "replay"]
+    "command",
+    ["scenes", "evidence", "match", "recall", "neighbours", "path", "graph", "operations", "enter", "commit", "replay"],
 )
 def test_what_succeeds_without_a_note_is_silent_on_standard_error(cli, filled, command):
     result = cli(command, *CALLS[command])
@@ -1180,6 +1241,7 @@ def test_commands_that_look_for_no_scene_load_no_numpy(filled):
         ["recall", "--scene", "chan:qq"],
         ["commit", "a", "b", "c", "--scene", "chan:qq"],
         ["evidence"],
+        ["neighbours", "a"],
     ]
 
     *_, loaded = in_one_process(

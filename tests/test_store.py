@@ -57,6 +57,10 @@ READS = {
     "recall_by_scene": lambda memory: memory.recall_by_scene("chan:qq"),
     "recall_by_situation": lambda memory: memory.recall_by_situation(HERE, declared=["chan:qq"]),
     "recall": lambda memory: memory.recall("纯文本"),
+    "neighbours": lambda memory: memory.neighbours("老大"),
+    "graph": lambda memory: memory.graph(),
+    "draw": lambda memory: memory.draw(),
+    "shortest_path": lambda memory: memory.shortest_path("老大", "纯文本"),
     "dedupe_scenes dry": lambda memory: memory.dedupe_scenes(dry_run=True),
     "operations": lambda memory: memory.operations(),
 }

@@ -33,10 +33,10 @@ def graph(tx: sqlite3.Connection, reading: Reading, *, scene: str | None, entity
     if within is not None:
         _add_facts(tx, picture, reading, _TOLD_IN.format(scenes=within.sql), within.parameters)
     elif center is None:
-        _add_facts(tx, picture, reading, "relations", [])
+        _add_facts(tx, picture, reading, _TOLD, [])
     else:
         for ids, places in in_parts(_within_reach(tx, center, reading, depth)):
-            _add_facts(tx, picture, reading, f"(SELECT id, sentence_id FROM relations WHERE id IN ({places}))", ids)
+            _add_facts(tx, picture, reading, f"(SELECT * FROM {_TOLD} WHERE id IN ({places}))", ids)
     if within is not None and center is not None:
         picture = nx.ego_graph(picture, center, radius=depth, undirected=True)
     for ids, places in in_parts(picture):
@@ -46,10 +46,9 @@ def graph(tx: sqlite3.Connection, reading: Reading, *, scene: str | None, entity
     return picture
 
 
-# The heaviest comes last, and an edge that is added again takes the new words.
-_TOLD_IN = """(SELECT ref.ref_id AS id, ref.sentence_id FROM scene_refs ref
-               WHERE ref.kind = 'relation' AND ref.scene_id IN (SELECT id FROM ({scenes}))
-               ORDER BY ref.weight, ref.id)"""
+_TOLD = "(SELECT id, sentence_id, 1.0 AS weight FROM relations)"
+_TOLD_IN = """(SELECT ref.ref_id AS id, ref.sentence_id, ref.weight FROM scene_refs ref
+               WHERE ref.kind = 'relation' AND ref.scene_id IN (SELECT id FROM ({scenes})))"""
 
 
 def _add_facts(
@@ -60,9 +59,10 @@ def _add_facts(
         f"""SELECT r.source_id, r.target_id, r.id, r.relation_type, COALESCE(t.text, ''), r.confidence,
                    r.valid_from, r.valid_to
             FROM {told_in} k JOIN relations r ON r.id = k.id LEFT JOIN sentences t ON t.id = k.sentence_id
-            WHERE {condition}""",
+            WHERE {condition} ORDER BY r.id, k.weight""",
         (*parameters, *read),
     )
+    # Of several words for one fact the heaviest come last, and an edge that is added again takes them.
     for source, target, relation_id, relation, sentence, confidence, valid_from, valid_to in rows:
         picture.add_edge(
             source,
@@ -132,7 +132,7 @@ def _surest(edges: Iterable[Edge]) -> Edge:
 
 def draw(picture: Graph, form: str) -> str:
     """Return a graph as text in one of FORMS; raise InvalidInput for another form."""
-    if form not in FORMS:
+    if not isinstance(form, str) or form not in FORMS:
         raise InvalidInput("form", form, f"give one of {', '.join(FORMS)}")
     return FORMS[form](picture)
 
