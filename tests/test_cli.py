@@ -977,6 +977,8 @@ def test_control_characters_in_stored_text_never_reach_the_terminal(cli, path):
     plant(path, {f"chan:{NASTY}": 1, f"chan:{NASTY}!": 1})
 
     shown = [cli(*arguments) for arguments in (["scenes"], ["recall", *BOSS], ["recall", "a"], ["dedupe"])]
+    shown += [cli("path", NASTY, NASTY), *(cli("graph", "--format", form) for form in ("mermaid", "dot", "json"))]
+    shown += [cli("neighbours", "a"), cli("neighbours", f"{NASTY} of old")]
 
     assert all(result.code == 0 and is_safe(result.out) and is_safe(result.err) for result in shown)
     assert "\\x1b[2J" in shown[1].out
@@ -989,6 +991,7 @@ def test_control_characters_in_stored_text_never_reach_the_terminal(cli, path):
         ["commit", "a", "b", "c", "--scene", f"///{BIDI}"],
         ["scenes", "--origin", NASTY],
         ["recall", "a", NASTY],
+        ["path", "a", NASTY],
         ["replay", NASTY],
         [NASTY],
     ],

@@ -173,6 +173,12 @@ def test_a_long_run_without_spaces_is_looked_for_as_it_is(memory):
     assert tiers(memory.neighbours("部署服务器端口配")) == {"部署服务器端口配置": "prefix"}
 
 
+def test_words_within_a_name_that_was_found_are_not_looked_for(memory):
+    chain(memory, "部件77号", "部件78号", "77", "部件")
+
+    assert memory.neighbours("部件77号的端口是多少").keywords == ("部件77号", "端口")
+
+
 # ---- caps and orders
 
 

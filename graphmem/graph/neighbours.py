@@ -207,7 +207,7 @@ def _keywords(tx: sqlite3.Connection, names: str | Sequence[str], scopes: Sequen
             question = whole[:_QUESTION]
             inside = known or _longest(_named(tx, _windows(question), scopes))
             words = () if known else (*content_words(question, _KEYWORDS // 4), *_NUMBER.findall(question))
-            pieces = [*inside, *words] or [whole]
+            pieces = [*inside, *(word for word in words if not any(word in name for name in inside))] or [whole]
     else:
         pieces = [entity_key(clean_text(name)) for name in names]
     keywords = tuple(dict.fromkeys(piece for piece in pieces if piece))
