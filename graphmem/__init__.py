@@ -9,8 +9,10 @@ if TYPE_CHECKING:
     from graphmem.core.events import Event as Event
     from graphmem.core.keys import entity_key as entity_key
     from graphmem.core.keys import normalize_key as normalize_key
+    from graphmem.core.model import Block as Block
     from graphmem.core.model import CommitReport as CommitReport
     from graphmem.core.model import DedupeReport as DedupeReport
+    from graphmem.core.model import Document as Document
     from graphmem.core.model import Recollection as Recollection
     from graphmem.core.model import ReplayReport as ReplayReport
     from graphmem.core.model import Scene as Scene
@@ -37,16 +39,19 @@ __version__ = "0.1.0"
 # Loaded when first asked for: `graphmem --help` needs none of them.
 _HOMES = {
     "AsyncMemory": "graphmem.async_memory",
+    "Block": "graphmem.core.model",
     "CommitReport": "graphmem.core.model",
     "Config": "graphmem.config",
     "Conflict": "graphmem.errors",
     "DedupeReport": "graphmem.core.model",
+    "Document": "graphmem.core.model",
     "Event": "graphmem.core.events",
     "Feature": "graphmem.core.situations",
     "GraphmemError": "graphmem.errors",
     "InvalidInput": "graphmem.errors",
     "Memory": "graphmem.memory",
     "NotFound": "graphmem.errors",
+    "Part": "graphmem.core.model",
     "Recollection": "graphmem.core.model",
     "ReplayReport": "graphmem.core.model",
     "Scene": "graphmem.core.model",

@@ -31,6 +31,46 @@ _OTHER_VARIABLES = frozenset({"DB", "CONFIG"})  # read by the command line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """How text recall weighs what speaks for a hit. Chosen on the first five LoCoMo conversations; see PLAN.md.
+
+    k1, b: of BM25. title, labels: how often a word of a title, of labels counts. pair: what two words of the query that
+    stand side by side add, as a share of their own worth. name: what is left of the worth of a speaker's name.
+    candidates: texts that are looked at. words and so on: weights of the evidence of that name, each 0 to 1 before.
+    beyond: share of the turns two steps away. neighbours_of: turns whose neighbours are looked up.
+    association_of: best hits whose words are followed. association_terms: how many words at most.
+    association_share: words of more than this share of the texts link nothing. association_candidates: texts looked at.
+    edges: facts looked at for each hop.
+    """
+
+    k1: float = 0.9
+    b: float = 0.4
+    title: float = 3.0
+    labels: float = 2.0
+    pair: float = 0.5
+    name: float = 0.2
+    candidates: int = 200
+    words: float = 1.0
+    vector: float = 1.0
+    window: float = 0.2
+    neighbours: float = 0.5
+    beyond: float = 0.5
+    neighbours_of: int = 64
+    session: float = 0.6
+    speaker: float = 0.5
+    date: float = 0.6
+    scene: float = 0.3
+    graph: float = 0.3
+    replaced: float = 1.0
+    association: float = 0.5
+    association_of: int = 4
+    association_terms: int = 10
+    association_share: float = 0.1
+    association_candidates: int = 100
+    edges: int = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """Settings of a memory. Raises InvalidInput naming the setting when a value cannot be used.
 
@@ -60,6 +100,7 @@ class Config:
     timezone: str = "UTC"
     busy_timeout: float = 5.0
     durable: bool = False
+    ranking: Ranking = Ranking()
 
     def __post_init__(self) -> None:
         if not isinstance(self.weights, Mapping):

@@ -1,6 +1,7 @@
 """Memory, the facade: one method a verb, and the only opener of transactions."""
 
 import datetime as dt
+import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,20 +9,28 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from graphmem.compose import search
 from graphmem.config import DEFAULT, Config, check_count
 from graphmem.core.events import Event, Log
-from graphmem.core.keys import clean_text, entity_key, key_list, require_key, text_list
+from graphmem.core.keys import channel_key, clean_text, key_list, require_key, text_list
 from graphmem.core.model import (
+    ArchiveReport,
+    Block,
     Bucket,
     CommitReport,
     DeclaredScene,
     DedupeReport,
+    Document,
     FactPath,
+    Hit,
     Learnt,
+    MirrorReport,
     Neighbourhood,
     Operation,
+    Part,
     Recollection,
     Refusal,
+    RememberReport,
     ReplayReport,
     Scene,
     SceneMatch,
@@ -32,12 +41,17 @@ from graphmem.core.model import (
 )
 from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, read_time, system_clock, utc_text
-from graphmem.errors import InvalidInput, NotFound
+from graphmem.errors import InvalidInput, NotFound, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.exchange.events import read_events
+from graphmem.graph import blocks as block_rows
+from graphmem.graph import documents as document_rows
 from graphmem.graph import neighbours as around
 from graphmem.graph import relations
 from graphmem.graph import scenes as scene_graph
 from graphmem.graph.neighbours import Reading
+from graphmem.records import history, notes
+from graphmem.store import text_index
+from graphmem.store.blobs import lies_in_row, read_blob, remove_blob, write_blob
 from graphmem.store.copies import open_copy
 from graphmem.store.database import Store
 from graphmem.store.schema import refuse_newer
@@ -48,6 +62,8 @@ if TYPE_CHECKING:
 
     from graphmem.graph.scene_index import SceneIndex
     from graphmem.graph.view import Graph
+
+_log = logging.getLogger("graphmem")
 
 
 class Memory:
@@ -190,9 +206,9 @@ class Memory:
     ) -> Recollection:
         """Return what scenes hold, the heaviest first: those of the keys and, unless `exact`, all below them.
 
-        '' means all scenes, an empty list none. limit counts relations and entities each: None for 8, 0 for none.
-        scopes: facts of these scopes and of none; None for all. as_of: only what held at that instant, as far as is
-        known today; None for now.
+        '' means all scenes, an empty list none. limit counts relations, entities, blocks and documents,
+        each on their own: None for 8, 0 for none. scopes: facts of these scopes and of none; None for all. as_of: only
+        what held at that instant, as far as is known today; None for now.
         """
         at = self._at(as_of, "as_of")
         everything = isinstance(keys, str) and _is_blank(keys)
@@ -280,31 +296,257 @@ class Memory:
         self._last_day = moment[:10]
         return replace(report, scenes=keys, remarks=remarks)
 
+    # ---- records
+
+    def remember(
+        self,
+        title: str,
+        *,
+        body: str = "",
+        kind: str = "fact",
+        slot: str = "",
+        labels: str | Iterable[str] = (),
+        scope: str | None = None,
+        pinned: bool = False,
+        status: str = "live",
+        source: str = "agent",
+        at: dt.datetime | str | None = None,
+    ) -> RememberReport:
+        """Write a note: in one line what to remember, and in the body as much as is needed.
+
+        slot: what it is about; of one scope and slot one note is live, and a new one supersedes it. labels: other names
+        it is found by. kind: fact, lesson, rule, preference, decision, pitfall or checkpoint. status: live, proposed,
+        archived, superseded or forgotten. The same note again is only seen once more.
+        """
+        draft = notes.check_note(
+            title, body=body, kind=kind, slot=slot, labels=labels, scope="" if scope is None else scope,
+            pinned=pinned, status=status, source=source,
+        )  # fmt: skip
+        moment = self._at(at)
+        with self._store.write() as tx:
+            report = notes.remember(tx, draft, moment)
+            self._mark_day(tx, moment)
+        self._last_day = moment[:10]
+        return report
+
+    def mirror(
+        self,
+        session: str,
+        parts: Iterable[Part],
+        *,
+        scope: str | None = None,
+        at: dt.datetime | str | None = None,
+    ) -> MirrorReport:
+        """Keep what was said in a session, verbatim and in order, so that it can be recalled.
+
+        Parts are known by their ids: telling one again changes nothing, or its text when that is another one. New parts
+        go behind the part they are told after. at: when it was recorded; each part may say when it was said. scope:
+        that of the session, taken from the first call that names one.
+        """
+        if not isinstance(session, str) or _is_blank(session):
+            raise InvalidInput("session", session, "give the session a name")
+        if scope is not None and not isinstance(scope, str):
+            raise InvalidInput("scope", scope, "give a text")
+        told, remarks = history.check_parts(parts, self.config.zone)
+        moment = self._at(at)
+        with self._store.write() as tx:
+            report = history.mirror(tx, clean_text(session), clean_text(scope or ""), told, moment)
+            self._mark_day(tx, moment)
+        self._last_day = moment[:10]
+        return replace(report, remarks=remarks)
+
+    # ---- recall
+
     def recall(
         self,
         query: str,
         *,
+        situation: Situation | None = None,
+        kinds: str | Iterable[str] | None = None,
+        scopes: Iterable[str] | None = None,
         scenes: str | Iterable[str] = "",
         exact: bool = False,
+        since: dt.datetime | str | None = None,
+        until: dt.datetime | str | None = None,
+        as_of: dt.datetime | str | None = None,
+        mode: str = "hybrid",
+        precise: bool = False,
         limit: int | None = None,
-        scopes: Iterable[str] | None = None,
-    ) -> Recollection:
-        """Return facts whose names or sentence hold all the words of a query, the latest first.
+        explain: bool = False,
+    ) -> tuple[Hit, ...]:
+        """Return what answers a query, the best first.
 
-        scenes: only facts of these scenes and, unless `exact`, of those below them; '' for all facts, whoever told
-        them. scopes: facts of these scopes and of none; None for all. Raises InvalidInput for a query without words:
-        what a situation brings back is `recall_by_situation`.
+        situation: who asks and where. What its scenes hold ranks higher, what scenes of other people alone hold is left
+        out, and without any words its scenes are recalled. kinds: of note, relation, part, document, block (all of
+        these when left out), entity and scene. scopes: items of these scopes and of none; None for all. scenes: only
+        what these scenes hold and, unless `exact`, those below them; '' for everything. since, until: only what was said
+        or written from, and before, these times. as_of: what held then.
+
+        mode: 'hybrid' weighs all evidence; 'keyword' wants every word of the query; 'vector' compares texts as TF-IDF
+        vectors; 'scene' brings back what the situation does, whatever the words; 'graph' what is linked to the entities
+        that are named. precise: only what clearly answers, nothing when nothing does, pinned notes first. limit: None
+        for 10, 0 for none. explain: each hit says what its score is made of.
+
+        Raises InvalidInput for a query without words and without a situation, and for an unknown kind or mode.
         """
-        words = entity_key(query).split() if isinstance(query, str) else []
-        if not words:
-            raise InvalidInput("query", query, "nothing to search for; give a word, a scene or a situation")
+        request = self._request(
+            query, kinds=kinds, limit=limit, situation=situation, scopes=scopes, since=since, until=until, as_of=as_of,
+            mode=mode, precise=precise, explain=explain,
+        )  # fmt: skip
         keys = None if _is_blank(scenes) else key_list(scenes, "scenes")
-        within = scene_graph.below(keys, exact=exact) if keys else None
-        if keys == ():
-            return Recollection()
+        within = None if keys is None else scene_graph.below(keys, exact=exact)
         with self._store.read() as tx:
-            found = relations.find(tx, words, _limit(limit), within=within, scopes=_scopes(scopes))
-            return Recollection(relations=found)
+            here = request.situation
+            answering = self._read_index(tx).answering(here) if here else []
+            return search.search(tx, request, self.config.ranking, within=within, answering=answering)
+
+    # ---- blocks and documents
+
+    def put_block(
+        self,
+        text: str = "",
+        *,
+        modality: str = "text",
+        payload: bytes | None = None,
+        mime: str = "",
+        width: int | None = None,
+        height: int | None = None,
+        scenes: str | Iterable[str] = (),
+        source: str = "",
+        tool: str = "",
+        semantic_type: str = "",
+        at: dt.datetime | str | None = None,
+    ) -> Block:
+        """Keep a text, or an image, video or audio payload with a text about it, and attach it to scenes.
+
+        The same content is the same block: writing it again adds what is given and clears nothing. Another text about
+        the same payload makes another block. Payloads above 64 KiB are files in the folder `<file>.blobs`.
+        """
+        labels = {"mime": mime, "source": source, "tool": tool, "semantic_type": semantic_type}
+        new = block_rows.check_block(text, modality=modality, payload=payload, width=width, height=height, **labels)
+        keys = key_list(scenes, "scenes")
+        moment = self._at(at)
+        in_row = lies_in_row(self.path, new.size)
+        with self._store.write() as tx:
+            if payload is not None and not in_row:
+                write_blob(self.path, new.digest, payload)
+            scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
+            block = block_rows.put(tx, new, scene_ids, moment, at_is_given=at is not None, in_row=in_row)
+            self._mark_day(tx, moment)
+        return replace(block, payload=payload)
+
+    def block(self, block_id: str, *, payload: bool = True) -> Block:
+        """Return a block, with its payload unless that is not wanted.
+
+        Raises NotFound for an unknown id, StoreCorrupt when the file of the payload is missing or damaged.
+        """
+        name = block_rows.checked_text("block_id", block_id)
+        with self._store.read() as tx:
+            found = block_rows.get(tx, name)
+            if not payload or not found.digest or found.payload is not None:
+                return found if payload else replace(found, payload=None)
+            data = read_blob(self.path, found.digest)
+        if data is None:
+            with self._store.read() as tx:  # deleted just now: then it is not found
+                block_rows.get(tx, name)
+            raise StoreCorrupt(f"{self.path} has lost the payload of block {name}: restore its folder from a backup")
+        return replace(found, payload=data)
+
+    def delete_block(self, block_id: str) -> None:
+        """Remove a block for good, from its scenes and documents too. Raises NotFound for an unknown id."""
+        name = block_rows.checked_text("block_id", block_id)
+        at = self._at(None)
+        with self._store.write() as tx:
+            block = block_rows.delete(tx, name)
+            self._mark_day(tx, at)
+        if not lies_in_row(self.path, block.size):
+            self._forget_payload(block.digest)
+
+    def put_document(
+        self,
+        text: str,
+        *,
+        summary: str = "",
+        scenes: str | Iterable[str] = (),
+        source: str = "",
+        tags: str | Iterable[str] = (),
+        entities: str | Iterable[str] = (),
+        blocks: str | Iterable[str] = (),
+        at: dt.datetime | str | None = None,
+    ) -> Document:
+        """Keep a text as a whole, with the ids of the blocks that belong to it, and attach it to scenes.
+
+        The same text is the same document: writing it again adds what is given and clears nothing. The first 10 tags
+        and 20 entities are kept; without a summary one is made of the source and the words. Raises NotFound for an
+        unknown block.
+        """
+        new = document_rows.check_document(
+            text, summary=summary, source=source, tags=tags, entities=entities, blocks=blocks
+        )
+        keys = key_list(scenes, "scenes")
+        moment = self._at(at)
+        with self._store.write() as tx:
+            scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
+            document = document_rows.put(tx, new, scene_ids, moment, at_is_given=at is not None)
+            self._mark_day(tx, moment)
+        return document
+
+    def query_documents(self, query: str, *, limit: int = 3) -> tuple[Document, ...]:
+        """Return the documents that answer a query, the best first, and count the access.
+
+        Raises InvalidInput for a query without words.
+        """
+        check_count("limit", limit)
+        request = self._request(query, kinds="document", limit=limit)
+        at = self._at(None)
+        with self._store.write() as tx:
+            hits = search.search(tx, request, self.config.ranking)
+            found = document_rows.count_access(tx, [str(hit.id) for hit in hits], at)
+            self._mark_day(tx, at)
+        return found
+
+    def consume_document(self, document_id: str) -> Document:
+        """Return a document and remove it for good; its blocks stay. Raises NotFound for an unknown id."""
+        name = block_rows.checked_text("document_id", document_id)
+        at = self._at(None)
+        with self._store.write() as tx:
+            document = document_rows.delete(tx, name)
+            self._mark_day(tx, at)
+        return document
+
+    def archive_document(
+        self,
+        document_id: str,
+        triples: Iterable[Triple],
+        *,
+        scenes: str | Iterable[str] = (),
+        session: str = "",
+        turn: int = 0,
+        scope: str | None = None,
+        at: dt.datetime | str | None = None,
+        source: str = "agent",
+    ) -> ArchiveReport:
+        """Turn a document into facts, put its loose blocks into their scenes, and remove it when all went well.
+
+        scenes: else those of the document, else the channel of its source. It is kept when no fact was written or a
+        block of it is in no scene; the facts stay in any case, and archiving again repeats none. Raises NotFound for
+        an unknown id.
+        """
+        name = block_rows.checked_text("document_id", document_id)
+        keys = key_list(scenes, "scenes")
+        moment = self._at(at)
+        with self._store.write() as tx:
+            document = document_rows.get(tx, name)
+            keys = keys or document.scenes or key_list(channel_key(document.source), "source")
+            facts = self.commit(triples, scenes=keys, session=session, turn=turn, scope=scope, at=moment, source=source)
+            self._last_day = ""  # its day may yet be rolled back
+            if not facts.written:
+                return ArchiveReport(name, facts, (), (), removed=False)
+            scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
+            bound, unbound = block_rows.bind(tx, document.blocks, scene_ids, moment)
+            if not unbound:
+                document_rows.delete(tx, name)
+        return ArchiveReport(name, facts, bound, unbound, removed=not unbound)
 
     def neighbours(
         self,
@@ -437,6 +679,7 @@ class Memory:
         with self._store.write(keep=not dry_run) as tx:
             report, changed = journal.undo(tx, operation, at)
             merge.settle_features(tx, changed, self.config)
+            scene_graph.sweep_refs(tx)  # the journal brings back refs to what was deleted since
             self._end_change(tx, changed, at)
         return replace(report, applied=not dry_run)
 
@@ -496,6 +739,42 @@ class Memory:
 
     # ---- within
 
+    def _request(
+        self,
+        query: str,
+        *,
+        kinds: str | Iterable[str] | None,
+        limit: int | None,
+        situation: Situation | None = None,
+        scopes: Iterable[str] | None = None,
+        since: dt.datetime | str | None = None,
+        until: dt.datetime | str | None = None,
+        as_of: dt.datetime | str | None = None,
+        mode: str = "hybrid",
+        precise: bool = False,
+        explain: bool = False,
+    ) -> search.Request:
+        if not isinstance(query, str):
+            raise InvalidInput("query", query, "give a text")
+        now = self._clock()
+        return search.Request(
+            text=clean_text(query),
+            kinds=search.checked_kinds(kinds),
+            scopes=_scopes(scopes),
+            since=self._given(since, "since"),
+            until=self._given(until, "until"),
+            as_of=self._given(as_of, "as_of") or utc_text(now),
+            now=now.astimezone(self.config.zone),
+            mode=search.checked_mode(mode),
+            precise=precise,
+            limit=_limit(limit, default=search.DEFAULT_LIMIT),
+            explain=explain,
+            situation=None if situation is None else _situation(situation).under(self.config),
+        )
+
+    def _given(self, time: dt.datetime | str | None, argument: str) -> str | None:
+        return None if time is None else utc_text(read_time(time, self.config.zone, argument=argument))
+
     def _at(self, given: dt.datetime | str | None, argument: str = "at") -> str:
         return utc_text(read_time(self._clock() if given is None else given, self.config.zone, argument=argument))
 
@@ -517,7 +796,18 @@ class Memory:
             revision = scene_graph.begin_revision(tx)
             revision.changed |= changed
             scene_graph.end_revision(tx, revision)
+            text_index.replace(tx, "scene", changed)
         self._mark_day(tx, at)
+
+    def _forget_payload(self, digest: str) -> None:
+        """Remove the file of a payload that no block has any more, while nobody can put such a block anew."""
+        try:
+            self._store.sync()  # a power cut must not bring back the row and leave the file removed
+            with self._store.write(keep=False) as tx:
+                if not block_rows.uses_payload(tx, digest):
+                    remove_blob(self.path, digest)
+        except (StoreBusy, StoreFailed) as error:
+            _log.warning("the block is deleted, its payload is not: %s", error)
 
     def _mark_day(self, tx: "sqlite3.Connection", at: str) -> None:
         if at[:10] != self._last_day:
@@ -551,9 +841,9 @@ def _is_blank(value: object) -> bool:
     return isinstance(value, str) and not value.strip()
 
 
-def _limit(limit: int | None) -> int:
+def _limit(limit: int | None, *, default: int = scene_graph.DEFAULT_LIMIT) -> int:
     if limit is None:
-        return scene_graph.DEFAULT_LIMIT
+        return default
     check_count("limit", limit)
     return limit
 

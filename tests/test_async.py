@@ -37,6 +37,9 @@ SCRIPT = [
     ("recall_by_situation", [HERE], {"declared": ["chan:qq"]}),
     ("dedupe_scenes", [], {"dry_run": True}),
     ("operations", [], {"limit": 5}),
+    ("put_block", ["排班表"], {"scenes": ["chan:qq"]}),
+    ("put_document", ["一段对话"], {"scenes": ["chan:qq"]}),
+    ("query_documents", ["对话"], {"limit": 1}),
 ]
 
 

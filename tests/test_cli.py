@@ -53,6 +53,8 @@ CALLS = {
     "path": ["老大", RULE],
     "graph": [],
     "replay": [SIX],
+    "block": ["put", "排班表"],
+    "document": ["put", "一段对话"],
     "dedupe": [],
     "undo": ["1"],
     "operations": [],
@@ -531,6 +533,65 @@ def test_an_operation_that_was_undone_cannot_be_undone_again(cli, filled):
     assert (result.code, result.document["error"]["type"]) == (1, "Conflict")
 
 
+# ---- blocks and documents
+
+
+def test_a_picture_is_put_shown_saved_and_deleted(cli, path, tmp_path):
+    picture, copy = tmp_path / "cat.png", tmp_path / "copy.png"
+    picture.write_bytes(b"\x89PNG" * 20_000)
+    told = ["--file", picture, "--modality", "image", "--mime", "image/png", "--scene", "chan:qq", "--source", "qq"]
+
+    block = cli("block", "put", "一只猫", *told, "--json").document
+
+    assert (block["size"], block["scenes"], block["payload"]) == (80_000, ["chan:qq"], None)
+    assert cli("block", "show", block["id"], "--json").document == block
+    assert "一只猫" in cli("block", "show", block["id"]).out
+    assert cli("block", "show", block["id"], "--save", copy).code == 0
+    assert copy.read_bytes() == picture.read_bytes()
+    assert "一只猫" in cli("recall", "--scene", "chan:qq").out
+    assert cli("block", "delete", block["id"], "--json").document == {"deleted": block["id"]}
+    assert cli("block", "show", block["id"]).code == 3
+    assert "nothing is known here" in cli("recall", "--scene", "chan:qq").out
+
+
+def test_a_document_is_put_queried_and_consumed(cli, tmp_path):
+    file = tmp_path / "talk.txt"
+    file.write_text("nginx restart\n\x1b[2J", "utf-8")
+
+    document = cli("document", "put", "--file", file, "--tag", "web", "--scene", "chan:qq", "--json").document
+
+    assert (document["tags"], document["summary"]) == (["web"], "(2): nginx, restart, 2j")
+    assert "nginx, restart" in cli("recall", "--scene", "chan:qq").out
+    assert "nginx, restart" in cli("document", "query", "nginx").out
+    assert cli("document", "query", "nginx", "--json").document[0]["access_count"] == 2
+    assert cli("document", "query", "caddy").out == "no document holds these words\n"
+    assert cli("document", "consume", document["id"]).out == "nginx restart\n\\x1b[2J\n"
+    assert cli("document", "consume", document["id"]).code == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "named"),
+    [
+        (["block", "put"], 1, "text"),
+        (["block", "put", "--file", "/nowhere", "--modality", "image"], 1, "/nowhere"),
+        (["block", "put", "a", "--file", ROOT / "README.md"], 1, "payload"),
+        (["block", "smell"], 2, "smell"),
+        (["document", "put"], 2, "TEXT"),
+        (["document", "put", "a", "--file", ROOT / "README.md"], 2, "TEXT"),
+        (["document", "query"], 2, "WORDS"),
+        (["document", "query", " "], 1, "query"),
+        (["document", "put", "a", "--block", "blk_none"], 3, "blk_none"),
+    ],
+)
+def test_a_wrong_block_or_document_is_one_clear_line(cli, path, arguments, code, named):
+    Memory.open(path).close()
+
+    result = cli(*arguments)
+
+    assert (result.code, result.out) == (code, "")
+    assert named in result.err
+
+
 # ---- JSON
 
 
@@ -781,7 +842,11 @@ BAD_FILES = ["folder", "text file", "a byte", "truncated", "of another program",
     ("kind", "command"),
     [(kind, command) for kind in BAD_FILES for command in COMMANDS]
     + [("in a missing folder", command) for command in COMMANDS]
-    + [("missing", command) for command in COMMANDS if command not in ("enter", "commit", "replay")],
+    + [
+        ("missing", command)
+        for command in COMMANDS
+        if command not in ("enter", "commit", "replay", "block", "document")
+    ],
 )
 def test_a_bad_file_is_one_clear_line_and_nothing_is_touched(cli, tmp_path, kind, command):
     folder = tmp_path / "files"

@@ -37,6 +37,15 @@ _WHITE = re.compile(r"\s+")
 _PLAIN_KEY = re.compile(r"[a-z0-9:-]+(?:[._/][a-z0-9:-]+)*")
 
 
+def visible(text: str) -> str:
+    """Drop the characters that cannot be seen.
+
+    >>> visible("bo\\u00adb")
+    'bob'
+    """
+    return _IGNORABLE.sub("", text)
+
+
 def fold(text: str) -> str:
     """Drop invisible characters and apply NFKC and casefold until nothing changes, then trim.
 
@@ -46,8 +55,7 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.casefold().strip()
     while True:
-        visible = _IGNORABLE.sub("", text)
-        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible).casefold())
+        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible(text)).casefold())
         if folded == text:
             return folded.strip()
         text = folded

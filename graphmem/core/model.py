@@ -171,15 +171,43 @@ class RecalledEntity:
 
 
 @dataclass(frozen=True, slots=True)
+class RecalledBlock:
+    """A block brought back, without its payload: `Memory.block` gives that."""
+
+    id: str
+    modality: str
+    text: str
+    mime: str
+    size: int
+    source: str
+    semantic_type: str
+    weight: float
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledDocument:
+    """A document brought back by its summary: `Memory.query_documents` and `consume_document` give the text."""
+
+    id: str
+    summary: str
+    source: str
+    weight: float
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
 class Recollection:
     """What scenes brought back, best first. scenes: the keys of those that took part."""
 
     scenes: tuple[str, ...] = ()
     relations: tuple[RecalledRelation, ...] = ()
     entities: tuple[RecalledEntity, ...] = ()
+    blocks: tuple[RecalledBlock, ...] = ()
+    documents: tuple[RecalledDocument, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.relations or self.entities)
+        return bool(self.relations or self.entities or self.blocks or self.documents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +238,113 @@ class CommitReport:
     def written(self) -> int:
         """The number of triples that were written; 0 means that nothing was remembered."""
         return self.created + self.repeated
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One piece of a session, verbatim: a message, or what a tool answered.
+
+    id: what its host calls it, unique within the session. at: when it was said, None where that is unknown.
+    """
+
+    id: str
+    author: str = field(default="", kw_only=True)
+    role: str = field(default="", kw_only=True)
+    text: str = field(kw_only=True)
+    at: dt.datetime | str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in ("id", "author", "role", "text"):
+            if not isinstance(getattr(self, name), str):
+                raise InvalidInput(name, getattr(self, name), "give a text")
+        if not self.id.strip():
+            raise InvalidInput("id", self.id, "give each part an id, so that telling it twice changes nothing")
+        if self.at is not None:
+            read_time(self.at, dt.UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorReport:
+    """What mirroring came to: parts new to the session, parts whose text changed, parts that were known."""
+
+    session: str
+    added: int
+    changed: int
+    known: int
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A curated memory: a fact, a lesson, a rule. slot: what it is about, one live note of a scope each.
+
+    status: live, proposed, archived, superseded or forgotten. seen: how often the same was remembered.
+    superseded_by: the id of the note that took its slot.
+    """
+
+    id: int
+    kind: str
+    title: str
+    body: str
+    slot: str
+    labels: tuple[str, ...]
+    scope: str
+    status: str
+    pinned: bool
+    source: str
+    seen: int
+    created_at: str
+    updated_at: str
+    superseded_by: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RememberReport:
+    """What remembering came to: the note; whether it is new; the ids of the notes whose slot it took."""
+
+    note: Note
+    created: bool
+    superseded: tuple[int, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What search needs to know of an item: when it was said or written, and whether it is current or superseded."""
+
+    at: str | None
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One part of a hit's score: value (0 to 1) times weight was added. told: how it came to it, for people."""
+
+    part: str
+    value: float
+    weight: float
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Something that answers a query. id: that of its kind; the given id for a part, a key for a scene.
+
+    score: 0 to 1, comparable within one answer. source: who told it, for a part `session/author`. at: when it was said
+    or written, UTC. scenes: keys of scenes that hold it. status: live or active, or superseded where the query asks for
+    the past. why: what the score is made of, heaviest first; empty unless asked for.
+    """
+
+    kind: str
+    id: int | str
+    text: str
+    score: float
+    source: str = ""
+    at: str = ""
+    scenes: tuple[str, ...] = ()
+    status: str = "active"
+    pinned: bool = False
+    why: tuple[Reason, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,3 +487,63 @@ class FactPath:
     end: str
     connected: bool
     steps: tuple[RecalledRelation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A text, or a picture, video or sound with the text that describes it.
+
+    id: made of the content. digest: SHA-256 of the payload in hex, '' without one. size: bytes of the payload.
+    width, height: pixels. payload: None when there is none or it was not asked for.
+    """
+
+    id: str
+    modality: str
+    text: str
+    mime: str
+    size: int
+    digest: str
+    width: int | None
+    height: int | None
+    source: str
+    tool: str
+    semantic_type: str
+    scenes: tuple[str, ...]
+    created_at: str
+    updated_at: str
+    payload: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text kept as a whole, with what it is about. id: made of the text. blocks: the ids of the blocks it came with.
+
+    access_count, last_access: how often `query_documents` returned it, and when last.
+    """
+
+    id: str
+    summary: str
+    text: str
+    source: str
+    tags: tuple[str, ...]
+    entities: tuple[str, ...]
+    blocks: tuple[str, ...]
+    scenes: tuple[str, ...]
+    access_count: int
+    last_access: str | None
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveReport:
+    """What became of a document turned into facts.
+
+    bound: blocks put into the scenes of the facts. unbound: blocks that are in no scene, for which it is kept.
+    removed: the document is gone, since something was written and every block of it is in a scene.
+    """
+
+    id: str
+    facts: CommitReport
+    bound: tuple[str, ...]
+    unbound: tuple[str, ...]
+    removed: bool

@@ -1,4 +1,10 @@
-"""Words of a text: which of them carry content."""
+"""Words of a text: tokens for the text index, the words of a query, and which words carry content.
+
+A token is what the text index holds. Scripts that write no spaces (Chinese, kana, hangul, Thai, Lao, Khmer, Burmese)
+give pairs of neighbouring characters; the last character of a run stands alone as well, so that every character begins
+a token and a query of one character is a prefix. Words of other scripts are tokens, stemmed where the script is
+Latin. Identifiers (`GOALS.md`, `v1.2`, `build-x7`, `getUserName`) are tokens as a whole and in their parts.
+"""
 
 import functools
 import importlib
@@ -6,9 +12,193 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from typing import cast
+from dataclasses import dataclass
+from typing import Any, cast
 
-from graphmem.core.keys import fold
+import regex
+
+from graphmem.core.keys import clean_text, fold, visible
+
+# Long enough for what it says to stand together, short enough that its length says nothing about its worth.
+PASSAGE_TOKENS = 160
+_LONGEST_TOKEN = 64
+
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Hangul}\p{Bopomofo}\p{Yi}"
+_SPACED = rf"[[\p{{L}}\p{{M}}\p{{N}}]--[{_UNSPACED}\p{{Thai}}\p{{Lao}}\p{{Khmer}}\p{{Myanmar}}]]"
+_JOINTS = r"[-._/:@&+#'’\\]{1,2}"
+_RUN = regex.compile(
+    rf"(?P<unspaced>[{_UNSPACED}]+|\p{{Thai}}+|\p{{Lao}}+|\p{{Khmer}}+|\p{{Myanmar}}+)"
+    rf"|(?P<word>{_SPACED}+(?:{_JOINTS}{_SPACED}+)*[+#]*)"
+    r"|(?P<symbol>[\p{S}--[\p{ASCII}\p{Sk}]])",
+    regex.VERSION1,
+)
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:[-._/:@&+#'\\]{1,2}[A-Za-z0-9]+)*[+#]*")
+# The parts of an identifier: letters of one script, or digits; a capital after a small letter begins a new one.
+_PART = regex.compile(
+    r"\p{N}+|(?:\p{Lu}(?=\p{Ll}))?(?:[\p{Latin}--\p{Lu}]\p{M}*)+|(?:[\p{Latin}&&\p{Lu}](?!\p{Ll}))+"
+    r"|(?:[\p{L}--\p{Latin}]\p{M}*)+|\p{Lu}",
+    regex.VERSION1,
+)
+_LETTERS = re.compile("[a-z]+")
+_CLITIC = re.compile(r"['’](?:s|t|d|m|ll|re|ve)$", re.IGNORECASE)
+# Marks that readers leave out: accents of Latin and Greek, the points of Hebrew, the vowel signs of Arabic.
+_OPTIONAL_MARKS = regex.compile(
+    r"(?<=[\p{Latin}\p{Greek}]\p{M}*)\p{Mn}|[\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]|(?<=[Ее])\u0308"
+)
+_SENTENCE_END = re.compile(r"(?<=[。！？!?\n])|(?<=[.;；])(?=\s)")
+# What asks or only holds a sentence together. In a run of Chinese they part the words around them.
+_CHINESE_STOP_WORDS = re.compile(
+    "什么时候|为什么|是什么|有没有|是不是|能不能|怎么样|什么样|什么|怎么|怎样|哪里|哪儿|哪个|哪些|哪位|多少|几个|如何"
+    "|一个|一下|一些|这个|那个|这些|那些|我们|你们|他们|她们|它们|因为|所以|但是|还是|就是|可以|请问|帮我|告诉"
+    "|[的了是在我你您他她它们这那就都也不还和与或吗呢吧啊呀嘛把被给对从到要会能很再又才只让请么谁哪几]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWord:
+    """A word of a query. A text holds it when it holds all `parts`; `whole` is an identifier as one token, else ''.
+
+    prefix: its one part is the beginning of a token, a single character of a script without spaces.
+    """
+
+    text: str
+    parts: tuple[str, ...]
+    whole: str = ""
+    prefix: bool = False
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """All tokens by which it may be found."""
+        return (self.whole, *self.parts) if self.whole else self.parts
+
+
+def tokens_of(text: str) -> list[str]:
+    """Return the tokens of a text in order, repeats included.
+
+    >>> tokens_of("用pnpm部署 GOALS.md")
+    ['用', 'pnpm', '部署', '署', 'goals.md', 'goal', 'md']
+    """
+    found: list[str] = []
+    for kind, run in _runs(text):
+        if kind == "unspaced":
+            found += [run[place : place + 2] for place in range(len(run))]
+        else:
+            found += _word(run).tokens
+    return found
+
+
+def passages_of(text: str) -> list[list[str]]:
+    """Return the tokens of a text, cut at sentences into passages of at most 160 tokens; one empty one for no tokens.
+
+    >>> passages_of("to be"), passages_of("")
+    ([['to', 'be']], [[]])
+    """
+    return [tokens for _, tokens in _pieces(text)]
+
+
+def piece_of(text: str, place: int) -> str:
+    """Return the words of one passage of a text as they stand there.
+
+    >>> piece_of("To be. Or not. " * 60, 1).split(". ")[0]
+    'To be'
+    """
+    pieces = _pieces(text)
+    return pieces[min(place, len(pieces) - 1)][0].strip()
+
+
+def _pieces(text: str) -> list[tuple[str, list[str]]]:
+    tokens = tokens_of(text)
+    if len(tokens) <= PASSAGE_TOKENS:
+        return [(text, tokens)]
+    pieces: list[tuple[str, list[str]]] = [("", [])]
+    for sentence in _SENTENCE_END.split(text):
+        found = tokens_of(sentence)
+        said, before = pieces[-1]
+        if before and len(before) + len(found) > PASSAGE_TOKENS:
+            said, before = "", []
+            pieces.append((said, before))
+        pieces[-1] = (said + sentence, before + found[:PASSAGE_TOKENS])
+        # The rest of an endless sentence: it is found here, and shown as a whole.
+        pieces += [
+            (sentence, found[place : place + PASSAGE_TOKENS])
+            for place in range(PASSAGE_TOKENS, len(found), PASSAGE_TOKENS)
+        ]
+    return pieces
+
+
+def query_words(text: str) -> tuple[QueryWord, ...]:
+    """Return the words of a query, each once. Stop words are left out, unless there is nothing else.
+
+    >>> [word.parts for word in query_words("部署用的是什么 tools?")]
+    [('部署', '署用'), ('tool',)]
+    """
+    return tuple(_query_words(text, all_words=False)) or tuple(_query_words(text, all_words=True))
+
+
+def _query_words(text: str, *, all_words: bool) -> Iterable[QueryWord]:
+    found: dict[tuple[str, ...], QueryWord] = {}
+    lone: dict[tuple[str, ...], QueryWord] = {}
+    standing_alone = text.split()
+    for kind, run in _runs(clean_text(text)):
+        if kind != "unspaced":
+            word = _word(run)
+            if all_words or word.text not in _STOP_WORDS:
+                found.setdefault(word.tokens, word)
+            continue
+        for piece in [run] if all_words else _CHINESE_STOP_WORDS.split(run):
+            pairs = tuple(piece[place : place + 2] for place in range(len(piece) - 1))
+            if pairs:
+                found.setdefault(pairs, QueryWord(piece, pairs))
+            elif piece:
+                places = found if run in standing_alone else lone
+                places.setdefault((piece,), QueryWord(piece, (piece,), prefix=True))
+    # A single character left between stop words is in every text: it counts when it is all there is.
+    return found.values() or lone.values()
+
+
+def _runs(text: str) -> Iterator[tuple[str | None, str]]:
+    if text.isascii():
+        return (("word", run) for run in _ASCII_WORD.findall(text))
+    return ((match.lastgroup, match[0]) for match in _RUN.finditer(unicodedata.normalize("NFKC", visible(text))))
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _word(run: str) -> QueryWord:
+    """Return a word or an identifier as the text index holds it."""
+    name = _CLITIC.sub("", run)
+    plain = _plain(name)
+    if _LETTERS.fullmatch(plain) and (name.islower() or name.isupper() or name.istitle()):
+        return QueryWord(plain, (_stem(plain),))
+    parts = tuple(_stem(plain_part) for part in _PART.findall(name) if (plain_part := _plain(part)))
+    whole = plain[:_LONGEST_TOKEN]
+    if parts in ((), (whole,)):
+        return QueryWord(plain, (whole,))
+    return QueryWord(plain, parts, whole)
+
+
+def _plain(name: str) -> str:
+    """Return a word in small letters, without the marks that readers leave out."""
+    if name.isascii():
+        return name.lower()
+    apart = unicodedata.normalize("NFD", name)
+    return fold(unicodedata.normalize("NFC", _OPTIONAL_MARKS.sub("", apart)))
+
+
+def _stem(word: str) -> str:
+    if len(word) < 3 or not _LETTERS.fullmatch(word):
+        return word[:_LONGEST_TOKEN]
+    stem: str = _porter().stemWord(word[:_LONGEST_TOKEN])
+    return stem
+
+
+@functools.cache
+def _porter() -> Any:
+    import snowballstemmer  # takes 9 ms: only what searches or writes pays it
+
+    return snowballstemmer.stemmer("porter")
+
+
+# ---- content words
 
 # Ideographs with their extensions A to H and the compatibility forms; kana and hangul.
 _HAN = re.compile("[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")

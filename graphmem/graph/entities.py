@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from graphmem.core.keys import clean_text, entity_key
 from graphmem.errors import InvalidInput, NotFound
 from graphmem.graph.scenes import of_scopes
+from graphmem.store import text_index
 
 # Names that an unknown one is compared with: a fraction of a second.
 _COMPARED = 5000
@@ -24,13 +25,15 @@ def mention(tx: sqlite3.Connection, name: str, at: str) -> int:
     ).fetchone()
     if alias is not None:
         return int(alias[0])
-    (entity_id,) = tx.execute(
+    entity_id, mentions = tx.execute(
         """INSERT INTO entities(name, key, created_at, updated_at) VALUES (?, ?, ?, ?)
            ON CONFLICT (key) DO UPDATE SET
                mention_count = mention_count + 1, updated_at = MAX(updated_at, excluded.updated_at)
-           RETURNING id""",
+           RETURNING id, mention_count""",
         (name, key, at, at),
     ).fetchone()
+    if mentions == 1:
+        text_index.add(tx, "entity", [entity_id])
     return int(entity_id)
 
 

@@ -13,12 +13,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from graphmem.core.keys import clean_text, entity_key
-from graphmem.core.model import CommitReport, RecalledRelation, Refusal, TagReport, Triple, triple_problem
+from graphmem.core.model import CommitReport, Refusal, TagReport, Triple, triple_problem
 from graphmem.core.times import read_time, utc_text
 from graphmem.errors import InvalidInput
 from graphmem.graph.entities import matching_glob, mention
-from graphmem.graph.scenes import Selection, attach, facts_of, of_scopes
+from graphmem.graph.scenes import attach
 from graphmem.graph.validity import holding
+from graphmem.store import text_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,7 @@ def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
             (*place, fact.relation, fact.triple.confidence, fresh,
              sentence_id, fact.valid_from, fact.valid_to, at, at),
         ).fetchone()  # fmt: skip
+        text_index.add(tx, "relation", [relation_id])
     else:
         relation_id, status = known[:2]
         valid_from, valid_to = fact.valid_from, fact.valid_to
@@ -190,6 +192,7 @@ def _sentence(tx: sqlite3.Connection, text: str, at: str) -> int:
         row = tx.execute(
             "INSERT INTO sentences(hash, text, created_at) VALUES (?, ?, ?) RETURNING id", (digest, text, at)
         ).fetchone()
+        text_index.add(tx, "sentence", [row[0]])
     return int(row[0])
 
 
@@ -259,6 +262,7 @@ def _part_what_was_said_again(tx: sqlite3.Connection, place: tuple[int, str, int
                FROM relations WHERE id = ? RETURNING id""",
             (since, at, relation_id),
         ).fetchone()
+        text_index.add(tx, "relation", [earlier])
         tx.execute(
             """INSERT INTO scene_refs(scene_id, kind, ref_id, weight, sentence_id, decayed_at, created_at)
                SELECT scene_id, kind, ?, weight, sentence_id, decayed_at, created_at
@@ -317,36 +321,3 @@ def matching(tx: sqlite3.Connection, pattern: str, at: str) -> list[int]:
     known, held = _known(at)
     rows = tx.execute(f"SELECT id, source_id, target_id FROM relations r WHERE {known} ORDER BY id", held)
     return [relation_id for relation_id, source, target in rows if source in entities or target in entities]
-
-
-def find(
-    tx: sqlite3.Connection,
-    words: Sequence[str],
-    limit: int,
-    *,
-    within: Selection | None,
-    scopes: Sequence[str] | None,
-) -> tuple[RecalledRelation, ...]:
-    """Return active relations that hold all the folded words in their names or sentence, the latest first.
-
-    within: only what the selected scenes hold. scopes: only facts of these and of none.
-    """
-    in_scope, parameters = of_scopes(scopes)
-    if within is None:
-        told = f"""SELECT r.id, 1.0 AS weight, r.sentence_id, r.updated_at FROM relations r
-                   WHERE r.status = 'active' {in_scope}"""
-        every: list[object] = [*parameters]
-    else:  # in the words of these scenes; others may have heard it in other words
-        told = f"""SELECT r.id, 1.0 AS weight, ref.sentence_id, r.updated_at
-                   FROM scene_refs ref JOIN relations r ON ref.kind = 'relation' AND r.id = ref.ref_id
-                   WHERE r.status = 'active' {in_scope} AND ref.scene_id IN (SELECT id FROM ({within.sql}))"""
-        every = [*parameters, *within.parameters]
-    rows = tx.execute(f"{facts_of(f'({told})')} ORDER BY k.updated_at DESC, k.id DESC", every)
-    found: list[RecalledRelation] = []
-    for row in rows:
-        text = entity_key(" ".join(row[1:5]))
-        if len(found) == limit:
-            break
-        if all(word in text for word in words) and (not found or found[-1].id != row[0]):
-            found.append(RecalledRelation(*row))
-    return tuple(found)

@@ -24,6 +24,8 @@ from graphmem.core.keys import (
 from graphmem.core.model import (
     Bucket,
     DeclaredScene,
+    RecalledBlock,
+    RecalledDocument,
     RecalledEntity,
     RecalledRelation,
     Recollection,
@@ -35,6 +37,7 @@ from graphmem.core.model import (
 from graphmem.core.situations import Situation, place_of, surplus_features
 from graphmem.errors import InvalidInput
 from graphmem.graph.validity import holding
+from graphmem.store import text_index
 
 if TYPE_CHECKING:
     from graphmem.graph.scene_index import Candidate, SceneIndex
@@ -206,6 +209,7 @@ def _insert_scene(tx: sqlite3.Connection, key: str, *, visits: int, at: str) -> 
            RETURNING id""",
         (key, visits, origin_of(key), at, at),
     ).fetchone()
+    text_index.add(tx, "scene", [scene_id])
     return int(scene_id)
 
 
@@ -299,13 +303,53 @@ def attach(
     A weight never falls by being attached again, and the decay clock starts anew.
     """
     refs = [("relation", *relation), ("entity", ends[0], None), ("entity", ends[1], None)]
+    _put_refs(tx, [(scene_id, kind, ref_id, "", sentence, weight, at, at) for kind, ref_id, sentence in refs])
+
+
+def attach_text(tx: sqlite3.Connection, scene_ids: Iterable[int], kind: str, ref_text: str, at: str) -> None:
+    """Attach what has a text for an id, a block or a document, to scenes with full weight."""
+    _put_refs(tx, [(scene_id, kind, 0, ref_text, None, 1.0, at, at) for scene_id in scene_ids])
+
+
+def _put_refs(tx: sqlite3.Connection, rows: Sequence[tuple[object, ...]]) -> None:
     tx.executemany(
-        """INSERT INTO scene_refs(scene_id, kind, ref_id, sentence_id, weight, decayed_at, created_at)
-           VALUES (?, ?, ?, ?, ?, ?, ?)
+        """INSERT INTO scene_refs(scene_id, kind, ref_id, ref_text, sentence_id, weight, decayed_at, created_at)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?)
            ON CONFLICT (scene_id, kind, ref_id, ref_text) DO UPDATE SET
                weight = MAX(weight, excluded.weight), decayed_at = MAX(decayed_at, excluded.decayed_at),
                sentence_id = COALESCE(excluded.sentence_id, sentence_id)""",
-        [(scene_id, *ref, weight, at, at) for ref in refs],
+        rows,
+    )
+
+
+def detach_text(tx: sqlite3.Connection, kind: str, ref_text: str) -> None:
+    """Take what has a text for an id out of all scenes."""
+    tx.execute("DELETE FROM scene_refs WHERE kind = ? AND ref_text = ? AND ref_text <> ''", (kind, ref_text))
+
+
+def scenes_of_text(tx: sqlite3.Connection, kind: str, ref_text: str) -> tuple[str, ...]:
+    """Return the keys of the scenes that hold what has a text for an id."""
+    rows = tx.execute(
+        """SELECT s.key FROM scene_refs ref JOIN scenes s ON s.id = ref.scene_id
+           WHERE ref.kind = ? AND ref.ref_text = ? AND ref.ref_text <> '' ORDER BY s.key""",
+        (kind, ref_text),
+    )
+    return tuple(key for (key,) in rows)
+
+
+# The kinds whose rows can be deleted, and their tables.
+_DELETABLE = {"block": "blocks", "document": "documents"}
+
+
+def sweep_refs(tx: sqlite3.Connection) -> int:
+    """Remove the refs to what was deleted; return how many. Recalls pass over such refs, counts do not."""
+    return sum(
+        tx.execute(
+            f"""DELETE FROM scene_refs
+                WHERE kind = ? AND NOT EXISTS (SELECT 1 FROM {table} t WHERE t.id = scene_refs.ref_text)""",
+            (kind,),
+        ).rowcount
+        for kind, table in _DELETABLE.items()
     )
 
 
@@ -500,4 +544,37 @@ def _recall(
         keys,
         tuple(RecalledRelation(*row) for row in relations.fetchall()),
         tuple(RecalledEntity(*row) for row in entities.fetchall()),
+        _blocks(tx, chosen, selection.parameters, limit),
+        _documents(tx, chosen, selection.parameters, limit),
     )
+
+
+def _blocks(tx: sqlite3.Connection, chosen: str, parameters: Sequence[object], limit: int) -> tuple[RecalledBlock, ...]:
+    rows = tx.execute(
+        f"""
+        {chosen}
+        SELECT b.id, b.modality, b.text, b.mime, b.size, b.source, b.semantic_type,
+               MAX(c.score * ref.weight) AS weight, b.created_at
+        FROM chosen c CROSS JOIN scene_refs ref JOIN blocks b ON b.id = ref.ref_text
+        WHERE ref.scene_id = c.id AND ref.kind = 'block'
+        GROUP BY b.num ORDER BY MIN(c.tier), weight DESC, b.created_at DESC, b.num DESC LIMIT ?
+        """,
+        [*parameters, limit],
+    )
+    return tuple(RecalledBlock(*row) for row in rows.fetchall())
+
+
+def _documents(
+    tx: sqlite3.Connection, chosen: str, parameters: Sequence[object], limit: int
+) -> tuple[RecalledDocument, ...]:
+    rows = tx.execute(
+        f"""
+        {chosen}
+        SELECT d.id, d.summary, d.source, MAX(c.score * ref.weight) AS weight, d.created_at
+        FROM chosen c CROSS JOIN scene_refs ref JOIN documents d ON d.id = ref.ref_text
+        WHERE ref.scene_id = c.id AND ref.kind = 'document'
+        GROUP BY d.num ORDER BY MIN(c.tier), weight DESC, d.created_at DESC, d.num DESC LIMIT ?
+        """,
+        [*parameters, limit],
+    )
+    return tuple(RecalledDocument(*row) for row in rows.fetchall())

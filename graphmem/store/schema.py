@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
 APPLICATION_ID = 0x676D656D  # "gmem"
-VERSION = 1  # the number of migrations below, kept in user_version: a current file is told by one read
+VERSION = 3  # the number of migrations below, kept in user_version: a current file is told by one read
 
 
 def _migrations() -> "Migrations":
     # sqlite_utils takes 70 ms to import: only a file that needs work pays it.
     from sqlite_utils import Migrations
+
+    from graphmem.store import text_index
 
     migrations = Migrations("graphmem")
 
@@ -174,6 +176,127 @@ def _migrations() -> "Migrations":
                 PRIMARY KEY (operation_id, seq)
             ) STRICT, WITHOUT ROWID;
             CREATE INDEX operation_rows_row ON operation_rows(name, row);
+        """)
+
+    @migrations()
+    def m002_text(db: "Database") -> None:
+        db.executescript("""
+            -- What was said, verbatim. length = tokens, for the length norm of a whole session.
+            CREATE TABLE sessions(
+                id INTEGER PRIMARY KEY AUTOINCREMENT,
+                name TEXT NOT NULL UNIQUE,
+                scope TEXT NOT NULL DEFAULT '',
+                parts INTEGER NOT NULL DEFAULT 0,
+                length INTEGER NOT NULL DEFAULT 0,
+                created_at TEXT NOT NULL CHECK (length(created_at) = 24),
+                updated_at TEXT NOT NULL CHECK (length(updated_at) = 24)
+            ) STRICT;
+
+            -- part = the id that its host gave it. seq counts from 0 within the session, without gaps.
+            CREATE TABLE parts(
+                id INTEGER PRIMARY KEY AUTOINCREMENT,
+                session_id INTEGER NOT NULL REFERENCES sessions(id),
+                seq INTEGER NOT NULL,
+                part TEXT NOT NULL,
+                author TEXT NOT NULL DEFAULT '',
+                author_key TEXT NOT NULL DEFAULT '',
+                role TEXT NOT NULL DEFAULT '',
+                text TEXT NOT NULL,
+                length INTEGER NOT NULL,
+                at TEXT CHECK (length(at) = 24),
+                recorded_at TEXT NOT NULL CHECK (length(recorded_at) = 24),
+                UNIQUE (session_id, part),
+                UNIQUE (session_id, seq)
+            ) STRICT;
+
+            -- superseded_by: the note that took its slot.
+            CREATE TABLE notes(
+                id INTEGER PRIMARY KEY AUTOINCREMENT,
+                scope TEXT NOT NULL DEFAULT '',
+                kind TEXT NOT NULL,
+                slot TEXT NOT NULL DEFAULT '',
+                slot_key TEXT NOT NULL DEFAULT '',
+                title TEXT NOT NULL,
+                title_key TEXT NOT NULL,
+                body TEXT NOT NULL DEFAULT '',
+                status TEXT NOT NULL CHECK (status IN ('live', 'proposed', 'archived', 'superseded', 'forgotten')),
+                pinned INTEGER NOT NULL DEFAULT 0 CHECK (pinned IN (0, 1)),
+                source TEXT NOT NULL DEFAULT '',
+                seen INTEGER NOT NULL DEFAULT 1,
+                superseded_by INTEGER REFERENCES notes(id),
+                created_at TEXT NOT NULL CHECK (length(created_at) = 24),
+                updated_at TEXT NOT NULL CHECK (length(updated_at) = 24)
+            ) STRICT;
+            CREATE UNIQUE INDEX notes_slot ON notes(scope, slot_key) WHERE status = 'live' AND slot_key != '';
+            CREATE INDEX notes_title ON notes(scope, title_key);
+            CREATE INDEX notes_superseded_by ON notes(superseded_by);
+
+            CREATE TABLE note_labels(
+                note_id INTEGER NOT NULL REFERENCES notes(id),
+                label TEXT NOT NULL,
+                PRIMARY KEY (note_id, label)
+            ) STRICT, WITHOUT ROWID;
+
+            -- Which facts a sentence told: the text index finds sentences.
+            CREATE INDEX evidence_sentence ON evidence(sentence_id, relation_id);
+
+            -- Rows and tokens of the text index by kind: how many, how long on average.
+            CREATE TABLE text_sizes(
+                kind INTEGER PRIMARY KEY,
+                texts INTEGER NOT NULL,
+                tokens INTEGER NOT NULL
+            ) STRICT;
+        """)
+        text_index.create(db.conn)
+        for _ in text_index.fill(db.conn, ("scene", "relation", "sentence", "entity")):
+            pass
+
+    @migrations()
+    def m003_blocks_and_documents(db: "Database") -> None:
+        db.executescript("""
+            -- id is made of the content. A large payload is NULL here and lies in the file of its digest.
+            CREATE TABLE blocks(
+                num INTEGER PRIMARY KEY AUTOINCREMENT,
+                id TEXT NOT NULL UNIQUE,
+                modality TEXT NOT NULL CHECK (modality IN ('text', 'image', 'video', 'audio')),
+                text TEXT NOT NULL,
+                payload BLOB,
+                payload_digest TEXT NOT NULL DEFAULT '' CHECK (length(payload_digest) IN (0, 64)),
+                mime TEXT NOT NULL DEFAULT '',
+                size INTEGER NOT NULL DEFAULT 0,      -- bytes of the payload
+                width INTEGER,
+                height INTEGER,
+                source TEXT NOT NULL DEFAULT '',
+                tool TEXT NOT NULL DEFAULT '',
+                semantic_type TEXT NOT NULL DEFAULT '',
+                created_at TEXT NOT NULL CHECK (length(created_at) = 24),
+                updated_at TEXT NOT NULL CHECK (length(updated_at) = 24),
+                CHECK (payload IS NULL OR payload_digest <> '')
+            ) STRICT;
+            CREATE INDEX blocks_payload ON blocks(payload_digest) WHERE payload_digest <> '';
+
+            CREATE TABLE documents(
+                num INTEGER PRIMARY KEY AUTOINCREMENT,
+                id TEXT NOT NULL UNIQUE,
+                summary TEXT NOT NULL,
+                text TEXT NOT NULL,
+                source TEXT NOT NULL DEFAULT '',
+                tags TEXT NOT NULL DEFAULT '[]',      -- JSON
+                entities TEXT NOT NULL DEFAULT '[]',  -- JSON
+                access_count INTEGER NOT NULL DEFAULT 0,
+                last_access TEXT CHECK (length(last_access) = 24),
+                created_at TEXT NOT NULL CHECK (length(created_at) = 24)
+            ) STRICT;
+
+            CREATE TABLE document_blocks(
+                document_id TEXT NOT NULL REFERENCES documents(id),
+                block_id TEXT NOT NULL REFERENCES blocks(id),
+                place INTEGER NOT NULL,
+                PRIMARY KEY (document_id, block_id)
+            ) STRICT, WITHOUT ROWID;
+            CREATE INDEX document_blocks_block ON document_blocks(block_id);
+
+            CREATE INDEX scene_refs_text ON scene_refs(kind, ref_text) WHERE ref_text <> '';
         """)
 
     return migrations

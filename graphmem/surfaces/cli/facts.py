@@ -158,7 +158,14 @@ def _print_recollection(found: "Recollection", *, weighed: bool) -> None:
         (one.id, *([one.weight] if weighed else []), f"{one.subject} - {one.relation} - {one.object}", one.sentence)
         for one in found.relations
     ]
-    print_table(columns, rows, empty="nothing is known here")
+    if rows or not found:
+        print_table(columns, rows, empty="nothing is known here")
+    if found.blocks:
+        shown = [(one.id, one.weight, one.modality, one.text) for one in found.blocks]
+        print_table(["block", "weight#", "modality", "text"], shown, empty="")
+    if found.documents:
+        shown = [(one.id, one.weight, one.source, one.summary) for one in found.documents]
+        print_table(["document", "weight#", "source", "summary"], shown, empty="")
 
 
 @click.command("replay", short_help="Run a log of turns through the memory.")

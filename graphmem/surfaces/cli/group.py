@@ -30,6 +30,8 @@ _COMMANDS = {
     "path": "graph",
     "graph": "graph",
     "replay": "facts",
+    "block": "blocks",
+    "document": "blocks",
     "dedupe": "upkeep",
     "undo": "upkeep",
     "operations": "upkeep",

@@ -1,0 +1,1 @@
+"""Work across graph and records: search, the brief, the turn."""

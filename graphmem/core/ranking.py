@@ -1,0 +1,95 @@
+"""Formulas of ranking: BM25, scaling, cosine, and the walk over a graph. Plain Python: a few hundred items at a time."""
+
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+def inverse_frequency(texts: int, frequency: int) -> float:
+    """Return how telling a token is that `frequency` of `texts` hold; above 0 also when all hold it.
+
+    ln(1 + (N - n + 0.5) / (n + 0.5)), the form of Lucene's BM25Similarity.
+
+    >>> round(inverse_frequency(100, 1), 2), round(inverse_frequency(100, 100), 3)
+    (4.21, 0.005)
+    """
+    return math.log1p((texts - frequency + 0.5) / (frequency + 0.5))
+
+
+def bm25(
+    counts: "NDArray[np.float64]",
+    weights: "NDArray[np.float64]",
+    relative_lengths: "NDArray[np.float64]",
+    *,
+    k1: float,
+    b: float,
+) -> "NDArray[np.float64]":
+    """Return the BM25 scores of texts (n) from the counts of terms in them (n x m) and their inverse frequencies (m).
+
+    relative_lengths (n): 1 for the average length. After Robertson and Zaragoza, "The Probabilistic Relevance
+    Framework: BM25 and Beyond" (2009), 3.4; counts may be sums over weighted fields (3.6).
+
+    >>> import numpy as np
+    >>> bm25(np.array([[1.0, 0.0]]), np.array([2.0, 3.0]), np.array([1.0]), k1=0.9, b=0.4).round(3).tolist()
+    [2.0]
+    """
+    damping = (k1 * (1 - b + b * relative_lengths))[:, None]
+    scores: NDArray[np.float64] = (counts * (k1 + 1) / (counts + damping)) @ weights
+    return scores
+
+
+def scaled(values: Mapping[_Key, float]) -> dict[_Key, float]:
+    """Return values as shares of the greatest one.
+
+    >>> scaled({"a": 4.0, "b": 1.0})
+    {'a': 1.0, 'b': 0.25}
+    """
+    greatest = max(values.values(), default=0.0)
+    return {key: value / greatest for key, value in values.items()} if greatest > 0 else {}
+
+
+def cosine(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    """Return the cosine of two sparse vectors, 0 when one of them is empty.
+
+    >>> cosine({"a": 1.0}, {"a": 2.0, "b": 0.0})
+    1.0
+    """
+    product = sum(value * other[key] for key, value in one.items() if key in other)
+    lengths = math.hypot(*one.values()) * math.hypot(*other.values())
+    return product / lengths if lengths else 0.0
+
+
+def walk(
+    seeds: Iterable[_Key], edges: Iterable[tuple[_Key, _Key, float]], *, restart: float = 0.5, steps: int = 8
+) -> dict[_Key, float]:
+    """Return how often a walker who starts at the seeds, and goes back to them now and then, is at each node.
+
+    Personalised PageRank over undirected weighted edges by power iteration; eight steps leave less than 0.4 % of the
+    mass where it does not belong at a restart of 0.5.
+
+    >>> found = walk(["a"], [("a", "b", 1.0), ("b", "c", 1.0)])
+    >>> found["a"] > found["b"] > found["c"]
+    True
+    """
+    near: dict[_Key, list[tuple[_Key, float]]] = defaultdict(list)
+    for one, other, weight in edges:
+        near[one].append((other, weight))
+        near[other].append((one, weight))
+    start = dict.fromkeys(seeds, 1.0)
+    start = {node: 1.0 / len(start) for node in start}
+    mass = dict(start)
+    for _ in range(steps):
+        moved = {node: restart * share for node, share in start.items()}
+        for node, share in mass.items():
+            total = sum(weight for _, weight in near[node]) if node in near else 0.0
+            for other, weight in near.get(node, ()):
+                moved[other] = moved.get(other, 0.0) + (1 - restart) * share * weight / total
+        mass = moved
+    return mass

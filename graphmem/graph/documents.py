@@ -1,0 +1,161 @@
+"""Documents: texts kept as a whole, such as an archived stretch of conversation, until they are turned into facts."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from graphmem.core.keys import clean_text, text_list
+from graphmem.core.model import Document
+from graphmem.core.tokens import content_words
+from graphmem.errors import InvalidInput, NotFound
+from graphmem.graph.blocks import checked_text, content_id
+from graphmem.graph.scenes import attach_text, detach_text, scenes_of_text
+from graphmem.store import text_index
+
+_TAGS_KEPT = 10
+_ENTITIES_KEPT = 20
+_WORDS_IN_A_SUMMARY = 5
+
+
+@dataclass(frozen=True, slots=True)
+class NewDocument:
+    """A document that may be written. summary is '' when none was given."""
+
+    id: str
+    text: str
+    summary: str
+    source: str
+    tags: tuple[str, ...]
+    entities: tuple[str, ...]
+    blocks: tuple[str, ...]
+
+
+def check_document(
+    text: str,
+    *,
+    summary: str,
+    source: str,
+    tags: str | Iterable[str],
+    entities: str | Iterable[str],
+    blocks: str | Iterable[str],
+) -> NewDocument:
+    """Return a document that may be written."""
+    cleaned = checked_text("text", text)
+    if not cleaned:
+        raise InvalidInput("text", text, "nothing to keep; give a text")
+    return NewDocument(
+        id=content_id("doc_", cleaned),
+        text=cleaned,
+        summary=checked_text("summary", summary),
+        source=checked_text("source", source),
+        tags=_words("tags", tags),
+        entities=_words("entities", entities),
+        blocks=_words("blocks", blocks),
+    )
+
+
+def _words(name: str, values: str | Iterable[str]) -> tuple[str, ...]:
+    words = (clean_text(each).strip() for each in text_list(values, name))
+    return tuple(dict.fromkeys(word for word in words if word))
+
+
+def default_summary(text: str, source: str, entities: Sequence[str]) -> str:
+    """Return where a text comes from, its number of lines, and what it is about, in no language of its own.
+
+    >>> default_summary("please restart nginx\\nnginx runs again", "qq", ["web server"])
+    'qq (2): web server, restart, nginx, runs'
+    """
+    about = dict.fromkeys([*entities, *content_words(text, _WORDS_IN_A_SUMMARY)])
+    lines = sum(not line.isspace() and line != "" for line in text.splitlines())
+    head = f"{source} ({lines})" if source else f"({lines})"
+    return f"{head}: {', '.join(list(about)[:_WORDS_IN_A_SUMMARY])}" if about else head
+
+
+def put(tx: sqlite3.Connection, new: NewDocument, scene_ids: Iterable[int], at: str, *, at_is_given: bool) -> Document:
+    """Write a document and attach it to scenes; one of the same text takes in what is new.
+
+    Raises NotFound for a block that does not exist.
+    """
+    known = _find(tx, new.id)
+    tags = _united(known.tags if known else (), new.tags, _TAGS_KEPT)
+    entities = _united(known.entities if known else (), new.entities, _ENTITIES_KEPT)
+    source = new.source or (known.source if known else "")
+    summary = new.summary or (known.summary if known else default_summary(new.text, source, entities))
+    created_at = known.created_at if known and not at_is_given else at
+    (number,) = tx.execute(
+        """INSERT INTO documents(id, summary, text, source, tags, entities, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+           ON CONFLICT (id) DO UPDATE SET summary = excluded.summary, source = excluded.source, tags = excluded.tags,
+               entities = excluded.entities, created_at = excluded.created_at
+           RETURNING num""",
+        (new.id, summary, new.text, source, _json(tags), _json(entities), created_at),
+    ).fetchone()
+    text_index.replace(tx, "document", [number])
+    blocks = _united(known.blocks if known else (), new.blocks, None)
+    for place, block_id in enumerate(blocks):
+        if tx.execute("SELECT 1 FROM blocks WHERE id = ?", (block_id,)).fetchone() is None:
+            raise NotFound(f"no block has the id {block_id!r}: put it before its document")
+        tx.execute(
+            """INSERT INTO document_blocks(document_id, block_id, place) VALUES (?, ?, ?)
+               ON CONFLICT (document_id, block_id) DO NOTHING""",
+            (new.id, block_id, place),
+        )
+    attach_text(tx, scene_ids, "document", new.id, at)
+    return get(tx, new.id)
+
+
+def _united(old: Sequence[str], new: Sequence[str], kept: int | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*old, *new)))[:kept]
+
+
+def _json(words: Sequence[str]) -> str:
+    return json.dumps(words, ensure_ascii=False)
+
+
+def get(tx: sqlite3.Connection, document_id: str) -> Document:
+    """Return a document. Raises NotFound."""
+    found = _find(tx, document_id)
+    if found is None:
+        raise NotFound(f"no document has the id {document_id!r}")
+    return found
+
+
+def _find(tx: sqlite3.Connection, document_id: str) -> Document | None:
+    row = tx.execute(
+        """SELECT id, summary, text, source, tags, entities, access_count, last_access, created_at
+           FROM documents WHERE id = ?""",
+        (document_id,),
+    ).fetchone()
+    if row is None:
+        return None
+    blocks = tx.execute(
+        "SELECT block_id FROM document_blocks WHERE document_id = ? ORDER BY place, block_id", (document_id,)
+    )
+    values = [
+        *row[:4],
+        *(tuple(json.loads(words)) for words in row[4:6]),
+        tuple(block_id for (block_id,) in blocks),
+        scenes_of_text(tx, "document", document_id),
+        *row[6:],
+    ]
+    return Document(*values)
+
+
+def count_access(tx: sqlite3.Connection, document_ids: Sequence[str], at: str) -> tuple[Document, ...]:
+    """Return documents and count that they were asked for."""
+    tx.executemany(
+        """UPDATE documents SET access_count = access_count + 1,
+               last_access = MAX(COALESCE(last_access, ''), ?) WHERE id = ?""",
+        [(at, document_id) for document_id in document_ids],
+    )
+    return tuple(get(tx, document_id) for document_id in document_ids)
+
+
+def delete(tx: sqlite3.Connection, document_id: str) -> Document:
+    """Remove a document from its scenes and the memory and return it. Its blocks stay, under their own ids."""
+    document = get(tx, document_id)
+    detach_text(tx, "document", document_id)
+    tx.execute("DELETE FROM document_blocks WHERE document_id = ?", (document_id,))
+    (number,) = tx.execute("DELETE FROM documents WHERE id = ? RETURNING num", (document_id,)).fetchone()
+    text_index.drop(tx, "document", [number])
+    return document

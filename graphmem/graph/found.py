@@ -1,0 +1,205 @@
+"""Facts and entities as search sees them: what may be shown to whom, and what is linked to what."""
+
+import sqlite3
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from graphmem.core.keys import PERSON_KINDS, features_of_key, kind_of
+from graphmem.core.model import Standing
+from graphmem.core.situations import Situation, recall_ground
+from graphmem.graph.scenes import of_scopes, scene_id_of
+from graphmem.graph.validity import holding
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A fact as a link between entities."""
+
+    id: int
+    source_id: int
+    target_id: int
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFact:
+    """A fact as it is shown."""
+
+    subject: str
+    relation: str
+    object: str
+    sentence_id: int | None
+    at: str
+    status: str
+    source: str
+
+
+def standing(
+    tx: sqlite3.Connection, relation_ids: Sequence[int], at: str, scopes: Sequence[str] | None, *, past: bool
+) -> dict[int, Standing]:
+    """Return the facts that hold at an instant and, with `past`, those that did before and were superseded."""
+    holds, moments = holding(at)
+    in_scope, parameters = of_scopes(scopes)
+    rows = tx.execute(
+        f"""SELECT r.id, r.updated_at, {holds} AS current FROM relations r
+            WHERE r.id IN ({_marks(relation_ids)}) AND (current OR (? AND r.status = 'superseded')) {in_scope}""",
+        (*moments, *relation_ids, past, *parameters),
+    )
+    return {relation_id: Standing(told_at, bool(current)) for relation_id, told_at, current in rows}
+
+
+def told_by(tx: sqlite3.Connection, sentence_ids: Sequence[int]) -> dict[int, list[int]]:
+    """Return the facts that sentences told, by sentence."""
+    rows = tx.execute(
+        f"SELECT DISTINCT sentence_id, relation_id FROM evidence WHERE sentence_id IN ({_marks(sentence_ids)})",
+        sentence_ids,
+    )
+    told: dict[int, list[int]] = {}
+    for sentence_id, relation_id in rows:
+        told.setdefault(sentence_id, []).append(relation_id)
+    return told
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A scene that holds an item, and the sentence that told it there."""
+
+    scene_id: int
+    key: str
+    sentence_id: int | None
+    weight: float
+
+
+def holders(tx: sqlite3.Connection, kind: str, ids: Sequence[int]) -> dict[int, list[Holding]]:
+    """Return the scenes that hold each of some items, by item; the heaviest first. A scene holds itself."""
+    if kind == "scene":
+        return {scene_id: [Holding(scene_id, key, None, 1.0)] for scene_id, (key, _) in scene_keys(tx, ids).items()}
+    numbered = {"document": "documents", "block": "blocks"}.get(kind)
+    ref, join = ("ref.ref_id", "") if numbered is None else ("t.num", f"JOIN {numbered} t ON t.id = ref.ref_text")
+    rows = tx.execute(
+        f"""SELECT {ref}, s.id, s.key, ref.sentence_id, ref.weight
+            FROM scene_refs ref {join} JOIN scenes s ON s.id = ref.scene_id
+            WHERE ref.kind = ? AND {ref} IN ({_marks(ids)}) ORDER BY ref.weight DESC, s.key""",
+        (kind, *ids),
+    )
+    held: dict[int | str, list[Holding]] = {}
+    for ref_id, *holding_scene in rows:
+        held.setdefault(ref_id, []).append(Holding(*holding_scene))
+    return held
+
+
+def closed_to(tx: sqlite3.Connection, situation: Situation, scenes: Iterable[Holding]) -> set[int]:
+    """Return which of the scenes name people, none of whom is in the situation: what they hold is not for it."""
+    keys = {scene.scene_id: scene.key for scene in scenes}
+    people = {scene_id: [*features_of_key(key)] for scene_id, key in keys.items()}
+    for scene_id, feature in tx.execute(
+        f"SELECT scene_id, feature FROM scene_features WHERE scene_id IN ({_marks(list(keys))})", list(keys)
+    ):
+        people[scene_id].append(feature)
+    return {
+        scene_id
+        for scene_id, features in people.items()
+        if not recall_ground(situation, [feature for feature in features if kind_of(feature) in PERSON_KINDS])
+    }
+
+
+def edges_around(
+    tx: sqlite3.Connection, entity_ids: Collection[int], at: str, scopes: Sequence[str] | None, most: int
+) -> list[Edge]:
+    """Return the facts that hold at an instant and touch one of the entities, the surest and latest first."""
+    holds, moments = holding(at)
+    in_scope, parameters = of_scopes(scopes)
+    ids = sorted(entity_ids)
+    columns = "r.id, r.source_id, r.target_id, r.confidence, r.updated_at"
+    rows = tx.execute(
+        f"""SELECT {columns} FROM relations r WHERE r.source_id IN ({_marks(ids)}) AND {holds} {in_scope}
+            UNION SELECT {columns} FROM relations r WHERE r.target_id IN ({_marks(ids)}) AND {holds} {in_scope}
+            ORDER BY 4 DESC, 5 DESC, 1 DESC LIMIT ?""",
+        (*ids, *moments, *parameters, *ids, *moments, *parameters, most),
+    )
+    return [Edge(*row[:4]) for row in rows]
+
+
+def facts(tx: sqlite3.Connection, relation_ids: Sequence[int]) -> dict[int, StoredFact]:
+    """Return facts by id, with who told them last."""
+    rows = tx.execute(
+        f"""SELECT r.id, a.name, r.relation_type, b.name, r.sentence_id, r.updated_at, r.status,
+                   (SELECT e.source FROM evidence e WHERE e.relation_id = r.id ORDER BY e.id DESC LIMIT 1)
+            FROM relations r JOIN entities a ON a.id = r.source_id JOIN entities b ON b.id = r.target_id
+            WHERE r.id IN ({_marks(relation_ids)})""",
+        relation_ids,
+    )
+    return {relation_id: StoredFact(*row) for relation_id, *row in rows}
+
+
+def sentences(tx: sqlite3.Connection, sentence_ids: Sequence[int]) -> dict[int, str]:
+    """Return the texts of sentences by id."""
+    return dict(tx.execute(f"SELECT id, text FROM sentences WHERE id IN ({_marks(sentence_ids)})", sentence_ids))
+
+
+def entity_names(tx: sqlite3.Connection, entity_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """Return names and times of the last mention of entities by id."""
+    rows = tx.execute(f"SELECT id, name, updated_at FROM entities WHERE id IN ({_marks(entity_ids)})", entity_ids)
+    return {entity_id: (name, at) for entity_id, name, at in rows}
+
+
+def entity_standing(tx: sqlite3.Connection, entity_ids: Sequence[int]) -> dict[int, Standing]:
+    """Return entities by id, with the time of their last mention."""
+    return {entity_id: Standing(at, True) for entity_id, (_, at) in entity_names(tx, entity_ids).items()}
+
+
+def scene_standing(tx: sqlite3.Connection, scene_ids: Sequence[int]) -> dict[int, Standing]:
+    """Return scenes by id, with the time of their last visit."""
+    return {scene_id: Standing(at, True) for scene_id, (_, at) in scene_keys(tx, scene_ids).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredText:
+    """A block or a document as it is shown."""
+
+    id: str
+    title: str
+    text: str
+    source: str
+    at: str
+
+
+def texts(tx: sqlite3.Connection, kind: str, numbers: Sequence[int]) -> dict[int, StoredText]:
+    """Return blocks or documents by number."""
+    table, title = {"block": ("blocks", "''"), "document": ("documents", "summary")}[kind]
+    rows = tx.execute(
+        f"SELECT num, id, {title}, text, source, created_at FROM {table} WHERE num IN ({_marks(numbers)})", numbers
+    )
+    return {number: StoredText(*row) for number, *row in rows}
+
+
+def text_standing(tx: sqlite3.Connection, kind: str, numbers: Sequence[int], at: str) -> dict[int, Standing]:
+    """Return the blocks or documents that had been written at an instant, by number."""
+    written = {number: text.at for number, text in texts(tx, kind, numbers).items()}
+    return {number: Standing(moment, True) for number, moment in written.items() if moment <= at}
+
+
+def scenes_of_keys(tx: sqlite3.Connection, keys: Sequence[str]) -> list[int]:
+    """Return the ids of the scenes with these keys, read exactly."""
+    return [scene_id for key in keys if (scene_id := scene_id_of(tx, key)) is not None]
+
+
+def scene_keys(tx: sqlite3.Connection, scene_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """Return keys and times of the last visit of scenes by id."""
+    rows = tx.execute(f"SELECT id, key, updated_at FROM scenes WHERE id IN ({_marks(scene_ids)})", scene_ids)
+    return {scene_id: (key, at) for scene_id, key, at in rows}
+
+
+def predecessors(tx: sqlite3.Connection, relation_ids: Sequence[int]) -> dict[int, int]:
+    """Return the superseded values of the functional relations of some facts, each with the fact that is current."""
+    rows = tx.execute(
+        f"""SELECT old.id, r.id FROM relations r JOIN relations old
+                ON old.source_id = r.source_id AND old.relation_key = r.relation_key AND old.scope = r.scope
+            WHERE r.id IN ({_marks(relation_ids)}) AND old.status = 'superseded' AND old.id <> r.id""",
+        relation_ids,
+    )
+    return dict(rows.fetchall())
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))

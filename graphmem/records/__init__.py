@@ -1,0 +1,1 @@
+"""What was noted and what happened: notes, sessions and their parts."""

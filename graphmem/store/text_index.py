@@ -1,0 +1,222 @@
+"""The text index: one FTS5 table over everything that has words, kept in the transaction of the row it describes.
+
+FTS5 finds the candidates and counts; scoring is not its business. A row of it is one passage of one text; its number
+holds the kind, the id and the passage, so that a kind is a range of numbers and needs no second table. The columns hold
+tokens made by `core.tokens`, apart by two spaces, so that a token is counted by plain text search.
+"""
+
+import sqlite3
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from graphmem.core.tokens import passages_of, tokens_of
+
+KINDS = ("scene", "relation", "sentence", "entity", "note", "part", "document", "block")
+
+_CODES = {kind: code for code, kind in enumerate(KINDS)}
+_KIND_SHIFT = 60
+_PASSAGE_BITS = 10
+_LAST_PASSAGE = (1 << _PASSAGE_BITS) - 1
+_IDS = (1 << _KIND_SHIFT) - 1
+# At most so many matches are scored by FTS5, which takes a microsecond each: of a query whose words are all common
+# only the texts that hold its rarest ones are candidates.
+_MOST_MATCHES = 30_000
+
+# What is indexed: id, title, labels and body of each row of a kind.
+_NUMBERED = ("document", "block")  # their ids are texts
+_SOURCES: Mapping[str, str] = {
+    "scene": "SELECT t.id, t.key, '', '' FROM scenes t",
+    "relation": """SELECT t.id, a.name || ' ' || t.relation_type || ' ' || b.name, '', '' FROM relations t
+                   JOIN entities a ON a.id = t.source_id JOIN entities b ON b.id = t.target_id""",
+    "sentence": "SELECT t.id, '', '', t.text FROM sentences t",
+    "entity": "SELECT t.id, t.name, '', '' FROM entities t",
+    "note": """SELECT t.id, t.title || ' ' || t.slot,
+                   COALESCE((SELECT group_concat(l.label, ' ') FROM note_labels l WHERE l.note_id = t.id), ''), t.body
+               FROM notes t""",
+    "part": "SELECT t.id, '', '', t.text FROM parts t",
+    "document": "SELECT t.num, t.summary, t.tags || ' ' || t.entities, t.text FROM documents t",
+    "block": "SELECT t.num, '', '', t.text FROM blocks t",
+}
+_FILLED_AT_ONCE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """A text as the index holds it: its columns for each passage, and its length in tokens.
+
+    A word of a title counts threefold, one of the labels twice.
+    """
+
+    passages: tuple[tuple[str, str, str], ...]
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A candidate: which passage of which text, and the tokens of its columns."""
+
+    kind: str
+    ref_id: int
+    place: int
+    title: str
+    labels: str
+    body: str
+
+
+def tokens(*, title: str = "", labels: str = "", body: str = "") -> Tokens:
+    """Return what the index will hold of a text; no transaction is needed for this, the slow part of indexing."""
+    head = (tokens_of(title), tokens_of(labels))
+    passages = passages_of(body)[: _LAST_PASSAGE + 1]
+    first = (_line(head[0]), _line(head[1]), _line(passages[0]))
+    others = (("", "", _line(passage)) for passage in passages[1:])
+    return Tokens((first, *others), sum(map(len, (*head, *passages))))
+
+
+def put(tx: sqlite3.Connection, kind: str, texts: Iterable[tuple[int, Tokens]]) -> None:
+    """Index texts by the ids of their rows; what the index held under these ids must have been dropped."""
+    rows: list[tuple[int, str, str, str]] = []
+    length = 0
+    for ref_id, text in texts:
+        first = _first_row(kind, ref_id)
+        rows += [(first + place, *columns) for place, columns in enumerate(text.passages)]
+        length += text.length
+    tx.executemany("INSERT INTO text_index(rowid, title, labels, body) VALUES (?, ?, ?, ?)", rows)
+    _resize(tx, kind, len(rows), length)
+
+
+def add(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> None:
+    """Index rows that were just written, as they are stored."""
+    marks = ", ".join("?" * len(ref_ids))
+    number = "t.num" if kind in _NUMBERED else "t.id"
+    rows = tx.execute(f"{_SOURCES[kind]} WHERE {number} IN ({marks})", [*ref_ids]).fetchall()
+    put(tx, kind, [(row[0], tokens(title=row[1], labels=row[2], body=row[3])) for row in rows])
+
+
+def replace(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> None:
+    """Index rows that were changed, or removed, as they are stored now."""
+    drop(tx, kind, ref_ids)
+    add(tx, kind, ref_ids)
+
+
+def fill(tx: sqlite3.Connection, kinds: Iterable[str] = tuple(_SOURCES)) -> Iterator[int]:
+    """Index all rows of some kinds, none of which may be indexed yet; yield the number of rows done so far."""
+    done = 0
+    for kind in kinds:
+        rows = tx.execute(f"{_SOURCES[kind]} ORDER BY 1").fetchall()
+        for start in range(0, len(rows), _FILLED_AT_ONCE):
+            chunk = rows[start : start + _FILLED_AT_ONCE]
+            put(tx, kind, [(row[0], tokens(title=row[1], labels=row[2], body=row[3])) for row in chunk])
+            done += len(chunk)
+            yield done
+
+
+def clear(tx: sqlite3.Connection) -> None:
+    """Make the index anew, empty: it heals also where FTS5 finds its own tables damaged."""
+    for statement in ("DROP TABLE IF EXISTS text_terms", "DROP TABLE IF EXISTS text_index"):
+        tx.execute(statement)
+    create(tx)
+    tx.execute("DELETE FROM text_sizes")
+
+
+def create(tx: sqlite3.Connection) -> None:
+    """Make the tables of FTS5. It only parts tokens at spaces: they are made in Python."""
+    marks = "".join(chr(code) for code in range(0x21, 0x7F) if not chr(code).isalnum() and chr(code) not in "'\"")
+    tx.execute(
+        f"""CREATE VIRTUAL TABLE text_index USING fts5(
+                title, labels, body, tokenize = "ascii tokenchars '{marks}''""'")"""
+    )
+    tx.execute("CREATE VIRTUAL TABLE text_terms USING fts5vocab(text_index, row)")
+
+
+def drop(tx: sqlite3.Connection, kind: str, ref_ids: Iterable[int]) -> None:
+    """Take texts out of the index; ids that are not in it are nothing."""
+    for ref_id in ref_ids:
+        first = _first_row(kind, ref_id)
+        rows = tx.execute(
+            "SELECT rowid, title, labels, body FROM text_index WHERE rowid BETWEEN ? AND ?",
+            (first, first | _LAST_PASSAGE),
+        ).fetchall()
+        tx.executemany("DELETE FROM text_index WHERE rowid = ?", [(row[0],) for row in rows])
+        _resize(tx, kind, -len(rows), -sum(len(column.split()) for row in rows for column in row[1:]))
+
+
+def _first_row(kind: str, ref_id: int) -> int:
+    return _CODES[kind] << _KIND_SHIFT | ref_id << _PASSAGE_BITS
+
+
+def _line(tokens: Sequence[str]) -> str:
+    return "  ".join(tokens)
+
+
+def _resize(tx: sqlite3.Connection, kind: str, texts: int, tokens: int) -> None:
+    if texts:
+        tx.execute(
+            """INSERT INTO text_sizes(kind, texts, tokens) VALUES (?, ?, ?)
+               ON CONFLICT (kind) DO UPDATE SET texts = texts + excluded.texts, tokens = tokens + excluded.tokens""",
+            (_CODES[kind], texts, tokens),
+        )
+
+
+def sizes(tx: sqlite3.Connection) -> dict[str, tuple[int, int]]:
+    """Return the number of passages and of tokens by kind."""
+    return {KINDS[code]: (texts, tokens) for code, texts, tokens in tx.execute("SELECT * FROM text_sizes")}
+
+
+def frequencies(tx: sqlite3.Connection, tokens: Iterable[str]) -> dict[str, int]:
+    """Return in how many passages each token is."""
+    return {
+        token: (tx.execute("SELECT doc FROM text_terms WHERE term = ?", (token,)).fetchone() or (0,))[0]
+        for token in tokens
+    }
+
+
+def prefix_frequency(tx: sqlite3.Connection, prefix: str) -> int:
+    """Return how often tokens that begin so are in passages."""
+    bounds = (prefix, prefix + chr(sys.maxunicode))
+    row = tx.execute("SELECT SUM(doc) FROM text_terms WHERE term >= ? AND term < ?", bounds).fetchone()
+    return row[0] or 0
+
+
+def spellings(tx: sqlite3.Connection, token: str) -> list[str]:
+    """Return the tokens of the index that begin with the same two letters and are about as long."""
+    bounds = (token[:2], token[:2] + chr(sys.maxunicode), len(token) - 1, len(token) + 1)
+    rows = tx.execute(
+        "SELECT term FROM text_terms WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?", bounds
+    )
+    return [term for (term,) in rows]
+
+
+def candidates(
+    tx: sqlite3.Connection, tokens: Mapping[str, bool], known: Mapping[str, int], kinds: Collection[str]
+) -> Iterator[Passage]:
+    """Yield the passages that hold some of the tokens, the best first as FTS5 sees it.
+
+    tokens: whether each is only the beginning of one. known: their frequencies. Of tokens that are in very many passages only the rarest ones are looked for, and when all
+    of them are, the latest passages come first.
+    """
+    chosen: list[str] = []
+    matches = 0
+    for token in sorted(tokens, key=lambda one: (known[one], one)):
+        if not known[token] or (chosen and matches + known[token] > _MOST_MATCHES):
+            continue
+        matches += known[token]
+        chosen.append(_quoted(token, prefix=tokens[token]))
+    if not chosen:
+        return
+    codes = sorted(_CODES[kind] for kind in kinds)
+    ranges = " OR ".join("rowid BETWEEN ? AND ?" for _ in codes)
+    bounds = [bound for code in codes for bound in (code << _KIND_SHIFT, ((code + 1) << _KIND_SHIFT) - 1)]
+    order = "rank" if matches <= _MOST_MATCHES else "rowid DESC"
+    within = "" if len(codes) == len(KINDS) else f"AND ({ranges})"
+    rows = tx.execute(
+        f"SELECT rowid, title, labels, body FROM text_index WHERE text_index MATCH ? {within} ORDER BY {order}",
+        [" OR ".join(chosen), *(bounds if within else [])],
+    )
+    for row, *columns in rows:
+        yield Passage(KINDS[row >> _KIND_SHIFT], (row & _IDS) >> _PASSAGE_BITS, row & _LAST_PASSAGE, *columns)
+
+
+def _quoted(token: str, *, prefix: bool) -> str:
+    doubled = token.replace('"', '""')
+    return f'"{doubled}" *' if prefix else f'"{doubled}"'
