@@ -95,7 +95,7 @@ class DeclaredScene:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One row of `scenes`. features and refs are counts; refs to relations that are not active do not count."""
+    """One row of `scenes`. features and refs are counts; refs to relations that do not hold now do not count."""
 
     key: str
     origin: str
