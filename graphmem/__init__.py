@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from graphmem.async_memory import AsyncTurn as AsyncTurn
     from graphmem.compose.turn import Turn as Turn
     from graphmem.config import Config as Config
+    from graphmem.config import Ranking as Ranking
     from graphmem.core.events import Event as Event
     from graphmem.core.keys import entity_key as entity_key
     from graphmem.core.keys import normalize_key as normalize_key
@@ -16,7 +17,14 @@ if TYPE_CHECKING:
     from graphmem.core.model import CommitReport as CommitReport
     from graphmem.core.model import DedupeReport as DedupeReport
     from graphmem.core.model import Document as Document
+    from graphmem.core.model import FactPath as FactPath
+    from graphmem.core.model import Hit as Hit
+    from graphmem.core.model import MirrorReport as MirrorReport
+    from graphmem.core.model import Neighbourhood as Neighbourhood
+    from graphmem.core.model import Note as Note
+    from graphmem.core.model import Part as Part
     from graphmem.core.model import Recollection as Recollection
+    from graphmem.core.model import RememberReport as RememberReport
     from graphmem.core.model import ReplayReport as ReplayReport
     from graphmem.core.model import Scene as Scene
     from graphmem.core.model import SceneMatch as SceneMatch
@@ -43,8 +51,8 @@ __version__ = "0.1.0"
 # Loaded when first asked for: `graphmem --help` needs none of them.
 _HOMES = {
     "AsyncMemory": "graphmem.async_memory",
-    "Block": "graphmem.core.model",
     "AsyncTurn": "graphmem.async_memory",
+    "Block": "graphmem.core.model",
     "Brief": "graphmem.core.model",
     "ChannelPolicy": "graphmem.core.policies",
     "CommitReport": "graphmem.core.model",
@@ -53,13 +61,20 @@ _HOMES = {
     "DedupeReport": "graphmem.core.model",
     "Document": "graphmem.core.model",
     "Event": "graphmem.core.events",
+    "FactPath": "graphmem.core.model",
     "Feature": "graphmem.core.situations",
     "GraphmemError": "graphmem.errors",
+    "Hit": "graphmem.core.model",
     "InvalidInput": "graphmem.errors",
     "Memory": "graphmem.memory",
+    "MirrorReport": "graphmem.core.model",
+    "Neighbourhood": "graphmem.core.model",
     "NotFound": "graphmem.errors",
+    "Note": "graphmem.core.model",
     "Part": "graphmem.core.model",
+    "Ranking": "graphmem.config",
     "Recollection": "graphmem.core.model",
+    "RememberReport": "graphmem.core.model",
     "ReplayReport": "graphmem.core.model",
     "Scene": "graphmem.core.model",
     "SceneMatch": "graphmem.core.model",

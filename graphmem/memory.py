@@ -24,9 +24,11 @@ from graphmem.core.model import (
     DeclaredScene,
     DedupeReport,
     Document,
+    FactPath,
     Hit,
     Learnt,
     MirrorReport,
+    Neighbourhood,
     Operation,
     Part,
     Recollection,
@@ -47,8 +49,10 @@ from graphmem.errors import InvalidInput, NotFound, StoreBusy, StoreCorrupt, Sto
 from graphmem.exchange.events import read_events
 from graphmem.graph import blocks as block_rows
 from graphmem.graph import documents as document_rows
+from graphmem.graph import neighbours as around
 from graphmem.graph import relations
 from graphmem.graph import scenes as scene_graph
+from graphmem.graph.neighbours import Reading
 from graphmem.records import history, notes
 from graphmem.store import text_index
 from graphmem.store.blobs import lies_in_row, read_blob, remove_blob, write_blob
@@ -61,6 +65,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from graphmem.graph.scene_index import SceneIndex
+    from graphmem.graph.view import Graph
 
 _log = logging.getLogger("graphmem")
 
@@ -160,7 +165,7 @@ class Memory:
             raise InvalidInput("origin", origin, "give 'declared', 'emergent' or None")
         key = "" if _is_blank(prefix) else require_key(prefix, "prefix")
         with self._store.read() as tx:
-            return scene_graph.list_scenes(tx, key, origin)
+            return scene_graph.list_scenes(tx, key, origin, self._at(None))
 
     def evidence(self) -> tuple[Bucket, ...]:
         """Return the labels that were met and have no scene yet, the latest first."""
@@ -184,7 +189,7 @@ class Memory:
             raise InvalidInput("glob", glob, "give either relation_ids or a glob as text")
         at = self._at(None)
         with self._store.read() if dry_run else self._store.write() as tx:
-            chosen = ids if glob is None else relations.matching(tx, glob)
+            chosen = ids if glob is None else relations.matching(tx, glob, at)
             scene_id = scene_graph.scene_id_of(tx, name)
             if chosen and not dry_run:
                 (scene_id,) = scene_graph.ensure_scenes(tx, [name], at, self.config)
@@ -201,18 +206,23 @@ class Memory:
         limit: int | None = None,
         exact: bool = False,
         scopes: Iterable[str] | None = None,
+        as_of: dt.datetime | str | None = None,
     ) -> Recollection:
         """Return what scenes hold, the heaviest first: those of the keys and, unless `exact`, all below them.
 
         '' means all scenes, an empty list none. limit counts relations, entities, blocks and documents,
-        each on their own: None for 8, 0 for none. scopes: facts of these scopes and of none; None for all.
+        each on their own: None for 8, 0 for none. scopes: facts of these scopes and of none; None for all. as_of: only
+        what held at that instant, as far as is known today; None for now.
         """
+        at = self._at(as_of, "as_of")
         everything = isinstance(keys, str) and _is_blank(keys)
         names = None if everything else key_list(keys, "keys")
         if everything and exact:
             raise InvalidInput("keys", keys, "no scene has an empty key; name one, or leave out exact")
         with self._store.read() as tx:
-            return scene_graph.recall_by_keys(tx, names, exact=exact, limit=_limit(limit), scopes=_scopes(scopes))
+            return scene_graph.recall_by_keys(
+                tx, names, exact=exact, limit=_limit(limit), scopes=_scopes(scopes), at=at
+            )
 
     def recall_by_situation(
         self,
@@ -221,16 +231,21 @@ class Memory:
         declared: str | Iterable[str] = (),
         limit: int | None = None,
         scopes: Iterable[str] | None = None,
+        as_of: dt.datetime | str | None = None,
     ) -> Recollection:
         """Return what the scenes that answer a situation hold, ranked by score times weight, each thing once.
 
-        Declared keys are read exactly and come first. limit and scopes are those of `recall_by_scene`.
+        Declared keys are read exactly and come first. limit, scopes and as_of are those of `recall_by_scene`; what
+        holds now is meant, whatever the time of the situation.
         """
+        at = self._at(as_of, "as_of")
         situation = _situation(situation).under(self.config)
         keys = key_list(declared, "declared")
         with self._store.read() as tx:
             candidates = self._read_index(tx).answering(situation) if situation else []
-            return scene_graph.recall_by_candidates(tx, keys, candidates, limit=_limit(limit), scopes=_scopes(scopes))
+            return scene_graph.recall_by_candidates(
+                tx, keys, candidates, limit=_limit(limit), scopes=_scopes(scopes), at=at
+            )
 
     def observe(
         self,
@@ -537,6 +552,93 @@ class Memory:
                 document_rows.delete(tx, name)
         return ArchiveReport(name, facts, bound, unbound, removed=not unbound)
 
+    def neighbours(
+        self,
+        names: str | Iterable[str],
+        *,
+        depth: int = 2,
+        at: dt.datetime | str | None = None,
+        limit: int = 20,
+        sort: str = "relevance",
+        scopes: Iterable[str] | None = None,
+    ) -> Neighbourhood:
+        """Return the entities that names, words or a question find, and the facts and entities around them.
+
+        A text is a name when it is known as one, a list of names with commas, else a question. A name is found exactly,
+        as the beginning of another, or within another, in this order; words that name every second thing, such as
+        'port', come last. From there facts are followed in both directions, depth times, the nearest first. limit
+        counts entities and facts each. sort: 'recent' (or 'time', 'newest') for the latest first, anything else for
+        the best first. at: only what holds at that instant, None for now. scopes: as in `recall_by_scene`.
+
+        This is a search: what nobody knows gives an empty, falsy answer and no NotFound. Writes nothing.
+        """
+        check_count("depth", depth)
+        check_count("limit", limit)
+        wanted = names if isinstance(names, str) else text_list(names, "names")
+        recent = isinstance(sort, str) and sort.strip().casefold() in ("recent", "time", "newest")
+        reading = Reading(self._at(at), _scopes(scopes))
+        with self._store.read() as tx:
+            return around.neighbours(tx, wanted, reading, depth=depth, limit=limit, recent=recent)
+
+    def graph(
+        self,
+        *,
+        scene: str | None = None,
+        entity: str | None = None,
+        depth: int = 1,
+        at: dt.datetime | str | None = None,
+        scopes: Iterable[str] | None = None,
+    ) -> "Graph":
+        """Return facts as a networkx MultiDiGraph: all, those of a scene and the scenes below it, or around an entity.
+
+        Nodes are the ids of entities, with name, type and mentions; edges have the ids of facts as keys, with relation,
+        sentence, confidence, valid_from and valid_to. depth: hops around the entity. at: what held at that instant,
+        None for now. scopes: as in `recall_by_scene`. It is a copy: changing it changes nothing here. Raises NotFound
+        for an unknown scene, and for an unknown entity, telling the names close to it.
+        """
+        check_count("depth", depth)
+        key = None if scene is None else require_key(scene, "scene")
+        reading = Reading(self._at(at), _scopes(scopes))
+        # networkx takes 100 ms to import: only the verbs about pictures and ways pay it.
+        from graphmem.graph import view
+
+        with self._store.read() as tx:
+            return view.graph(tx, reading, scene=key, entity=entity, depth=depth)
+
+    def draw(
+        self,
+        form: str = "mermaid",
+        *,
+        scene: str | None = None,
+        entity: str | None = None,
+        depth: int = 1,
+        at: dt.datetime | str | None = None,
+        scopes: Iterable[str] | None = None,
+    ) -> str:
+        """Return what `graph` returns as text: 'mermaid', 'dot' (Graphviz), 'json' or 'graphml'."""
+        from graphmem.graph import view
+
+        return view.draw(self.graph(scene=scene, entity=entity, depth=depth, at=at, scopes=scopes), form)
+
+    def shortest_path(
+        self,
+        start: str,
+        end: str,
+        *,
+        at: dt.datetime | str | None = None,
+        scopes: Iterable[str] | None = None,
+    ) -> FactPath:
+        """Return the shortest way of facts between two entities, each fact followed in either direction.
+
+        `connected` is false, and there are no steps, when no fact leads from one to the other. at and scopes are those
+        of `graph`. Raises NotFound for an unknown name, telling the names close to it.
+        """
+        from graphmem.graph import view
+
+        reading = Reading(self._at(at), _scopes(scopes))
+        with self._store.read() as tx:
+            return view.shortest_path(tx, start, end, reading)
+
     # ---- upkeep
 
     def dedupe_scenes(self, *, dry_run: bool = False) -> DedupeReport:
@@ -561,6 +663,18 @@ class Memory:
             refuse_newer(copy.connection, str(path))
             report = merge.plan_dedupe(copy.connection, str(path))
             return replace(report, remarks=(*copy.remarks, *report.remarks))
+
+    def reindex(self, *, progress: Callable[[int], None] = lambda done: None) -> int:
+        """Make the text index anew from what is stored, also where it is damaged; return the number of texts.
+
+        progress is called with the number of texts done so far.
+        """
+        done = 0
+        with self._store.write() as tx:
+            text_index.clear(tx)
+            for done in text_index.fill(tx):
+                progress(done)
+        return done
 
     def operations(self, *, limit: int | None = None) -> tuple[Operation, ...]:
         """Return the journaled operations, the latest first; limit None for all."""
@@ -670,9 +784,10 @@ class Memory:
                 remarks += [f"turn {turn}, {event.place}: {each}" for each in told]
             progress(turn, len(turns))
         seconds = time.perf_counter() - started
+        end = max([self._clock(), *(situation.at for _, situation in turns if situation.at)])
         grown = {scene.key: scene for scene in self.scenes("", origin="emergent")}
         learnt = [
-            Learnt(grown[key], self.recall_by_scene(key, exact=True, limit=3).relations)
+            Learnt(grown[key], self.recall_by_scene(key, exact=True, limit=3, as_of=end).relations)
             for key in visited
             if key in grown
         ]
@@ -717,8 +832,8 @@ class Memory:
     def _given(self, time: dt.datetime | str | None, argument: str) -> str | None:
         return None if time is None else utc_text(read_time(time, self.config.zone, argument=argument))
 
-    def _at(self, given: dt.datetime | str | None) -> str:
-        return utc_text(read_time(self._clock() if given is None else given, self.config.zone))
+    def _at(self, given: dt.datetime | str | None, argument: str = "at") -> str:
+        return utc_text(read_time(self._clock() if given is None else given, self.config.zone, argument=argument))
 
     def _current_index(self) -> "SceneIndex":
         if self._index is None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import html
 import importlib.metadata
 import inspect
 import io
@@ -50,6 +51,9 @@ CALLS = {
     "recall": BOSS,
     "brief": BOSS,
     "turn": ['{"source": "qq", "payload": {"user_id": "boss"}}'],
+    "neighbours": ["老大"],
+    "path": ["老大", RULE],
+    "graph": [],
     "replay": [SIX],
     "block": ["put", "排班表"],
     "document": ["put", "一段对话"],
@@ -79,6 +83,10 @@ MISTAKES = {
     "bad confidence": (["commit", "a", "b", "c", "--confidence", "nan"], 1, "InvalidInput", "confidence"),
     "bad log": (["replay", ROOT / "README.md"], 1, "InvalidInput", "README.md"),
     "missing log": (["replay", "missing.jsonl"], 1, "StoreFailed", "missing.jsonl"),
+    "unknown name": (["path", "老大", "老二"], 3, "NotFound", "老大"),
+    "unknown scene to draw": (["graph", "--scene", "chan:nope"], 3, "NotFound", "chan:nope"),
+    "nothing to look for": (["neighbours", " "], 1, "InvalidInput", "names"),
+    "no file to draw into": (["graph", "--output", "missing/a.dot"], 1, "StoreFailed", "missing/a.dot"),
     "unknown operation": (["undo", "99"], 3, "NotFound", "99"),
     "unknown fact": (["tag", "chan:qq", "--relation", "99"], 3, "NotFound", "99"),
 }
@@ -473,6 +481,56 @@ def test_turn_without_any_event_says_how_to_give_one(path):
     assert not path.exists()
 
 
+def test_neighbours_is_a_tree_of_facts_by_hops(cli):
+    for fact in (("boss", "likes", "tea"), ("tea", "grows in", "Fujian"), ("Mei", "brews", "tea")):
+        cli("commit", *fact)
+
+    shown = cli("neighbours", "boss")
+
+    assert shown.out.splitlines() == [
+        "boss (exact)",
+        "  - likes -> tea",
+        "    - grows in -> Fujian",
+        "    <- brews - Mei",
+    ]
+    assert cli("neighbours", "boss", "--depth", "1").out.splitlines() == ["boss (exact)", "  - likes -> tea"]
+    assert cli("neighbours", "boss", "--limit", "0").code == 0
+    assert objects(cli("neighbours", "boss", "--sort", "Recent", "--json")) == ["tea", "Fujian", "tea"]
+
+
+def test_neighbours_of_a_name_nobody_knows_are_none_and_that_is_said(cli, filled):
+    assert cli("neighbours", "nobody", "at all") == (0, "nothing is known of nobody, at all\n", "")
+
+
+def test_path_shows_the_way_fact_by_fact(cli):
+    for fact in (("boss", "likes", "tea"), ("Mei", "brews", "tea"), ("far", "is", "away")):
+        cli("commit", *fact)
+
+    assert cli("path", "BOSS", "mei").out.splitlines() == [
+        "boss to Mei: 2 facts",
+        "  boss - likes -> tea",
+        "  Mei - brews -> tea",
+    ]
+    assert cli("path", "boss", "far") == (0, "no facts connect boss and far\n", "")
+
+
+@pytest.mark.parametrize("form", ["mermaid", "dot", "json", "graphml"])
+def test_graph_writes_a_picture_to_a_file_or_to_standard_output(cli, filled, tmp_path, form):
+    shown = cli("graph", "--scene", "chan:qq", "--format", form)
+    written = cli("graph", "--scene", "chan:qq", "--format", form, "--output", tmp_path / "picture")
+
+    assert (shown.code, shown.err, written) == (0, "", (0, "", ""))
+    assert RULE in html.unescape(shown.out)
+    assert (tmp_path / "picture").read_text("utf-8") == shown.out
+
+
+def test_a_picture_has_one_form(cli, filled):
+    asked = cli("graph", "--format", "dot", "--json")
+
+    assert (asked.code, asked.document["error"]["type"]) == (2, "Usage")
+    assert cli("graph", "--format", "json") == cli("graph", "--json")
+
+
 def test_replay_ends_with_what_it_learnt(cli):  # R5
     report = cli("replay", SIX, "--json").document
 
@@ -607,7 +665,7 @@ def test_json_is_one_document_and_nothing_else(cli, path, request, command, plac
     result = cli(command, *CALLS[command], "--json", db=None if place == "first run" else path)
 
     assert isinstance(result.document, dict | list)
-    assert result.code == (3 if command == "undo" and place != "filled" else 0)
+    assert result.code == (3 if command in ("undo", "path") and place != "filled" else 0)
     assert "Traceback" not in result.err
 
 
@@ -732,7 +790,9 @@ def test_a_locked_file_is_busy_and_nothing_is_changed(cli, filled, monkeypatch, 
     assert scene_rows(cli) == before
 
 
-@pytest.mark.parametrize("command", ["scenes", "evidence", "match", "recall", "brief", "operations"])
+@pytest.mark.parametrize(
+    "command", ["scenes", "evidence", "match", "recall", "brief", "neighbours", "path", "graph", "operations"]
+)
 def test_reading_goes_on_while_another_process_writes(cli, filled, monkeypatch, command):
     monkeypatch.setenv("GRAPHMEM_BUSY_TIMEOUT", "0.01")
 
@@ -743,7 +803,22 @@ def test_reading_goes_on_while_another_process_writes(cli, filled, monkeypatch, 
 
 
 @pytest.mark.parametrize(
-    "command", ["scenes", "evidence", "match", "recall", "brief", "operations", "enter", "commit", "turn", "replay"]
+    "command",
+    [
+        "scenes",
+        "evidence",
+        "match",
+        "recall",
+        "brief",
+        "neighbours",
+        "path",
+        "graph",
+        "operations",
+        "enter",
+        "commit",
+        "turn",
+        "replay",
+    ],
 )
 def test_what_succeeds_without_a_note_is_silent_on_standard_error(cli, filled, command):
     result = cli(command, *CALLS[command])
@@ -1048,6 +1123,8 @@ def test_control_characters_in_stored_text_never_reach_the_terminal(cli, path):
     plant(path, {f"chan:{NASTY}": 1, f"chan:{NASTY}!": 1})
 
     shown = [cli(*arguments) for arguments in (["scenes"], ["recall", *BOSS], ["recall", "a"], ["dedupe"])]
+    shown += [cli("path", NASTY, NASTY), *(cli("graph", "--format", form) for form in ("mermaid", "dot", "json"))]
+    shown += [cli("neighbours", "a"), cli("neighbours", f"{NASTY} of old")]
 
     assert all(result.code == 0 and is_safe(result.out) and is_safe(result.err) for result in shown)
     assert "\\x1b[2J" in shown[1].out
@@ -1060,6 +1137,7 @@ def test_control_characters_in_stored_text_never_reach_the_terminal(cli, path):
         ["commit", "a", "b", "c", "--scene", f"///{BIDI}"],
         ["scenes", "--origin", NASTY],
         ["recall", "a", NASTY],
+        ["path", "a", NASTY],
         ["replay", NASTY],
         [NASTY],
     ],
@@ -1312,6 +1390,7 @@ def test_commands_that_look_for_no_scene_load_no_numpy(filled):
         ["recall", "--scene", "chan:qq"],
         ["commit", "a", "b", "c", "--scene", "chan:qq"],
         ["evidence"],
+        ["neighbours", "a"],
     ]
 
     *_, loaded = in_one_process(

@@ -266,7 +266,7 @@ def test_a_new_value_closes_the_old_one(memory, path, clock):
     assert (report.created, report.superseded) == (1, 1)
     assert values(path) == [
         ("Hangzhou", "superseded", "2026-09-07", "2026-09-10"),
-        ("Chengdu", "active", None, None),
+        ("Chengdu", "active", "2026-09-10", None),
     ]
     assert sql(path, "SELECT closed_at FROM relations WHERE status = 'superseded'") == [("2026-09-10T08:00:00.000Z",)]
     assert objects(memory.recall_by_scene("chan:qq")) == ["Chengdu"]

@@ -43,21 +43,21 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """How many passages there are; by kind, how many tokens, and how long a passage is on average."""
+    """How many passages there are, and of each kind how many and how many tokens in all."""
 
     texts: int
-    tokens: Mapping[str, int]
-    average: Mapping[str, float]
+    sizes: Mapping[str, tuple[int, int]]
+
+    def average(self, kind: str) -> float:
+        """Return how long a passage of a kind is on average."""
+        texts, tokens = self.sizes.get(kind, (0, 0))
+        return max(tokens, 1) / max(texts, 1)
 
 
 def corpus_of(tx: sqlite3.Connection) -> Corpus:
     """Return the sizes of the text index."""
     sizes = text_index.sizes(tx)
-    return Corpus(
-        sum(texts for texts, _ in sizes.values()),
-        {kind: tokens for kind, (_, tokens) in sizes.items()},
-        {kind: max(tokens, 1) / texts for kind, (texts, tokens) in sizes.items() if texts},
-    )
+    return Corpus(sum(texts for texts, _ in sizes.values()), sizes)
 
 
 def count(passage: Passage, terms: Terms, ranking: Ranking) -> Count:
@@ -128,7 +128,7 @@ def of_turns(
     window = bm25(
         counts[own] + counts[near[-1]] + counts[near[1]],
         np.array(terms.weights),
-        (lengths[own] + lengths[near[-1]] + lengths[near[1]]) / (3 * corpus.average["part"]),
+        (lengths[own] + lengths[near[-1]] + lengths[near[1]]) / (3 * corpus.average("part")),
         k1=ranking.k1,
         b=ranking.b,
     )
@@ -141,7 +141,7 @@ def of_turns(
     whole = bm25(
         sums,
         np.array(terms.weights),
-        np.array([stored[session] for session in sessions.tolist()]) / (corpus.tokens["part"] / ever),
+        np.array([stored[session] for session in sessions.tolist()]) / (corpus.sizes["part"][1] / ever),
         k1=ranking.k1,
         b=ranking.b,
     )
@@ -206,7 +206,7 @@ def of_association(
     passages = text_index.candidates(tx, dict.fromkeys(chosen, False), known, kinds)
     taken = list(itertools.islice(passages, ranking.association_candidates))
     matches = {(passage.kind, passage.ref_id): count(passage, terms, ranking) for passage in taken}
-    averages = [corpus.average[kind] for kind, _ in matches]
+    averages = [corpus.average(kind) for kind, _ in matches]
     return scaled(of_words(matches, terms, averages, ranking))
 
 

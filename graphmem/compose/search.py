@@ -460,8 +460,8 @@ def _evidence(
     of_parts = _lighter(terms, {token for tokens in speakers.values() for token in tokens}, ranking.name)
     parts = {item: match for item, match in pool.matches.items() if item[0] == "part"}
     others = {item: match for item, match in pool.matches.items() if item[0] != "part"}
-    scores = evidence.of_words(parts, of_parts, [corpus.average["part"]] * len(parts), ranking)
-    scores |= evidence.of_words(others, terms, [corpus.average[kind] for kind, _ in others], ranking)
+    scores = evidence.of_words(parts, of_parts, [corpus.average("part")] * len(parts), ranking)
+    scores |= evidence.of_words(others, terms, [corpus.average(kind) for kind, _ in others], ranking)
     words = scaled(scores)
     values: dict[str, Mapping[Item, float]] = {"words": words, "symbol": evidence.of_symbols(pool.matches, terms)}
     if request.mode == "keyword":
@@ -516,7 +516,7 @@ def _linked(
     tx: sqlite3.Connection, request: Request, said: Collection[str], corpus: Corpus, ranking: Ranking
 ) -> dict[Item, float]:
     """Score facts that are linked to the entities named in the query, one and two hops away."""
-    if "entity" not in corpus.average:
+    if "entity" not in corpus.sizes:
         return {}
     known = text_index.frequencies(tx, said)
     passages = text_index.candidates(tx, dict.fromkeys(said, False), known, ["entity"])

@@ -46,6 +46,107 @@ _OPTIONAL_MARKS = regex.compile(
     r"(?<=[\p{Latin}\p{Greek}]\p{M}*)\p{Mn}|[\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]|(?<=[Ее])\u0308"
 )
 _SENTENCE_END = re.compile(r"(?<=[。！？!?\n])|(?<=[.;；])(?=\s)")
+# English forms that no stemmer leads back; the last word of each group is the one they are forms of.
+_IRREGULAR = {
+    form: forms.split()[-1]
+    for forms in (
+        "went gone go",
+        "bought buy",
+        "brought bring",
+        "thought think",
+        "took taken take",
+        "gave given give",
+        "saw seen see",
+        "came come",
+        "made make",
+        "got gotten get",
+        "told tell",
+        "said say",
+        "knew known know",
+        "found find",
+        "felt feel",
+        "left leave",
+        "met meet",
+        "began begun begin",
+        "wrote written write",
+        "ran run",
+        "sang sung sing",
+        "swam swum swim",
+        "drove driven drive",
+        "rode ridden ride",
+        "flew flown fly",
+        "grew grown grow",
+        "drew drawn draw",
+        "ate eaten eat",
+        "drank drunk drink",
+        "spoke spoken speak",
+        "broke broken break",
+        "chose chosen choose",
+        "won win",
+        "lost lose",
+        "sent send",
+        "spent spend",
+        "built build",
+        "taught teach",
+        "caught catch",
+        "sold sell",
+        "held hold",
+        "kept keep",
+        "slept sleep",
+        "stood stand",
+        "understood understand",
+        "heard hear",
+        "paid pay",
+        "led lead",
+        "fell fallen fall",
+        "forgot forgotten forget",
+        "hid hidden hide",
+        "wore worn wear",
+        "tore torn tear",
+        "threw thrown throw",
+        "woke woken wake",
+        "became become",
+        "did done do",
+        "was were been be",
+        "had has have",
+        "shot shoot",
+        "sat sit",
+        "lay lain lie",
+        "rose risen rise",
+        "shook shaken shake",
+        "stole stolen steal",
+        "struck strike",
+        "swore sworn swear",
+        "bit bitten bite",
+        "blew blown blow",
+        "dealt deal",
+        "dug dig",
+        "fought fight",
+        "fed feed",
+        "froze frozen freeze",
+        "hung hang",
+        "lent lend",
+        "meant mean",
+        "rang rung ring",
+        "sought seek",
+        "sank sunk sink",
+        "stuck stick",
+        "swept sweep",
+        "wept weep",
+        "children child",
+        "men man",
+        "women woman",
+        "people person",
+        "feet foot",
+        "teeth tooth",
+        "mice mouse",
+        "wives wife",
+        "lives life",
+        "better best good",
+        "worse worst bad",
+    )
+    for form in forms.split()[:-1]
+}
 # What asks or only holds a sentence together. In a run of Chinese they part the words around them.
 _CHINESE_STOP_WORDS = re.compile(
     "什么时候|为什么|是什么|有没有|是不是|能不能|怎么样|什么样|什么|怎么|怎样|哪里|哪儿|哪个|哪些|哪位|多少|几个|如何"
@@ -187,7 +288,7 @@ def _plain(name: str) -> str:
 def _stem(word: str) -> str:
     if len(word) < 3 or not _LETTERS.fullmatch(word):
         return word[:_LONGEST_TOKEN]
-    stem: str = _porter().stemWord(word[:_LONGEST_TOKEN])
+    stem: str = _porter().stemWord(_IRREGULAR.get(word, word)[:_LONGEST_TOKEN])
     return stem
 
 

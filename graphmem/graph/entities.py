@@ -1,11 +1,18 @@
 """Entities: one row a thing, found by its canonical key or by an alias that a merge left behind."""
 
+import difflib
 import fnmatch
 import re
 import sqlite3
+from collections.abc import Sequence
 
-from graphmem.core.keys import entity_key
+from graphmem.core.keys import clean_text, entity_key
+from graphmem.errors import InvalidInput, NotFound
+from graphmem.graph.scenes import of_scopes
 from graphmem.store import text_index
+
+# Names that an unknown one is compared with: a fraction of a second.
+_COMPARED = 5000
 
 
 def mention(tx: sqlite3.Connection, name: str, at: str) -> int:
@@ -34,3 +41,37 @@ def matching_glob(tx: sqlite3.Connection, pattern: str) -> list[int]:
     """Return the ids of entities whose name matches a case-sensitive pattern with `*`, `?` and `[...]`."""
     matches = re.compile(fnmatch.translate(pattern)).match
     return [entity_id for entity_id, name in tx.execute("SELECT id, name FROM entities ORDER BY id") if matches(name)]
+
+
+def visible(scopes: Sequence[str] | None) -> tuple[str, list[str]]:
+    """Return the condition that an entity `e` is known by a fact of one of the scopes or of none, or stands alone."""
+    in_scope, parameters = of_scopes(scopes)
+    if not in_scope:
+        return "", []
+    ends = "FROM relations r WHERE (r.source_id = e.id OR r.target_id = e.id)"
+    known = f"EXISTS (SELECT 1 {ends} AND r.status IN ('active', 'superseded') {in_scope})"
+    return f"AND ({known} OR NOT EXISTS (SELECT 1 {ends}))", parameters
+
+
+def require(tx: sqlite3.Connection, name: str, scopes: Sequence[str] | None, *, argument: str) -> tuple[int, str]:
+    """Return id and name of an entity; raise NotFound for a name that is not known, telling the names close to it."""
+    key = entity_key(clean_text(name)) if isinstance(name, str) else ""
+    if not key:
+        raise InvalidInput(argument, name, "give the name of an entity")
+    seen, parameters = visible(scopes)
+    row = tx.execute(
+        f"""SELECT e.id, e.name FROM entities e
+            WHERE (e.key = ? OR e.id IN (SELECT entity_id FROM entity_aliases WHERE key = ?)) {seen}""",
+        (key, key, *parameters),
+    ).fetchone()
+    if row is not None:
+        return int(row[0]), str(row[1])
+    candidates = tx.execute(
+        f"""SELECT e.key, e.name FROM entities e WHERE length(e.key) BETWEEN ? AND ? {seen}
+            ORDER BY e.mention_count DESC, e.id LIMIT {_COMPARED}""",
+        (len(key) // 2, 2 * len(key), *parameters),
+    )
+    names = dict(candidates.fetchall())
+    close = [names[found] for found in difflib.get_close_matches(key, names, cutoff=0.5)]
+    hint = f"; close to it: {', '.join(close)}" if close else ""
+    raise NotFound(f"{argument}: nothing is known of {clean_text(name)!r}{hint}")

@@ -18,6 +18,7 @@ from graphmem.core.times import read_time, utc_text
 from graphmem.errors import InvalidInput
 from graphmem.graph.entities import matching_glob, mention
 from graphmem.graph.scenes import attach
+from graphmem.graph.validity import holding
 from graphmem.store import text_index
 
 
@@ -113,18 +114,21 @@ def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
     relation_key = entity_key(fact.relation)
     place = (source_id, relation_key, target_id, saying.scope)
     # Of equal facts the active one; a deleted or archived one comes back. A superseded one is history, and a value of a
-    # functional relation may hold several times: they are the same fact only when they are told of the same time.
+    # functional relation may hold several times: they are the same fact only when they are told of the same time, or
+    # without one while the value holds.
     functional = fact.triple.functional or _has_history(tx, source_id, relation_key, saying.scope)
     at_any_time = not (functional and fact.valid_from)
     known = tx.execute(
         """SELECT id, status, valid_from, valid_to FROM relations
            WHERE source_id = ? AND relation_key = ? AND target_id = ? AND scope = ?
-               AND (status IN ('deleted', 'archived') OR (status = 'active' AND ? = 1) OR valid_from = ?)
+               AND (status IN ('deleted', 'archived') OR valid_from = ?
+                    OR (? = 1 AND (status = 'active' OR (valid_from <= ? AND valid_to > ?))))
            ORDER BY CASE status WHEN 'active' THEN 0 WHEN 'superseded' THEN 2 ELSE 1 END, id DESC LIMIT 1""",
-        (*place, int(at_any_time), fact.valid_from),
+        (*place, fact.valid_from, int(at_any_time), at, at),
     ).fetchone()
-    if known and functional and not _fits(fact.valid_from or known[2], fact.valid_to or known[3]):
-        known = None  # told of another time than was known
+    same_time = known is not None and _same_time(fact, known[2], known[3], at)
+    if functional and not same_time:
+        known = None
     # Which value of a functional relation is the active one is decided when they are put in order.
     fresh = "superseded" if functional else "active"
     if known is None:
@@ -138,15 +142,16 @@ def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
         text_index.add(tx, "relation", [relation_id])
     else:
         relation_id, status = known[:2]
-        valid_from, valid_to = fact.valid_from or known[2], fact.valid_to or known[3]
-        if not _fits(valid_from, valid_to):  # another time than was known: the one told now holds
-            valid_from, valid_to = fact.valid_from, fact.valid_to
+        valid_from, valid_to = fact.valid_from, fact.valid_to
+        if same_time:
+            valid_from, valid_to = valid_from or known[2], valid_to or known[3]
         tx.execute(
-            """UPDATE relations SET confidence = ?, updated_at = MAX(updated_at, ?), valid_from = ?, valid_to = ?,
+            """UPDATE relations SET confidence = ?, updated_at = MAX(updated_at, ?), recorded_at = MIN(recorded_at, ?),
+                   valid_from = ?, valid_to = ?,
                    sentence_id = COALESCE(?, sentence_id), closed_at = CASE status WHEN 'superseded' THEN closed_at END,
                    status = ?
                WHERE id = ?""",
-            (fact.triple.confidence, at, valid_from, valid_to, sentence_id,
+            (fact.triple.confidence, at, at, valid_from, valid_to, sentence_id,
              status if status in ("active", "superseded") else fresh, relation_id),
         )  # fmt: skip
     tx.execute(
@@ -155,12 +160,18 @@ def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
         (relation_id, sentence_id, saying.session, saying.turn, saying.source,
          entity_key(fact.subject), entity_key(fact.object), at),
     )  # fmt: skip
+    if functional and known is None:
+        _part_what_was_said_again(tx, place, fact.valid_from or at, at)
     superseded = _put_in_order(tx, relation_id, place, at) if functional else 0
     created = known is None or known[1] not in ("active", "superseded")
     return _Outcome(relation_id, sentence_id, source_id, target_id, created, superseded)
 
 
-def _fits(valid_from: str | None, valid_to: str | None) -> bool:
+def _same_time(fact: Fact, known_from: str | None, known_to: str | None, at: str) -> bool:
+    """Tell whether a fact is told of the time that is known of it; told without a time it is told of now."""
+    if not (fact.valid_from or fact.valid_to):
+        return (known_from is None or known_from <= at) and (known_to is None or at < known_to)
+    valid_from, valid_to = fact.valid_from or known_from, fact.valid_to or known_to
     return not (valid_from and valid_to and valid_to < valid_from)
 
 
@@ -188,30 +199,80 @@ def _sentence(tx: sqlite3.Connection, text: str, at: str) -> int:
 def _put_in_order(tx: sqlite3.Connection, told: int, fact: tuple[int, str, int, str], at: str) -> int:
     """Let each value of a functional relation hold until the next one; return how many others were closed by that.
 
-    The last one is active, unless it is history that was told before.
+    The last one is active, unless it is history that was told before; it begins where the one before it ends. A value
+    that had ended before it was told has no known beginning: it is history that neither closes another nor is closed.
     """
     source_id, relation_key, _, scope = fact
-    rows = tx.execute(
-        """SELECT id, status, COALESCE(valid_from, recorded_at) AS since FROM relations
+    values = tx.execute(
+        """SELECT id, status, COALESCE(valid_from, recorded_at) AS since, valid_from IS NULL AND valid_to <= recorded_at
+           FROM relations
            WHERE source_id = ? AND relation_key = ? AND scope = ? AND status IN ('active', 'superseded')
            ORDER BY since, id""",
         (source_id, relation_key, scope),
     ).fetchall()
-    place_told = [relation_id for relation_id, _, _ in rows].index(told)
+    rows = [(relation_id, status, since) for relation_id, status, since, had_ended in values if not had_ended]
+    place_told = next((place for place, (relation_id, *_) in enumerate(rows) if relation_id == told), None)
+    if place_told is None:
+        tx.execute(
+            "UPDATE relations SET status = 'superseded', closed_at = COALESCE(closed_at, ?) WHERE id = ?", (at, told)
+        )
+        return 0
     for place, ((relation_id, status, since), (_, _, until)) in enumerate(itertools.pairwise(rows)):
         if status == "superseded" and place not in (place_told - 1, place_told):
             continue  # in order already
-        # One that had ended before it was told has no known beginning.
         tx.execute(
-            """UPDATE relations SET status = 'superseded', closed_at = COALESCE(closed_at, ?),
-                   valid_from = CASE WHEN COALESCE(valid_to, ?) >= ? THEN ? END,
+            """UPDATE relations SET status = 'superseded', closed_at = COALESCE(closed_at, ?), valid_from = ?,
                    valid_to = MIN(COALESCE(valid_to, ?), ?)
                WHERE id = ?""",
-            (at, until, since, since, until, until, relation_id),
+            (at, since, until, until, relation_id),
         )
-    if rows[-1][0] == told:
+    last, _, since = rows[-1]
+    if len(values) > 1:
+        tx.execute("UPDATE relations SET valid_from = ? WHERE id = ?", (since, last))
+    if last == told:
         tx.execute("UPDATE relations SET status = 'active', closed_at = NULL WHERE id = ?", (told,))
     return sum(status == "active" and relation_id != told for relation_id, status, _ in rows[:-1])
+
+
+def _part_what_was_said_again(tx: sqlite3.Connection, place: tuple[int, str, int, str], since: str, at: str) -> None:
+    """Make room for a value told of old: one that held before it, and was said again later, is parted in two.
+
+    Else what one talk of long ago told would end what a later talk confirmed. Only values told without a time are
+    confirmed by being said again.
+    """
+    source_id, relation_key, target_id, scope = place
+    row = tx.execute(
+        """SELECT r.id, r.recorded_at, MIN(e.at) FROM relations r JOIN evidence e ON e.relation_id = r.id
+           WHERE r.source_id = ? AND r.relation_key = ? AND r.target_id <> ? AND r.scope = ?
+               AND r.status IN ('active', 'superseded') AND r.recorded_at <= ?
+               AND COALESCE(r.valid_from, r.recorded_at) = r.recorded_at
+               AND e.at > ? AND e.at > ? AND (r.valid_to IS NULL OR r.valid_to > e.at)
+           GROUP BY r.id, r.recorded_at ORDER BY r.recorded_at DESC LIMIT 1""",
+        (source_id, relation_key, target_id, scope, since, since, at),
+    ).fetchone()
+    if row is None:
+        return
+    relation_id, begun, again = row
+    if begun < since:
+        (earlier,) = tx.execute(
+            """INSERT INTO relations(source_id, relation_key, target_id, scope, relation_type, confidence, status,
+                                     sentence_id, valid_from, valid_to, recorded_at, updated_at, closed_at)
+               SELECT source_id, relation_key, target_id, scope, relation_type, confidence, 'superseded',
+                      sentence_id, recorded_at, ?, recorded_at, updated_at, ?
+               FROM relations WHERE id = ? RETURNING id""",
+            (since, at, relation_id),
+        ).fetchone()
+        text_index.add(tx, "relation", [earlier])
+        tx.execute(
+            """INSERT INTO scene_refs(scene_id, kind, ref_id, weight, sentence_id, decayed_at, created_at)
+               SELECT scene_id, kind, ?, weight, sentence_id, decayed_at, created_at
+               FROM scene_refs WHERE kind = 'relation' AND ref_id = ?""",
+            (earlier, relation_id),
+        )
+        tx.execute(
+            "UPDATE evidence SET relation_id = ? WHERE relation_id = ? AND at < ?", (earlier, relation_id, again)
+        )
+    tx.execute("UPDATE relations SET valid_from = ?, recorded_at = ? WHERE id = ?", (again, again, relation_id))
 
 
 def tag(
@@ -225,30 +286,38 @@ def tag(
 ) -> TagReport:
     """Attach relations and their ends to a scene by id; the scene is None for a dry run on one that does not exist."""
     attached: list[int] = []
-    known: list[int] = []
+    present: list[int] = []
     unknown: list[int] = []
+    known, held = _known(at)
     for relation_id in dict.fromkeys(relation_ids):
         row = tx.execute(
-            "SELECT source_id, target_id, sentence_id, confidence FROM relations WHERE id = ? AND status = 'active'",
-            (relation_id,),
+            f"SELECT source_id, target_id, sentence_id, confidence FROM relations r WHERE id = ? AND {known}",
+            (relation_id, *held),
         ).fetchone()
         if row is None:
             unknown.append(relation_id)
             continue
-        present = tx.execute(
+        attached_before = tx.execute(
             "SELECT 1 FROM scene_refs WHERE scene_id = ? AND kind = 'relation' AND ref_id = ?", (scene_id, relation_id)
         ).fetchone()
-        (known if present else attached).append(relation_id)
+        (present if attached_before else attached).append(relation_id)
         if not dry_run and scene_id is not None:
             source_id, target_id, sentence_id, confidence = row
             # A scene that knows the fact keeps its own words for it.
-            relation, ends = (relation_id, None if present else sentence_id), (source_id, target_id)
+            relation, ends = (relation_id, None if attached_before else sentence_id), (source_id, target_id)
             attach(tx, scene_id, relation, ends, weight=confidence, at=at)
-    return TagReport(key, tuple(attached), tuple(known), tuple(unknown), applied=not dry_run)
+    return TagReport(key, tuple(attached), tuple(present), tuple(unknown), applied=not dry_run)
 
 
-def matching(tx: sqlite3.Connection, pattern: str) -> list[int]:
-    """Return the active relations with an end whose name matches a case-sensitive glob pattern."""
+def _known(at: str) -> tuple[str, list[str]]:
+    """Return the condition that a relation `r` is active, also of another time, or holds; and its parameters."""
+    holds, held = holding(at)
+    return f"(r.status = 'active' OR {holds})", held
+
+
+def matching(tx: sqlite3.Connection, pattern: str, at: str) -> list[int]:
+    """Return the known relations with an end whose name matches a case-sensitive glob pattern."""
     entities = set(matching_glob(tx, pattern))
-    rows = tx.execute("SELECT id, source_id, target_id FROM relations WHERE status = 'active' ORDER BY id")
+    known, held = _known(at)
+    rows = tx.execute(f"SELECT id, source_id, target_id FROM relations r WHERE {known} ORDER BY id", held)
     return [relation_id for relation_id, source, target in rows if source in entities or target in entities]

@@ -36,6 +36,7 @@ from graphmem.core.model import (
 )
 from graphmem.core.situations import Situation, place_of, surplus_features
 from graphmem.errors import InvalidInput
+from graphmem.graph.validity import holding
 from graphmem.store import text_index
 
 if TYPE_CHECKING:
@@ -355,10 +356,11 @@ def sweep_refs(tx: sqlite3.Connection) -> int:
 # ---- looking
 
 
-def list_scenes(tx: sqlite3.Connection, prefix: str, origin: str | None) -> tuple[Scene, ...]:
+def list_scenes(tx: sqlite3.Connection, prefix: str, origin: str | None, at: str) -> tuple[Scene, ...]:
     """Return the scenes under a normalised prefix ('' for all), those with most refs first."""
     conditions: list[str] = []
-    parameters: list[object] = []
+    holds, held = holding(at)
+    parameters: list[object] = [*held]
     if prefix:
         selection = below([prefix])
         conditions.append(f"s.id IN (SELECT id FROM ({selection.sql}))")
@@ -370,8 +372,8 @@ def list_scenes(tx: sqlite3.Connection, prefix: str, origin: str | None) -> tupl
         f"""
         SELECT s.key, s.origin, s.strength, s.visits,
                (SELECT COUNT(*) FROM scene_features f WHERE f.scene_id = s.id),
-               (SELECT COUNT(*) FROM scene_refs r LEFT JOIN relations e ON r.kind = 'relation' AND e.id = r.ref_id
-                WHERE r.scene_id = s.id AND (r.kind <> 'relation' OR e.status = 'active')) AS refs,
+               (SELECT COUNT(*) FROM scene_refs ref LEFT JOIN relations r ON ref.kind = 'relation' AND r.id = ref.ref_id
+                WHERE ref.scene_id = s.id AND (ref.kind <> 'relation' OR {holds})) AS refs,
                s.created_at, s.updated_at
         FROM scenes s WHERE {" AND ".join(conditions) or "1 = 1"} ORDER BY refs DESC, s.key
         """,
@@ -413,13 +415,22 @@ class Selection:
     parameters: Sequence[object]
 
 
+EVERY_SCENE = Selection("SELECT id, 0, 1.0 FROM scenes", [])
+
+
 def recall_by_keys(
-    tx: sqlite3.Connection, keys: Sequence[str] | None, *, exact: bool, limit: int, scopes: Sequence[str] | None
+    tx: sqlite3.Connection,
+    keys: Sequence[str] | None,
+    *,
+    exact: bool,
+    limit: int,
+    scopes: Sequence[str] | None,
+    at: str,
 ) -> Recollection:
     """Recall what the scenes of these normalised keys hold, and without `exact` all below them; None means all."""
     if keys is None:
-        return _recall(tx, Selection("SELECT id, 0, 1.0 FROM scenes", []), limit, scopes)
-    return _recall(tx, below(keys, exact=exact), limit, scopes) if keys else Recollection()
+        return _recall(tx, EVERY_SCENE, limit, scopes, at)
+    return _recall(tx, below(keys, exact=exact), limit, scopes, at) if keys else Recollection()
 
 
 def below(keys: Sequence[str], *, exact: bool = False) -> Selection:
@@ -446,6 +457,7 @@ def recall_by_candidates(
     *,
     limit: int,
     scopes: Sequence[str] | None,
+    at: str,
 ) -> Recollection:
     """Recall what declared scenes hold, read exactly, then what answering scenes hold by score times weight."""
     if len(declared) > _KEYS_IN_A_RECALL:
@@ -461,7 +473,7 @@ def recall_by_candidates(
         return Recollection()
     values = ", ".join(["(?, ?, ?)"] * len(scored))
     parameters = [value for scene_id, (tier, score) in scored.items() for value in (scene_id, tier, score)]
-    return _recall(tx, Selection(f"VALUES {values}", parameters), limit, scopes)
+    return _recall(tx, Selection(f"VALUES {values}", parameters), limit, scopes, at)
 
 
 def of_scopes(scopes: Sequence[str] | None) -> tuple[str, list[str]]:
@@ -487,14 +499,16 @@ def _too_many(argument: str, values: Sequence[str]) -> InvalidInput:
     return InvalidInput(argument, len(values), f"more than {_KEYS_IN_A_RECALL} at once; recall them in parts")
 
 
-def _recall(tx: sqlite3.Connection, selection: Selection, limit: int, scopes: Sequence[str] | None) -> Recollection:
+def _recall(
+    tx: sqlite3.Connection, selection: Selection, limit: int, scopes: Sequence[str] | None, at: str
+) -> Recollection:
     chosen = f"WITH chosen(id, tier, score) AS ({selection.sql})"
     scenes = tx.execute(
         f"{chosen} SELECT s.key FROM chosen c JOIN scenes s ON s.id = c.id ORDER BY c.tier, c.score DESC, s.key",
         selection.parameters,
     )
     keys = tuple(key for (key,) in scenes)
-    in_scope, scope_parameters = of_scopes(scopes)
+    (holds, held), (in_scope, scope_parameters) = holding(at), of_scopes(scopes)
     # Each fact once, with the sentence of the scene that ranks it highest.
     relations = tx.execute(
         f"""
@@ -502,19 +516,19 @@ def _recall(tx: sqlite3.Connection, selection: Selection, limit: int, scopes: Se
             SELECT r.id, c.tier, c.score * ref.weight, ref.sentence_id, r.updated_at,
                    ROW_NUMBER() OVER (PARTITION BY r.id ORDER BY c.tier, c.score * ref.weight DESC, ref.decayed_at DESC)
             FROM chosen c JOIN scene_refs ref ON ref.scene_id = c.id AND ref.kind = 'relation'
-            JOIN relations r ON r.id = ref.ref_id AND r.status = 'active' {in_scope}
+            JOIN relations r ON r.id = ref.ref_id AND {holds} {in_scope}
         ), ranked AS (
             SELECT * FROM told WHERE place = 1 ORDER BY tier, weight DESC, updated_at DESC, id DESC LIMIT ?
         )
         {facts_of("ranked")} ORDER BY k.tier, k.weight DESC, k.updated_at DESC, k.id DESC
         """,
-        [*selection.parameters, *scope_parameters, limit],
+        [*selection.parameters, *held, *scope_parameters, limit],
     )
     # A name may be as private as a fact: it comes back with a fact of these scenes that may, or when it stands alone.
     entities = tx.execute(
         f"""
         {chosen}, ends(id, known) AS (
-            SELECT e.id, r.status = 'active' {in_scope}
+            SELECT e.id, {holds} {in_scope}
             FROM chosen c JOIN scene_refs ref ON ref.scene_id = c.id AND ref.kind = 'relation'
             JOIN relations r ON r.id = ref.ref_id JOIN entities e ON e.id IN (r.source_id, r.target_id)
         )
@@ -524,7 +538,7 @@ def _recall(tx: sqlite3.Connection, selection: Selection, limit: int, scopes: Se
         WHERE e.id IN (SELECT id FROM ends WHERE known) OR e.id NOT IN (SELECT id FROM ends)
         GROUP BY e.id, e.name, e.type, e.mention_count ORDER BY MIN(c.tier), 5 DESC, 4 DESC, 1 DESC LIMIT ?
         """,
-        [*selection.parameters, *scope_parameters, limit],
+        [*selection.parameters, *held, *scope_parameters, limit],
     )
     return Recollection(
         keys,

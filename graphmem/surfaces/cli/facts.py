@@ -1,6 +1,7 @@
 """Commands about facts: commit, recall, replay."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from graphmem.surfaces.cli.group import (
 from graphmem.surfaces.output import print_table, printable, to_json
 
 if TYPE_CHECKING:
-    from graphmem.core.model import CommitReport, Recollection, ReplayReport, Triple
+    from graphmem.core.model import CommitReport, Hit, Recollection, ReplayReport, Triple
 
 _SHOWN_FACTS = 3
 
@@ -130,33 +131,40 @@ def recall_command(
     """
     situation = situation_of(options, session.config())
     query = " ".join(words).strip()
-    if query and situation:
-        raise click.UsageError("give words or a situation, not both")
     if exact and (situation or not scenes):
         raise click.UsageError("--exact goes with --scene; a situation reads its scenes exactly anyway")
     within = scenes[0] if len(scenes) == 1 else scenes  # a single empty key means all scenes
     if not (query or situation or scenes):
         raise click.UsageError("nothing to search for: give words, --scene KEY, or a situation such as --chan qq")
     with session.open(create=False) as memory:
+        if query:
+            hits = memory.recall(query, situation=situation or None, scenes=within or "", exact=exact, limit=limit)
+            _print_hits(hits, as_json=as_json)
+            return
         if situation:
             found = memory.recall_by_situation(situation, declared=scenes or situation.derived_key, limit=limit)
-        elif query:
-            found = memory.recall(query, scenes=within or "", exact=exact, limit=limit)
         else:
             found = memory.recall_by_scene(within, limit=limit, exact=exact)
     if as_json:
         click.echo(to_json(found))
     else:
-        _print_recollection(found, weighed=not query)
+        _print_recollection(found)
 
 
-def _print_recollection(found: "Recollection", *, weighed: bool) -> None:
+def _print_hits(hits: "Sequence[Hit]", *, as_json: bool) -> None:
+    if as_json:
+        click.echo(to_json({"hits": hits}))
+        return
+    rows = [(hit.kind, hit.id, hit.score, hit.text) for hit in hits]
+    print_table(["kind", "id", "score#", "text"], rows, empty="nothing answers this")
+
+
+def _print_recollection(found: "Recollection") -> None:
     if found.scenes:
         click.echo(printable(f"from {', '.join(found.scenes)}"))
-    columns = ["id#", *(["weight#"] if weighed else []), "fact", "sentence"]
+    columns = ["id#", "weight#", "fact", "sentence"]
     rows = [
-        (one.id, *([one.weight] if weighed else []), f"{one.subject} - {one.relation} - {one.object}", one.sentence)
-        for one in found.relations
+        (one.id, one.weight, f"{one.subject} - {one.relation} - {one.object}", one.sentence) for one in found.relations
     ]
     if rows or not found:
         print_table(columns, rows, empty="nothing is known here")

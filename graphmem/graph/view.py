@@ -1,0 +1,215 @@
+"""The graph as networkx sees it: parts of it as a MultiDiGraph, ways through it, pictures of it as text."""
+
+import itertools
+import json
+import sqlite3
+import unicodedata
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+import networkx as nx
+
+from graphmem.core.model import FactPath
+from graphmem.errors import InvalidInput, NotFound
+from graphmem.graph.entities import require
+from graphmem.graph.neighbours import Edge, Reading, facts_around, in_parts, told
+from graphmem.graph.scenes import below
+
+Graph: TypeAlias = nx.MultiDiGraph
+
+
+def graph(tx: sqlite3.Connection, reading: Reading, *, scene: str | None, entity: str | None, depth: int) -> Graph:
+    """Return the facts at and below a scene, or all, as a graph; around an entity, those within `depth` hops of it.
+
+    A scene has its own words for a fact; of several scenes those of the heaviest ref are taken.
+    """
+    within = None if scene is None else below([scene])
+    if within and not tx.execute(f"SELECT 1 FROM ({within.sql}) LIMIT 1", within.parameters).fetchone():
+        raise NotFound(f"scene: there is none at or below {scene!r}")
+    center = None if entity is None else require(tx, entity, reading.scopes, argument="entity")[0]
+    picture = nx.MultiDiGraph()
+    if center is not None:
+        picture.add_node(center)
+    if within is not None:
+        _add_facts(tx, picture, reading, _TOLD_IN.format(scenes=within.sql), within.parameters)
+    elif center is None:
+        _add_facts(tx, picture, reading, _TOLD, [])
+    else:
+        for ids, places in in_parts(_within_reach(tx, center, reading, depth)):
+            _add_facts(tx, picture, reading, f"(SELECT * FROM {_TOLD} WHERE id IN ({places}))", ids)
+    if within is not None and center is not None:
+        picture = nx.ego_graph(picture, center, radius=depth, undirected=True)
+    for ids, places in in_parts(picture):
+        rows = tx.execute(f"SELECT id, name, type, mention_count FROM entities WHERE id IN ({places})", ids)
+        for entity_id, name, kind, mentions in rows:
+            picture.add_node(entity_id, name=name, type=kind, mentions=mentions)
+    return picture
+
+
+_TOLD = "(SELECT id, sentence_id, 1.0 AS weight FROM relations)"
+_TOLD_IN = """(SELECT ref.ref_id AS id, ref.sentence_id, ref.weight FROM scene_refs ref
+               WHERE ref.kind = 'relation' AND ref.scene_id IN (SELECT id FROM ({scenes})))"""
+
+
+def _add_facts(
+    tx: sqlite3.Connection, picture: Graph, reading: Reading, told_in: str, parameters: Iterable[object]
+) -> None:
+    condition, read = reading.condition()
+    rows = tx.execute(
+        f"""SELECT r.source_id, r.target_id, r.id, r.relation_type, COALESCE(t.text, ''), r.confidence,
+                   r.valid_from, r.valid_to
+            FROM {told_in} k JOIN relations r ON r.id = k.id LEFT JOIN sentences t ON t.id = k.sentence_id
+            WHERE {condition} ORDER BY r.id, k.weight""",
+        (*parameters, *read),
+    )
+    # Of several words for one fact the heaviest come last, and an edge that is added again takes them.
+    for source, target, relation_id, relation, sentence, confidence, valid_from, valid_to in rows:
+        picture.add_edge(
+            source,
+            target,
+            relation_id,
+            relation=relation,
+            sentence=sentence,
+            confidence=confidence,
+            valid_from=valid_from,
+            valid_to=valid_to,
+        )
+
+
+def _within_reach(tx: sqlite3.Connection, center: int, reading: Reading, depth: int) -> list[int]:
+    """Return the facts whose two ends lie within `depth` hops of an entity."""
+    reached = {center}
+    layer = {center}
+    edges: dict[int, Edge] = {}
+    for hops in range(depth + 1):
+        around = facts_around(tx, layer, reading)
+        edges |= {edge.id: edge for edge in around}
+        if hops == depth or not layer:
+            break
+        layer = _ends(around) - reached
+        reached |= layer
+    return [edge.id for edge in edges.values() if edge.source in reached and edge.target in reached]
+
+
+def _ends(edges: Iterable[Edge]) -> set[int]:
+    return {end for edge in edges for end in (edge.source, edge.target)}
+
+
+# ---- ways
+
+
+def shortest_path(tx: sqlite3.Connection, start: str, end: str, reading: Reading) -> FactPath:
+    """Return the shortest way from one entity to another along facts, in either direction of each.
+
+    It is looked for from both ends at once, the smaller front first, so that little of the graph is read.
+    """
+    (source, source_name), (target, target_name) = (
+        require(tx, name, reading.scopes, argument=argument) for argument, name in (("start", start), ("end", end))
+    )
+    seen = nx.MultiGraph()
+    seen.add_nodes_from((source, target))
+    fronts = [{source}, {target}]
+    reached = [{source}, {target}]
+    while all(fronts) and reached[0].isdisjoint(reached[1]):
+        side = int(len(fronts[1]) < len(fronts[0]))
+        edges = facts_around(tx, fronts[side], reading)
+        seen.add_edges_from((edge.source, edge.target, edge.id, {"edge": edge}) for edge in edges)
+        fronts[side] = _ends(edges) - reached[side]
+        reached[side] |= fronts[side]
+    if not nx.has_path(seen, source, target):
+        return FactPath(source_name, target_name, connected=False)
+    way = nx.shortest_path(seen, source, target)
+    steps = [_surest(data["edge"] for data in seen[here][there].values()) for here, there in itertools.pairwise(way)]
+    return FactPath(source_name, target_name, connected=True, steps=told(tx, [step.id for step in steps]))
+
+
+def _surest(edges: Iterable[Edge]) -> Edge:
+    return max(edges, key=lambda edge: (edge.confidence, edge.updated_at, edge.id))
+
+
+# ---- pictures
+
+
+def draw(picture: Graph, form: str) -> str:
+    """Return a graph as text in one of FORMS; raise InvalidInput for another form."""
+    if not isinstance(form, str) or form not in FORMS:
+        raise InvalidInput("form", form, f"give one of {', '.join(FORMS)}")
+    return FORMS[form](picture)
+
+
+def _dot(picture: Graph) -> str:
+    lines = ["digraph memory {", "  rankdir=LR;"]
+    lines += [f"  n{node} [label={_quoted(name)}];" for node, name in picture.nodes(data="name")]
+    lines += [
+        f"  n{source} -> n{target} [label={_quoted(relation)}];"
+        for source, target, relation in picture.edges(data="relation")
+    ]
+    return "\n".join([*lines, "}"])
+
+
+def _quoted(text: str) -> str:
+    r"""Return a text as a string of the DOT language.
+
+    >>> print(_quoted('say "hi" \\N'))
+    "say \"hi\" \\N"
+    """
+    return '"' + _line(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _mermaid(picture: Graph) -> str:
+    lines = ["flowchart LR"]
+    lines += [f'  n{node}["{_entities_of(name)}"]' for node, name in picture.nodes(data="name")]
+    lines += [
+        f'  n{source} -->|"{_entities_of(relation)}"| n{target}'
+        for source, target, relation in picture.edges(data="relation")
+    ]
+    return "\n".join(lines)
+
+
+def _entities_of(text: str) -> str:
+    """Return a text with what Mermaid would read as its own, or as HTML or Markdown, by number.
+
+    >>> _entities_of('<b>"C#"')
+    '#60;b#62;#34;C#35;#34;'
+    """
+    return "".join(f"#{ord(c)};" if c in _MERMAID else c for c in _line(text))
+
+
+_MERMAID = frozenset('"#&<>`*_~|[]{}()\\')
+
+
+def _line(text: str) -> str:
+    """Return a text as one line that no control character breaks."""
+    return "".join(" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text)
+
+
+def _json(picture: Graph) -> str:
+    nodes = [{"id": node, **values} for node, values in picture.nodes(data=True)]
+    edges = [
+        {"id": key, "source": source, "target": target, **values}
+        for source, target, key, values in picture.edges(keys=True, data=True)
+    ]
+    return json.dumps({"nodes": nodes, "edges": edges}, ensure_ascii=False, indent=2)
+
+
+def _graphml(picture: Graph) -> str:
+    """Return GraphML; it knows no empty values, and XML no control characters."""
+    plain = nx.MultiDiGraph()
+    plain.add_nodes_from((node, _written(values)) for node, values in picture.nodes(data=True))
+    plain.add_edges_from(
+        (source, target, key, _written(values)) for source, target, key, values in picture.edges(keys=True, data=True)
+    )
+    return "\n".join(nx.generate_graphml(plain))
+
+
+def _written(values: dict[str, object]) -> dict[str, object]:
+    return {
+        name: _line(value).translate(_NO_XML) if isinstance(value, str) else value
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+_NO_XML = dict.fromkeys((0xFFFE, 0xFFFF), "\ufffd")
+
+FORMS: dict[str, Callable[[Graph], str]] = {"dot": _dot, "mermaid": _mermaid, "json": _json, "graphml": _graphml}
