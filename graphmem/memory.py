@@ -320,7 +320,18 @@ class Memory:
 
         slot: what it is about; of one scope and slot one note is live, and a new one supersedes it. labels: other names
         it is found by. kind: fact, lesson, rule, preference, decision, pitfall or checkpoint. status: live, proposed,
-        archived, superseded or forgotten. The same note again is only seen once more.
+        archived, superseded or forgotten; recall finds live ones, and superseded ones where it asks for the past.
+        pinned: goes first where little is shown. source: who says so. at: since when it holds, now when left out; of one
+        slot, a note for a time before that of the live one is superseded at once, so an import late changes nothing.
+
+        The same note again, whatever its spaces and letter case, is seen once more and takes the new labels. Raises
+        InvalidInput naming the argument that cannot be used.
+
+        >>> with Memory.open(":memory:") as memory:
+        ...     first = memory.remember("Deploy with pnpm", kind="rule", slot="deploy", labels="部署")
+        ...     second = memory.remember("Deploy with npm", kind="rule", slot="deploy")
+        >>> first.note.status, second.superseded == (first.note.id,)
+        ('live', True)
         """
         draft = notes.check_note(
             title, body=body, kind=kind, slot=slot, labels=labels, scope="" if scope is None else scope,
@@ -328,7 +339,7 @@ class Memory:
         )  # fmt: skip
         moment = self._at(at)
         with self._store.write() as tx:
-            report = notes.remember(tx, draft, moment)
+            report = notes.remember(tx, draft, moment, at_is_given=at is not None)
             self._mark_day(tx, moment)
         self._last_day = moment[:10]
         return report
@@ -343,9 +354,18 @@ class Memory:
     ) -> MirrorReport:
         """Keep what was said in a session, verbatim and in order, so that it can be recalled.
 
-        Parts are known by their ids: telling one again changes nothing, or its text when that is another one. New parts
-        go behind the part they are told after. at: when it was recorded; each part may say when it was said. scope:
-        that of the session, taken from the first call that names one.
+        Parts are known by their ids: telling one again changes what is told otherwise, keeps what is left out, and never
+        its place. New parts go behind the part they are told after, or in front of the first known one, or to the end
+        where none is known. at: when it was recorded; each part may say when it was said. scope: that of the session,
+        taken from the first call that names one; the report remarks on another. An empty list leaves no trace.
+
+        Raises InvalidInput naming the argument or the part that cannot be used.
+
+        >>> with Memory.open(":memory:") as memory:
+        ...     memory.mirror("s1", [Part("m1", author="Ann", text="Lunch at noon?"), Part("m2", text="Fine.")]).added
+        ...     memory.mirror("s1", [Part("m2", text="Fine!"), Part("m3", text="See you.")]).changed
+        2
+        1
         """
         if not isinstance(session, str) or _is_blank(session):
             raise InvalidInput("session", session, "give the session a name")
@@ -353,11 +373,13 @@ class Memory:
             raise InvalidInput("scope", scope, "give a text")
         told, remarks = history.check_parts(parts, self.config.zone)
         moment = self._at(at)
+        if not told:
+            return MirrorReport(clean_text(session), 0, 0, 0)
         with self._store.write() as tx:
             report = history.mirror(tx, clean_text(session), clean_text(scope or ""), told, moment)
             self._mark_day(tx, moment)
         self._last_day = moment[:10]
-        return replace(report, remarks=remarks)
+        return replace(report, remarks=(*remarks, *report.remarks))
 
     # ---- recall
 

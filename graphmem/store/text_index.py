@@ -23,7 +23,8 @@ _IDS = (1 << _KIND_SHIFT) - 1
 # only the texts that hold its rarest ones are candidates.
 _MOST_MATCHES = 30_000
 
-# What is indexed: id, title, labels and body of each row of a kind.
+# What is indexed: id, title, labels and body of each row of a kind. Superseded notes answer questions about the past,
+# those of the other states answer none.
 _NUMBERED = ("document", "block")  # their ids are texts
 _SOURCES: Mapping[str, str] = {
     "scene": "SELECT t.id, t.key, '', '' FROM scenes t",
@@ -33,7 +34,7 @@ _SOURCES: Mapping[str, str] = {
     "entity": "SELECT t.id, t.name, '', '' FROM entities t",
     "note": """SELECT t.id, t.title || ' ' || t.slot,
                    COALESCE((SELECT group_concat(l.label, ' ') FROM note_labels l WHERE l.note_id = t.id), ''), t.body
-               FROM notes t""",
+               FROM (SELECT * FROM notes WHERE status IN ('live', 'superseded')) t""",
     "part": "SELECT t.id, '', '', t.text FROM parts t",
     "document": "SELECT t.num, t.summary, t.tags || ' ' || t.entities, t.text FROM documents t",
     "block": "SELECT t.num, '', '', t.text FROM blocks t",
