@@ -321,8 +321,8 @@ class Memory:
         slot: what it is about; of one scope and slot one note is live, and a new one supersedes it. labels: other names
         it is found by. kind: fact, lesson, rule, preference, decision, pitfall or checkpoint. status: live, proposed,
         archived, superseded or forgotten; recall finds live ones, and superseded ones where it asks for the past.
-        pinned: goes first where little is shown. source: who says so. at: since when it holds, now when left out; of one
-        slot, a note for a time before that of the live one is superseded at once, so an import late changes nothing.
+        pinned: goes first where little is shown. source: who says so. at: since when it holds, now when left out; a note
+        for a time before that of the live one of its slot is superseded at once, so a late import changes nothing.
 
         The same note again, whatever its spaces and letter case, is seen once more and takes the new labels. Raises
         InvalidInput naming the argument that cannot be used.
@@ -354,10 +354,10 @@ class Memory:
     ) -> MirrorReport:
         """Keep what was said in a session, verbatim and in order, so that it can be recalled.
 
-        Parts are known by their ids: telling one again changes what is told otherwise, keeps what is left out, and never
-        its place. New parts go behind the part they are told after, or in front of the first known one, or to the end
-        where none is known. at: when it was recorded; each part may say when it was said. scope: that of the session,
-        taken from the first call that names one; the report remarks on another. An empty list leaves no trace.
+        Parts are known by their ids: telling one again changes what is told otherwise, keeps what is left out, and
+        never moves it. New parts go behind the part they are told after, else in front of the first known one, else to
+        the end. at: when it was recorded; each part may say when it was said. scope: that of the session, taken from
+        the first call that names one; the report remarks on another. An empty list leaves no trace.
 
         Raises InvalidInput naming the argument or the part that cannot be used.
 
