@@ -321,8 +321,8 @@ class Memory:
         slot: what it is about; of one scope and slot one note is live, and a new one supersedes it. labels: other names
         it is found by. kind: fact, lesson, rule, preference, decision, pitfall or checkpoint. status: live, proposed,
         archived, superseded or forgotten; recall finds live ones, and superseded ones where it asks for the past.
-        pinned: goes first where little is shown. source: who says so. at: since when it holds, now when left out; a note
-        for a time before that of the live one of its slot is superseded at once, so a late import changes nothing.
+        pinned: goes first where little is shown. source: who says so. at: since when it holds, now when left out; one
+        for a time before that of the live note of its slot is superseded at once, so a late import changes nothing.
 
         The same note again, whatever its spaces and letter case, is seen once more and takes the new labels. Raises
         InvalidInput naming the argument that cannot be used.
