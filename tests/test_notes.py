@@ -449,52 +449,56 @@ class Model:
                 one["status"] = "live" if one is chain[-1] else "superseded"
         return note, True
 
-    def successor(self, note):
-        for chain in self.slots.values():
-            for one, after in itertools.pairwise(chain):
-                if one is note:
-                    return after["id"]
-        return None
+    def rows(self):
+        after = {one["id"]: later["id"] for chain in self.slots.values() for one, later in itertools.pairwise(chain)}
+        names = ["id", "title", "slot", "scope", "status", "seen", "pinned", "created"]
+        return [
+            (*(note[name] for name in names), "".join(sorted(note["labels"])), after.get(note["id"]))
+            for note in self.notes
+        ]
 
 
-calls = st.lists(
-    st.tuples(
-        st.sampled_from(["use npm", "use pnpm", "用 yarn"]),
-        st.sampled_from(["", "deploy", "deploy", "build"]),
-        st.sampled_from(["", "web"]),
-        st.sampled_from(["live", "live", "live", "proposed"]),
-        st.sets(st.sampled_from(["ship", "部署"]), max_size=1),
-        st.booleans(),
-        st.sampled_from([None, None, *(f"2026-09-{day:02}T00:00:00.000Z" for day in (1, 3, 8, 12))]),
-    ),
-    max_size=10,
+def note_rows(path):
+    return sql(
+        path,
+        """SELECT id, lower(title), lower(slot), scope, status, seen, pinned, created_at,
+               COALESCE((SELECT group_concat(label, '') FROM note_labels WHERE note_id = id), ''), superseded_by
+           FROM notes ORDER BY id""",
+    )
+
+
+calls = st.tuples(
+    st.sampled_from(["use npm", "use pnpm", "用 yarn"]),
+    st.sampled_from(["", "deploy", "deploy", "build"]),
+    st.sampled_from(["", "web"]),
+    st.sampled_from(["live", "live", "live", "proposed"]),
+    st.sets(st.sampled_from(["ship", "部署"]), max_size=1),
+    st.booleans(),
+    st.sampled_from([None, None, *(f"2026-09-{day:02}T00:00:00.000Z" for day in (1, 3, 8, 12))]),
 )
 
 
+def remember_in_both(memory, model, call):
+    """The id of a note, and whether it is new, as the memory and as the model tell it."""
+    title, slot, scope, status, labels, pinned, at = call
+    now = memory._clock().strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    report = memory.remember(
+        title.title(), slot=slot.upper(), scope=scope, status=status, labels=labels, pinned=pinned, at=at
+    )
+    note, created = model.remember(title, slot, scope, status, labels, pinned, now, at)
+    return (report.note.id, report.created), (note["id"], created)
+
+
 @settings(max_examples=40)
-@given(calls)
+@given(st.lists(calls, max_size=10))
 def test_any_sequence_of_calls_leaves_what_the_model_says(calls):
     model = Model()
     clock = FakeClock()
     with tempfile.TemporaryDirectory() as folder, Memory.open(Path(folder) / "memory.db", clock=clock) as memory:
-        for title, slot, scope, status, labels, pinned, at in calls:
-            now = clock.now.strftime("%Y-%m-%dT%H:%M:%S.000Z")
-            report = memory.remember(
-                title.title(), slot=slot.upper(), scope=scope, status=status, labels=labels, pinned=pinned, at=at
-            )
-            note, created = model.remember(title, slot, scope, status, labels, pinned, now, at)
-
-            assert (report.note.id, report.created) == (note["id"], created)
+        for call in calls:
+            told, expected = remember_in_both(memory, model, call)
+            assert told == expected
             clock.advance(days=1)
 
-        rows = sql(
-            memory.path,
-            """SELECT id, lower(title), lower(slot), scope, status, seen, pinned, created_at, superseded_by
-               FROM notes ORDER BY id""",
-        )
-        names = ["id", "title", "slot", "scope", "status", "seen", "pinned", "created"]
-        assert rows == [(*(note[name] for name in names), model.successor(note)) for note in model.notes]
-        for note in model.notes:
-            labels = sql(memory.path, "SELECT label FROM note_labels WHERE note_id = ?", note["id"])
-            assert {label for (label,) in labels} == note["labels"]
+        assert note_rows(memory.path) == model.rows()
         assert_index_equals_a_rebuild(memory)
