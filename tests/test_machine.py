@@ -618,7 +618,7 @@ class MemoryMachine(RuleBasedStateMachine):
         weight=st.sampled_from([0.1, 0.8]),
     )
     def plant_twin(self, pick, spell, strength, visits, origin, masses, weight):
-        """Another program writes a scene under another spelling of a key, with a ref to whatever entity there is."""
+        """Another program writes a scene under another spelling of a key, with refs to whatever there is."""
         ids = sorted(self.model.scenes)
         key = spell(self.model.scenes[ids[pick % len(ids)]]["key"])
         if key in self.planted or self.model.find(key):
@@ -642,6 +642,13 @@ class MemoryMachine(RuleBasedStateMachine):
                 "INSERT INTO scene_refs(scene_id, kind, ref_id, weight, decayed_at, created_at)"
                 " VALUES (?, 'entity', ?, ?, ?, ?)",
                 (row_id, entity_id, weight, at, at),
+            )
+        for block_id in list(self.model.kept["block"])[:1]:
+            self.model.attach(id_, "block", block_id, weight, at)
+            self.file.execute(
+                "INSERT INTO scene_refs(scene_id, kind, ref_text, weight, decayed_at, created_at)"
+                " VALUES (?, 'block', ?, ?, ?, ?)",
+                (row_id, block_id, weight, at, at),
             )
         self.file.execute("UPDATE counters SET value = value + 1 WHERE name = 'scene_revision'")
         self.file.execute(
