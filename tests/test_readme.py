@@ -15,7 +15,7 @@ def test_the_example_in_the_readme_runs_and_gives_what_its_comments_say(tmp_path
 
     exec(compile(said, "README.md", "exec"), {})  # noqa: S102 (our own words)
 
-    assert len(told) == 2
+    assert len(told) == 3
 
 
 def test_every_script_in_the_readme_exists():
