@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from graphmem.compose import search
+from graphmem.compose import pool, search
 from graphmem.compose.brief import brief_of
 from graphmem.compose.turn import Turn
 from graphmem.config import DEFAULT, Config, check_count
@@ -810,19 +810,19 @@ class Memory:
         mode: str = "hybrid",
         precise: bool = False,
         explain: bool = False,
-    ) -> search.Request:
+    ) -> pool.Request:
         if not isinstance(query, str):
             raise InvalidInput("query", query, "give a text")
         now = self._clock()
-        return search.Request(
+        return pool.Request(
             text=clean_text(query),
-            kinds=search.checked_kinds(kinds),
+            kinds=pool.checked_kinds(kinds),
             scopes=_scopes(scopes),
             since=self._given(since, "since"),
             until=self._given(until, "until"),
-            as_of=self._given(as_of, "as_of") or utc_text(now),
+            as_of=self._given(as_of, "as_of"),
             now=now.astimezone(self.config.zone),
-            mode=search.checked_mode(mode),
+            mode=pool.checked_mode(mode),
             precise=precise,
             limit=_limit(limit, default=search.DEFAULT_LIMIT),
             explain=explain,

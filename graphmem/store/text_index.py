@@ -9,6 +9,7 @@ import sqlite3
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from graphmem.core.tokens import passages_of, tokens_of
 
@@ -52,8 +53,7 @@ class Tokens:
     length: int
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NamedTuple):
     """A candidate: which passage of which text, and the tokens of its columns."""
 
     kind: str
@@ -165,10 +165,9 @@ def sizes(tx: sqlite3.Connection) -> dict[str, tuple[int, int]]:
 
 def frequencies(tx: sqlite3.Connection, tokens: Iterable[str]) -> dict[str, int]:
     """Return in how many passages each token is."""
-    return {
-        token: (tx.execute("SELECT doc FROM text_terms WHERE term = ?", (token,)).fetchone() or (0,))[0]
-        for token in tokens
-    }
+    wanted = dict.fromkeys(tokens, 0)
+    marks = ", ".join("?" * len(wanted))
+    return {**wanted, **dict(tx.execute(f"SELECT term, doc FROM text_terms WHERE term IN ({marks})", list(wanted)))}
 
 
 def prefix_frequency(tx: sqlite3.Connection, prefix: str) -> int:
