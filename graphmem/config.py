@@ -50,7 +50,7 @@ class Ranking:
     labels: float = 2.0
     pair: float = 0.5
     name: float = 0.2
-    candidates: int = 200
+    candidates: int = 160
     words: float = 1.0
     vector: float = 1.0
     symbol: float = 1.0
@@ -68,7 +68,7 @@ class Ranking:
     association_of: int = 4
     association_terms: int = 10
     association_share: float = 0.1
-    association_candidates: int = 100
+    association_candidates: int = 64
     edges: int = 200
 
 

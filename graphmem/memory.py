@@ -81,6 +81,7 @@ class Memory:
         self._store = store
         self._clock = clock
         self._index: SceneIndex | None = None
+        self._vocabulary = text_index.Vocabulary()
         self._last_day = ""
         self.config = config
 
@@ -402,7 +403,7 @@ class Memory:
         with self._store.read() as tx:
             here = request.situation
             answering = self._read_index(tx).answering(here) if here else []
-            return search.search(tx, request, self.config.ranking, within=within, answering=answering)
+            return search.search(tx, self._vocabulary, request, self.config.ranking, within=within, answering=answering)
 
     # ---- blocks and documents
 
@@ -504,7 +505,7 @@ class Memory:
         request = self._request(query, kinds="document", limit=limit)
         at = self._at(None)
         with self._store.write() as tx:
-            hits = search.search(tx, request, self.config.ranking)
+            hits = search.search(tx, self._vocabulary, request, self.config.ranking)
             found = document_rows.count_access(tx, [str(hit.id) for hit in hits], at)
             self._mark_day(tx, at)
         return found

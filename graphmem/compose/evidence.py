@@ -1,7 +1,6 @@
 """What speaks for an item: its words, and what stands around them. Shares of 0 to 1, for the items it speaks for."""
 
 import datetime as dt
-import itertools
 import re
 import sqlite3
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
@@ -16,7 +15,7 @@ from graphmem.graph.found import Edge
 from graphmem.records import history
 from graphmem.records.history import Turn
 from graphmem.store import text_index
-from graphmem.store.text_index import Passage
+from graphmem.store.text_index import Passage, Vocabulary
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,7 +91,8 @@ def matches_of(
 
     table = np.array([_count(passage, terms, ranking) for _, passage in passages]).reshape(-1, len(terms.weights) + 1)
     counts, lengths = table[:, :-1], table[:, -1]
-    relative = lengths / np.array([corpus.average(item[0]) for item, _ in passages])
+    averages = {kind: corpus.average(kind) for kind in {item[0] for item, _ in passages}}
+    relative = lengths / np.array([averages[item[0]] for item, _ in passages])
     scores = bm25(counts, np.array(terms.weights), relative, k1=ranking.k1, b=ranking.b).tolist()
     places: dict[Item, int] = {}
     for row, (item, _) in enumerate(passages):
@@ -221,6 +221,7 @@ def of_dates(rows: Mapping[Item, Turn | Standing], times: Sequence[NamedTime], z
 
 def of_association(
     tx: sqlite3.Connection,
+    vocabulary: Vocabulary,
     best: Iterable[tuple[Passage, float]],
     said: Collection[str],
     kinds: Collection[str],
@@ -233,7 +234,7 @@ def of_association(
         for token in {*passage.title.split(), *passage.body.split()}.difference(said):
             if len(token) > 1:
                 shares[token] = max(share, shares.get(token, 0.0))
-    known = text_index.frequencies(tx, shares)
+    known = vocabulary.frequencies(tx, shares)
     # A token of one text links it to none, and one of many says nothing.
     most = max(ranking.association_share * corpus.texts, 2)
     worth = {
@@ -245,11 +246,8 @@ def of_association(
     if not chosen:
         return {}
     terms = Terms(tuple(chosen), tuple(f" {token} " for token in chosen), tuple(worth[token] for token in chosen))
-    found = text_index.candidates(tx, dict.fromkeys(chosen, False), known, kinds)
-    passages = [
-        ((passage.kind, passage.ref_id), passage) for passage in itertools.islice(found, ranking.association_candidates)
-    ]
-    matches, _ = matches_of(passages, terms, corpus, ranking)
+    found = text_index.first_candidates(tx, chosen, known, kinds, ranking.association_candidates)
+    matches, _ = matches_of([(passage.item, passage) for passage in found], terms, corpus, ranking)
     return of_words(matches, dict.fromkeys(kinds, terms.weights), corpus, ranking)
 
 

@@ -1,8 +1,5 @@
 """Precise recall: only what the query names, and nothing when it names nothing."""
 
-import itertools
-import sqlite3
-from collections.abc import Iterator
 from dataclasses import replace
 
 from graphmem.compose.pool import Pool, Request, admit
@@ -14,7 +11,6 @@ from graphmem.core.tokens import tokens_of
 from graphmem.graph import found
 from graphmem.records import notes
 from graphmem.store import text_index
-from graphmem.store.text_index import Passage
 
 _NAMES_COMPARED = 1_000
 
@@ -22,7 +18,7 @@ _NAMES_COMPARED = 1_000
 def named_notes(pool: Pool) -> list[Hit]:
     """Return the notes that the query names by their title, slot or labels."""
     text = pool.request.text
-    ids = {passage.ref_id for passage in _holding_words_of(pool.tx, text, "note")} | notes.pinned(pool.tx)
+    ids = {*_ids_with_words(pool, "note"), *notes.pinned(pool.tx)}
     admit(pool, (("note", note_id) for note_id in ids))
     stored = notes.notes(pool.tx, [ref_id for kind, ref_id in pool.rows if kind == "note"])
     texts = [
@@ -37,7 +33,7 @@ def named_notes(pool: Pool) -> list[Hit]:
 def facts_of_named(pool: Pool, ranking: Ranking) -> list[Hit]:
     """Return the facts about the entities that the query names."""
     tx, request = pool.tx, pool.request
-    names = found.entity_names(tx, [passage.ref_id for passage in _holding_words_of(tx, request.text, "entity")])
+    names = found.entity_names(tx, _ids_with_words(pool, "entity"))
     texts = [NoteText(str(entity_id), name) for entity_id, (name, _) in names.items()]
     named = {int(match.item.key): match for match in precise_matches(request.text, texts)}
     edges = found.edges_around(tx, named, request.moment, request.scopes, ranking.edges) if named else []
@@ -51,14 +47,14 @@ def facts_of_named(pool: Pool, ranking: Ranking) -> list[Hit]:
     return told
 
 
-def _holding_words_of(tx: sqlite3.Connection, text: str, kind: str) -> Iterator[Passage]:
-    """Yield the passages that hold a word of a text, stop words included, or one spelt much like an unknown one."""
-    tokens = set(tokens_of(text))
-    known = text_index.frequencies(tx, tokens)
+def _ids_with_words(pool: Pool, kind: str) -> list[int]:
+    """Return what holds a word of the query, stop words included, or one spelt much like an unknown one."""
+    tokens = set(tokens_of(pool.request.text))
+    known = pool.vocabulary.frequencies(pool.tx, tokens)
     for token in [token for token in tokens if not known[token] and token.isalpha() and token.isascii()]:
-        known |= text_index.frequencies(tx, text_index.spellings(tx, token))
-    passages = text_index.candidates(tx, dict.fromkeys(known, False), known, [kind])
-    return itertools.islice(passages, _NAMES_COMPARED)
+        known |= pool.vocabulary.frequencies(pool.tx, text_index.spellings(pool.tx, token))
+    passages = text_index.first_candidates(pool.tx, known, known, [kind], _NAMES_COMPARED)
+    return [passage.item[1] for passage in passages]
 
 
 def _told(hit: Hit, match: Match, request: Request) -> Hit:

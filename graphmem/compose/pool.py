@@ -16,7 +16,7 @@ from graphmem.graph import found
 from graphmem.graph.found import Holding
 from graphmem.records import history, notes
 from graphmem.records.history import Turn
-from graphmem.store.text_index import Passage
+from graphmem.store.text_index import Passage, Vocabulary
 
 KINDS = ("note", "relation", "part", "document", "block", "entity", "scene")
 # Entities and scenes are names: what is known of them says more, so they come when they are asked for.
@@ -89,6 +89,7 @@ class Pool:
     """
 
     tx: sqlite3.Connection
+    vocabulary: Vocabulary
     request: Request
     within: Collection[int] | None
     scene_scores: Mapping[int, float]

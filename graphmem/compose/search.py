@@ -33,7 +33,7 @@ from graphmem.graph.scenes import Selection, recall_by_candidates
 from graphmem.records import history, notes
 from graphmem.records.history import Turn
 from graphmem.store import text_index
-from graphmem.store.text_index import Passage
+from graphmem.store.text_index import Passage, Vocabulary
 
 if TYPE_CHECKING:
     from graphmem.graph.scene_index import Candidate
@@ -48,6 +48,7 @@ _IDENTIFIES = re.compile(r"\d{3}|\d\.\d")
 
 def search(
     tx: sqlite3.Connection,
+    vocabulary: Vocabulary,
     request: Request,
     ranking: Ranking,
     *,
@@ -67,15 +68,15 @@ def search(
     if request.situation is not None:
         scores |= dict.fromkeys(found.scenes_of_keys(tx, request.situation.declared_keys), 1.0)
     inside = None if within is None else {row[0] for row in tx.execute(within.sql, within.parameters)}
-    pool = Pool(tx, request, inside, scores)
+    pool = Pool(tx, vocabulary, request, inside, scores)
     return _precise(pool, words, ranking) if request.precise else _by_words(pool, words, ranking)
 
 
 def _by_words(pool: Pool, words: Sequence[QueryWord], ranking: Ranking) -> tuple[Hit, ...]:
     request = pool.request
     corpus = evidence.corpus_of(pool.tx)
-    words = _respelt(pool.tx, words)
-    known = _known(pool.tx, words)
+    pool.vocabulary.notice(corpus.texts)
+    words, known = _respelt(pool, words, _known(pool, words))
     terms = _terms(words, known, corpus, ranking)
     _gather(pool, words, known, ranking)
     if request.mode == "keyword":
@@ -97,7 +98,7 @@ def _precise(pool: Pool, words: Sequence[QueryWord], ranking: Ranking) -> tuple[
     texts = tuple(kind for kind in request.kinds if kind not in ("note", "relation"))
     if texts:
         plain = replace(request, kinds=texts, precise=False, mode="keyword")
-        hits += _by_words(Pool(pool.tx, plain, pool.within, pool.scene_scores), words, ranking)
+        hits += _by_words(Pool(pool.tx, pool.vocabulary, plain, pool.within, pool.scene_scores), words, ranking)
     return tuple(sorted(hits, key=lambda hit: (not hit.pinned, -hit.score))[: request.limit])
 
 
@@ -132,26 +133,31 @@ def _ranked(
 # ---- candidates
 
 
-def _known(tx: sqlite3.Connection, words: Iterable[QueryWord]) -> dict[str, int]:
+def _known(pool: Pool, words: Iterable[QueryWord]) -> dict[str, int]:
     """Return the frequencies of the tokens of a query."""
     whole = {token for word in words if not word.prefix for token in word.tokens}
     beginnings = {part for word in words if word.prefix for part in word.parts} - whole
-    return text_index.frequencies(tx, whole) | {part: text_index.prefix_frequency(tx, part) for part in beginnings}
+    known = pool.vocabulary.frequencies(pool.tx, whole)
+    return known | {part: text_index.prefix_frequency(pool.tx, part) for part in beginnings}
 
 
-def _respelt(tx: sqlite3.Connection, words: Iterable[QueryWord]) -> tuple[QueryWord, ...]:
-    """Return the words, for one that no text holds the commonest that is one edit away, where there is such a one."""
+def _respelt(
+    pool: Pool, words: Sequence[QueryWord], known: Mapping[str, int]
+) -> tuple[Sequence[QueryWord], Mapping[str, int]]:
+    """Put in the place of a word that no text holds the commonest that is one edit away, where there is such a one."""
     respelt: list[QueryWord] = []
     for word in words:
         (token, *others) = word.parts
         plain = len(token) >= _SHORTEST_TYPO and token.isalpha() and not (others or word.whole or word.prefix)
-        if plain and not text_index.frequencies(tx, [token])[token]:
-            near = [other for other in text_index.spellings(tx, token) if one_edit(token, other)]
-            known = text_index.frequencies(tx, near)
+        if plain and not known[token]:
+            near = [other for other in text_index.spellings(pool.tx, token) if one_edit(token, other)]
+            found_near = pool.vocabulary.frequencies(pool.tx, near)
             if near:
-                word = replace(word, parts=(max(near, key=lambda other: (known[other], other)),))
+                respelt.append(replace(word, parts=(max(near, key=lambda other: (found_near[other], other)),)))
+                known = {**known, **found_near}
+                continue
         respelt.append(word)
-    return tuple(respelt)
+    return respelt, {token: known[token] for word in respelt for token in word.tokens}
 
 
 def _terms(words: Iterable[QueryWord], known: Mapping[str, int], corpus: Corpus, ranking: Ranking) -> Terms:
@@ -173,27 +179,36 @@ def _gather(pool: Pool, words: Iterable[QueryWord], known: Mapping[str, int], ra
     """Take candidates from the text index until there are enough that may be shown."""
     kinds = {*pool.request.kinds, *(["sentence"] if "relation" in pool.request.kinds else [])}
     tokens = {token: word.prefix for word in words for token in word.tokens}
-    passages = text_index.candidates(pool.tx, tokens, known, kinds)
-    while len(pool.passages) < ranking.candidates and (batch := list(itertools.islice(passages, ranking.candidates))):
-        told = found.told_by(pool.tx, [passage.ref_id for passage in batch if passage.kind == "sentence"])
-        items = [(item, passage) for passage in batch for item in _items_of(passage, told)]
+    for batch in text_index.candidates(pool.tx, tokens, known, kinds, ranking.candidates):
+        items = _items_of(pool.tx, batch)
         admit(pool, {item for item, _ in items})
         pool.passages += [
             (item, passage) for item, passage in items if item in pool.rows and _may_be_heard(pool, item, passage)
         ]
+        if len(pool.passages) >= ranking.candidates:
+            break
 
 
-def _items_of(passage: Passage, told: Mapping[int, Iterable[int]]) -> list[Item]:
-    if passage.kind == "sentence":
-        return [("relation", relation) for relation in told.get(passage.ref_id, ())]
-    return [(passage.kind, passage.ref_id)]
+def _items_of(tx: sqlite3.Connection, passages: Sequence[Passage]) -> list[tuple[Item, Passage]]:
+    """Return the items that passages belong to: a sentence is part of the facts that it told."""
+    items = [(passage.item, passage) for passage in passages]
+    sentences = [item[1] for item, _ in items if item[0] == "sentence"]
+    if not sentences:
+        return items
+    told = found.told_by(tx, sentences)
+    return [
+        (one, passage)
+        for item, passage in items
+        for one in ([("relation", fact) for fact in told.get(item[1], ())] if item[0] == "sentence" else [item])
+    ]
 
 
 def _may_be_heard(pool: Pool, item: Item, passage: Passage) -> bool:
     """Tell whether a sentence was said in a scene that is open here: others may have put the same fact differently."""
-    if passage.kind != "sentence" or not pool.holdings.get(item):
+    holdings = pool.holdings.get(item)
+    if not holdings or passage.item[0] != "sentence":
         return True
-    return any(holding.sentence_id == passage.ref_id for holding in pool.holdings[item])
+    return any(holding.sentence_id == passage.item[1] for holding in holdings)
 
 
 def _keep_those_with_all(pool: Pool, words: Iterable[QueryWord]) -> None:
@@ -250,7 +265,7 @@ def _evidence(
     if request.mode == "graph":
         return {"graph": admitted(pool, _linked(pool, said, corpus, ranking))}
     if request.mode == "vector":
-        return {"vector": _vector(tx, best, words, corpus)}
+        return {"vector": _vector(pool, best, words, corpus)}
     turns = {item[1]: row for item, row in pool.rows.items() if isinstance(row, Turn)}
     names = {key: tokens_of(key) for key in {turn.author_key for turn in turns.values()} - {""}}
     speakers = evidence.said_in_full(names, said)
@@ -277,7 +292,7 @@ def _evidence(
         values["speaker"] = evidence.of_speaker(turns, speakers)
     top = heapq.nsmallest(ranking.association_of, found_words, key=lambda item: (-found_words[item], item))
     shared = evidence.of_association(
-        tx, [(best[item], found_words[item]) for item in top], said, request.kinds, corpus, ranking
+        tx, pool.vocabulary, [(best[item], found_words[item]) for item in top], said, request.kinds, corpus, ranking
     )
     values["association"] = admitted(pool, shared)
     if "relation" in request.kinds:
@@ -288,13 +303,11 @@ def _evidence(
     return values
 
 
-def _vector(
-    tx: sqlite3.Connection, best: Mapping[Item, Passage], words: Iterable[QueryWord], corpus: Corpus
-) -> dict[Item, float]:
+def _vector(pool: Pool, best: Mapping[Item, Passage], words: Iterable[QueryWord], corpus: Corpus) -> dict[Item, float]:
     """Compare the query with the best passage of each item, as vectors of counts times inverse frequencies."""
     lines = {item: [*one.title.split(), *one.labels.split(), *one.body.split()] for item, one in best.items()}
     asked = [token for word in words for token in word.tokens]
-    known = text_index.frequencies(tx, {*itertools.chain(*lines.values()), *asked})
+    known = pool.vocabulary.frequencies(pool.tx, {*itertools.chain(*lines.values()), *asked})
 
     def vector(tokens: Sequence[str]) -> dict[str, float]:
         return {
@@ -310,9 +323,9 @@ def _linked(pool: Pool, said: Collection[str], corpus: Corpus, ranking: Ranking)
     tx, request = pool.tx, pool.request
     if "entity" not in corpus.sizes:
         return {}
-    known = text_index.frequencies(tx, said)
-    passages = text_index.candidates(tx, dict.fromkeys(said, False), known, ["entity"])
-    names = {passage.ref_id: passage.title.split() for passage in itertools.islice(passages, ranking.candidates)}
+    known = pool.vocabulary.frequencies(tx, said)
+    passages = text_index.first_candidates(tx, said, known, ["entity"], ranking.candidates)
+    names = {passage.item[1]: passage.title.split() for passage in passages}
     seeds = evidence.said_in_full(names, said)
     if not seeds:
         return {}
