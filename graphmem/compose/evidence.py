@@ -68,16 +68,25 @@ def corpus_of(tx: sqlite3.Connection) -> Corpus:
     return Corpus(sum(texts for texts, _ in sizes.values()), sizes)
 
 
-def _count(passage: Passage, terms: Terms, ranking: Ranking) -> list[float]:
-    """Count terms in a passage and, last, its tokens; a term in the title counts threefold, one in the labels twice."""
-    line = f" {passage.body} "
-    counts: list[float] = [*map(line.count, terms.patterns), line.count("  ") + 1]
-    for column, weight in ((passage.title, ranking.title), (passage.labels, ranking.labels)):
-        if column:
-            line = f" {column} "
-            more = (*(weight * line.count(pattern) for pattern in terms.patterns), line.count("  ") + 1)
-            counts = [count + added for count, added in zip(counts, more, strict=True)]
-    return counts
+def _count(
+    passages: Sequence[Passage], terms: Terms, ranking: Ranking
+) -> tuple["NDArray[np.float64]", "NDArray[np.float64]"]:
+    """Return how often each term is in each passage, threefold in titles and twice in labels; and the lengths."""
+    import numpy as np  # takes 60 ms: only who searches pays it
+
+    counts = np.zeros((len(terms.patterns), len(passages)))
+    lengths = np.zeros(len(passages))
+    columns = (
+        ([passage.body for passage in passages], 1.0),
+        ([passage.title for passage in passages], ranking.title),
+        ([passage.labels for passage in passages], ranking.labels),
+    )
+    for column, weight in columns:
+        if any(column):
+            lines = [f" {text} " for text in column]
+            counts += weight * np.array([[line.count(pattern) for line in lines] for pattern in terms.patterns])
+            lengths += [line.count("  ") + 1 for line in lines]
+    return counts.T, lengths
 
 
 def matches_of(
@@ -87,23 +96,24 @@ def matches_of(
 
     A fact is its words and the sentence that told it, so its passages count together.
     """
-    import numpy as np  # takes 60 ms: only who searches pays it
+    import numpy as np
 
-    table = np.array([_count(passage, terms, ranking) for _, passage in passages]).reshape(-1, len(terms.weights) + 1)
-    counts, lengths = table[:, :-1], table[:, -1]
-    averages = {kind: corpus.average(kind) for kind in {item[0] for item, _ in passages}}
-    relative = lengths / np.array([averages[item[0]] for item, _ in passages])
-    scores = bm25(counts, np.array(terms.weights), relative, k1=ranking.k1, b=ranking.b).tolist()
+    counts, lengths = _count([passage for _, passage in passages], terms, ranking)
     places: dict[Item, int] = {}
+    again: list[tuple[int, Item]] = []
     for row, (item, _) in enumerate(passages):
-        first = places.setdefault(item, row)
-        if first == row:
-            continue
-        if item[0] == "relation":
-            counts[first] = np.maximum(counts[first], counts[row])
-            lengths[first] = max(lengths[first], lengths[row])
-        elif scores[row] > scores[first]:
-            places[item] = row
+        if places.setdefault(item, row) != row:
+            again.append((row, item))
+    if again:
+        relative = lengths / np.array([corpus.average(item[0]) for item, _ in passages])
+        scores = bm25(counts, np.array(terms.weights), relative, k1=ranking.k1, b=ranking.b)
+        for row, item in again:
+            first = places[item]
+            if item[0] == "relation":
+                counts[first] = np.maximum(counts[first], counts[row])
+                lengths[first] = max(lengths[first], lengths[row])
+            elif scores[row] > scores[first]:
+                places[item] = row
     best = list(places.values())
     rows = dict(zip(places, range(len(best)), strict=True))
     return Matches(rows, counts[best], lengths[best]), {item: passages[row][1] for item, row in places.items()}
@@ -236,19 +246,20 @@ def of_association(
                 shares[token] = max(share, shares.get(token, 0.0))
     known = vocabulary.frequencies(tx, shares)
     # A token of one text links it to none, and one of many says nothing.
-    most = max(ranking.association_share * corpus.texts, 2)
     worth = {
         token: share * inverse_frequency(corpus.texts, known[token])
         for token, share in shares.items()
-        if 1 < known[token] <= most
+        if 1 < known[token] <= ranking.association_frequency
     }
     chosen = sorted(worth, key=lambda token: (-worth[token], token))[: ranking.association_terms]
     if not chosen:
         return {}
-    terms = Terms(tuple(chosen), tuple(f" {token} " for token in chosen), tuple(worth[token] for token in chosen))
-    found = text_index.first_candidates(tx, chosen, known, kinds, ranking.association_candidates)
-    matches, _ = matches_of([(passage.item, passage) for passage in found], terms, corpus, ranking)
-    return of_words(matches, dict.fromkeys(kinds, terms.weights), corpus, ranking)
+    scores: dict[Item, float] = {}
+    for passage in text_index.first_candidates(tx, chosen, known, kinds, ranking.association_candidates):
+        tokens = {*passage.title.split(), *passage.body.split()}
+        shared = sum(worth[token] for token in tokens.intersection(chosen))
+        scores[passage.item] = max(shared, scores.get(passage.item, 0.0))
+    return scaled(scores)
 
 
 def of_graph(edges: Sequence[Edge], seeds: Collection[int]) -> dict[Item, float]:

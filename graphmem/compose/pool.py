@@ -104,17 +104,25 @@ def admit(pool: Pool, items: Iterable[Item]) -> None:
     for item in sorted(items):
         if item not in pool.rows:
             by_kind.setdefault(item[0], []).append(item[1])
-    request = pool.request
     for kind, ids in by_kind.items():
-        rows = _standing(pool, kind, ids)
-        if request.since or request.until or (request.as_of and kind in _SAID_ONCE):
-            rows = {ref_id: row for ref_id, row in rows.items() if _in_time(request, kind, row.at or "")}
         if kind == "part":
-            pool.rows |= {(kind, ref_id): row for ref_id, row in rows.items()}
+            if pool.within is None:  # scenes hold no parts
+                admit_turns(pool, history.turns(pool.tx, ids, pool.request.scopes))
             continue
+        rows = _standing(pool, kind, ids)
+        rows = {ref_id: row for ref_id, row in rows.items() if _in_time(pool.request, kind, row.at)}
         for ref_id, holdings in _holdings(pool, kind, list(rows)).items():
             pool.rows[kind, ref_id] = rows[ref_id]
             pool.holdings[kind, ref_id] = holdings
+
+
+def admit_turns(pool: Pool, turns: Mapping[int, Turn]) -> None:
+    """Note those of some parts that may be shown."""
+    request = pool.request
+    timeless = not (request.since or request.until or request.as_of)
+    pool.rows |= {
+        ("part", part): turn for part, turn in turns.items() if timeless or _in_time(request, "part", turn.at)
+    }
 
 
 def admitted(pool: Pool, shares: Mapping[Item, float]) -> dict[Item, float]:
@@ -123,10 +131,8 @@ def admitted(pool: Pool, shares: Mapping[Item, float]) -> dict[Item, float]:
     return {item: share for item, share in shares.items() if item in pool.rows}
 
 
-def _standing(pool: Pool, kind: str, ids: Sequence[int]) -> Mapping[int, Turn | Standing]:
+def _standing(pool: Pool, kind: str, ids: Sequence[int]) -> Mapping[int, Standing]:
     tx, request = pool.tx, pool.request
-    if kind == "part":
-        return history.turns(tx, ids, request.scopes) if pool.within is None else {}
     if kind == "relation":
         return found.standing(tx, ids, request.moment, request.scopes, past=request.asks_the_past)
     if kind == "note":
@@ -156,6 +162,7 @@ def _holdings(pool: Pool, kind: str, ids: Sequence[int]) -> dict[int, list[Holdi
     return seen
 
 
-def _in_time(request: Request, kind: str, at: str) -> bool:
+def _in_time(request: Request, kind: str, told_at: str | None) -> bool:
+    at = told_at or ""
     bounds = (request.since or at, request.until or _EVER, request.as_of or _EVER)
     return bounds[0] <= at < bounds[1] and (at <= bounds[2] or kind not in _SAID_ONCE)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from graphmem.compose import evidence
 from graphmem.compose.evidence import Corpus, Item, Matches, Terms
 from graphmem.compose.naming import facts_of_named, named_notes
-from graphmem.compose.pool import Pool, Request, admit, admitted
+from graphmem.compose.pool import Pool, Request, admit, admit_turns, admitted
 from graphmem.compose.shown import reasons_of, shown
 from graphmem.config import Ranking
 from graphmem.core.arbitration import Statement, abstains, superseded
@@ -286,7 +286,7 @@ def _evidence(
         return values
     if turns:
         nearest = heapq.nlargest(ranking.neighbours_of, turns, key=lambda part: found_words.get(("part", part), 0.0))
-        admit(pool, [("part", part) for part in history.beside(tx, [turns[part] for part in nearest])])
+        admit_turns(pool, history.beside(tx, [turns[part] for part in nearest]))
         turns = {item[1]: row for item, row in pool.rows.items() if isinstance(row, Turn)}
         values |= evidence.of_turns(tx, turns, matches, found_words, of_parts, corpus, ranking)
         values["speaker"] = evidence.of_speaker(turns, speakers)

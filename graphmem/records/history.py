@@ -194,18 +194,18 @@ def turns(tx: sqlite3.Connection, part_ids: Sequence[int], scopes: Sequence[str]
     return {row[0]: Turn._make(row) for row in rows}
 
 
-def beside(tx: sqlite3.Connection, these: Sequence[Turn]) -> list[int]:
-    """Return the ids of the parts right before and right after some."""
+def beside(tx: sqlite3.Connection, these: Sequence[Turn]) -> dict[int, Turn]:
+    """Return the parts right before and right after some."""
     places = {(turn.session_id, turn.seq + step) for turn in these for step in (-1, 1)}
     places -= {(turn.session_id, turn.seq) for turn in these}
     if not places:
-        return []
+        return {}
     rows = tx.execute(
-        f"""SELECT p.id FROM (VALUES {", ".join(["(?, ?)"] * len(places))}) AS k
+        f"""SELECT {_TURN} FROM (VALUES {", ".join(["(?, ?)"] * len(places))}) AS k
             JOIN parts p ON p.session_id = k.column1 AND p.seq = k.column2""",
         [value for place in sorted(places) for value in place],
     )
-    return [part_id for (part_id,) in rows]
+    return {row[0]: Turn._make(row) for row in rows}
 
 
 def session_lengths(tx: sqlite3.Connection, session_ids: Sequence[int]) -> tuple[dict[int, int], int]:
