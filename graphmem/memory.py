@@ -909,4 +909,7 @@ def _limit(limit: int | None, *, default: int = scene_graph.DEFAULT_LIMIT) -> in
 def _scopes(scopes: Iterable[str] | None) -> Sequence[str] | None:
     if scopes is None:
         return None
-    return [clean_text(name) for name in text_list(scopes, "scopes")]
+    names = [clean_text(name) for name in text_list(scopes, "scopes")]
+    if len(names) > scene_graph.KEYS_IN_A_RECALL:
+        raise scene_graph.too_many("scopes", names)
+    return names

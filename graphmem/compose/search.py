@@ -22,14 +22,14 @@ from graphmem.config import Ranking
 from graphmem.core.arbitration import Statement, abstains, superseded
 from graphmem.core.dates import named_times
 from graphmem.core.keys import text_list
-from graphmem.core.model import Hit, Reason, Standing
+from graphmem.core.model import Hit, Reason, RecalledRelation, Standing
 from graphmem.core.precise import Match, NoteText, one_edit, precise_matches
 from graphmem.core.ranking import cosine, inverse_frequency, scaled
 from graphmem.core.situations import Situation
 from graphmem.core.tokens import QueryWord, piece_of, query_words, tokens_of
 from graphmem.errors import InvalidInput
 from graphmem.graph import found
-from graphmem.graph.found import Holding
+from graphmem.graph.found import Holding, StoredFact
 from graphmem.graph.scenes import Selection, recall_by_candidates
 from graphmem.records import history, notes
 from graphmem.records.history import Turn
@@ -115,7 +115,7 @@ class _Pool:
 class _Access:
     """What may be shown: what these scenes hold (None for everything), and how well scenes answer the asker."""
 
-    within: Collection[int] | None
+    within: frozenset[int] | None
     scores: Mapping[int, float]
 
 
@@ -132,13 +132,13 @@ def search(
     within: the scenes that must hold a hit, None for all. answering: the scenes that answer the asker's situation.
     """
     words = query_words(request.text)
+    access = _access(tx, request, within, answering)
     if request.mode == "scene" or (not words and request.situation):
-        return _by_scene(tx, request, answering)
+        return _by_scene(tx, request, access, answering)
     if not words:
         raise InvalidInput("query", request.text, "nothing to search for; give a word, or a situation")
-    access = _access(tx, request, within, answering)
     if request.precise:
-        return _precise(tx, request, access, ranking)
+        return _precise(tx, request, access, ranking, within, answering)
     corpus = evidence.corpus_of(tx)
     words = _respelt(tx, words)
     known = _known(tx, words)
@@ -166,7 +166,7 @@ def _ranked(
         for item, share in values[name].items():
             if item in pool.rows:
                 totals[item] = totals.get(item, 0.0) + weight * share
-    best = heapq.nsmallest(request.limit, totals, key=lambda item: (-totals[item], item))
+    best = heapq.nsmallest(request.limit, totals, key=_best_first(totals))
     whole = sum(weights.values())
     hits = _shown(tx, pool, best)
     return tuple(
@@ -179,6 +179,11 @@ def _ranked(
     )
 
 
+def _best_first(scores: Mapping[Item, float]) -> Callable[[Item], tuple[float, str, int]]:
+    """Return the key to sort items by; of those that score alike the one written last comes first."""
+    return lambda item: (-scores[item], item[0], -item[1])
+
+
 def _access(
     tx: sqlite3.Connection, request: Request, within: Selection | None, answering: "Sequence[Candidate]"
 ) -> _Access:
@@ -187,7 +192,7 @@ def _access(
         scores |= dict.fromkeys(found.scenes_of_keys(tx, request.situation.declared_keys), 1.0)
     if within is None:
         return _Access(None, scores)
-    return _Access({row[0] for row in tx.execute(within.sql, within.parameters)}, scores)
+    return _Access(frozenset(row[0] for row in tx.execute(within.sql, within.parameters)), scores)
 
 
 # ---- candidates
@@ -251,6 +256,8 @@ def _gather(
         for item, passage in items:
             if item in pool.rows and _may_be_heard(pool, item, passage):
                 _take(pool, item, passage, evidence.count(passage, terms, ranking), terms)
+    # What only words found that were said where the asker does not read is not found.
+    pool.rows = {item: row for item, row in pool.rows.items() if item in pool.matches}
     return pool
 
 
@@ -347,12 +354,19 @@ def _holdings(
     return seen
 
 
-def _in_time(request: Request, row: Turn | Standing) -> bool:
+def _in_time(request: Request, row: Turn | Standing | Hit) -> bool:
     at = row.at or ""
     return not (request.since and at < request.since) and not (request.until and at >= request.until)
 
 
-def _precise(tx: sqlite3.Connection, request: Request, access: _Access, ranking: Ranking) -> tuple[Hit, ...]:
+def _precise(
+    tx: sqlite3.Connection,
+    request: Request,
+    access: _Access,
+    ranking: Ranking,
+    within: Selection | None,
+    answering: "Sequence[Candidate]",
+) -> tuple[Hit, ...]:
     """Return only what the query names: notes by title, slot and labels, facts by their ends, texts by every word."""
     hits: list[Hit] = []
     if "note" in request.kinds:
@@ -361,7 +375,8 @@ def _precise(tx: sqlite3.Connection, request: Request, access: _Access, ranking:
         hits += _facts_of_named(tx, request, access, ranking)
     texts = tuple(kind for kind in request.kinds if kind not in ("note", "relation"))
     if texts:
-        hits += search(tx, replace(request, kinds=texts, precise=False, mode="keyword"), ranking)
+        by_words = replace(request, kinds=texts, precise=False, mode="keyword")
+        hits += search(tx, by_words, ranking, within=within, answering=answering)
     return tuple(sorted(hits, key=lambda hit: (not hit.pinned, -hit.score))[: request.limit])
 
 
@@ -473,7 +488,7 @@ def _evidence(
         turns |= {turn.id: turn for turn in near}
         values |= evidence.of_turns(tx, turns, pool.matches, words, of_parts, corpus, ranking)
         values["speaker"] = evidence.of_speaker(turns, speakers)
-    best = sorted(words, key=lambda item: (-words[item], item))[: ranking.association_of]
+    best = sorted(words, key=_best_first(words))[: ranking.association_of]
     shared = evidence.of_association(
         tx, [(pool.passages[item], words[item]) for item in best], said, request.kinds, corpus, ranking
     )
@@ -560,17 +575,37 @@ def _replaced(
 # ---- hits
 
 
-def _by_scene(tx: sqlite3.Connection, request: Request, answering: "Sequence[Candidate]") -> tuple[Hit, ...]:
+def _by_scene(
+    tx: sqlite3.Connection, request: Request, access: _Access, answering: "Sequence[Candidate]"
+) -> tuple[Hit, ...]:
     """Return what a situation brings back, without looking at words."""
     if request.situation is None:
         raise InvalidInput("situation", None, "mode 'scene' needs to know who asks and where")
-    keys = request.situation.declared_keys
+    keys: Sequence[str] = request.situation.declared_keys
+    if access.within is not None:
+        keys = [key for key in keys if access.within.issuperset(found.scenes_of_keys(tx, [key]))]
+        answering = [candidate for candidate in answering if candidate.scene_id in access.within]
     recalled = recall_by_candidates(tx, keys, answering, limit=request.limit, scopes=request.scopes, at=request.as_of)
-    hits = [
-        Hit("relation", one.id, f"{one.subject} {one.relation} {one.object}", min(one.weight, 1.0), at=one.updated_at)
-        for one in recalled.relations
+    weighed = [
+        *(
+            (one.weight, Hit("relation", one.id, _fact_line(one, one.sentence), 0.0, at=one.updated_at))
+            for one in recalled.relations
+        ),
+        *((one.weight, Hit("block", one.id, one.text, 0.0, one.source, one.created_at)) for one in recalled.blocks),
+        *(
+            (one.weight, Hit("document", one.id, one.summary, 0.0, one.source, one.created_at))
+            for one in recalled.documents
+        ),
+        *((one.weight, Hit("entity", one.id, one.name, 0.0)) for one in recalled.entities),
     ]
-    return tuple(hit for hit in hits if "relation" in request.kinds)
+    wanted = [
+        (min(weight, 1.0), hit) for weight, hit in weighed if hit.kind in request.kinds and _in_time(request, hit)
+    ]
+    wanted.sort(key=lambda one: -one[0])
+    return tuple(
+        replace(hit, score=score, why=(Reason("scene", score, 1.0, _TOLD["scene"]),) if request.explain else ())
+        for score, hit in wanted[: request.limit]
+    )
 
 
 _TOLD = {
@@ -643,11 +678,15 @@ def _show_facts(tx: sqlite3.Connection, ids: Sequence[int], pool: _Pool) -> dict
     sentences = found.sentences(tx, [sentence for sentence in heard.values() if sentence is not None])
     hits: dict[int, Hit] = {}
     for ref_id, fact in facts.items():
-        told = f"{fact.subject} {fact.relation} {fact.object}"
-        text = ": ".join(filter(None, (told, sentences.get(heard[ref_id] or 0, ""))))
+        text = _fact_line(fact, sentences.get(heard[ref_id] or 0, ""))
         keys = _keys(pool, ("relation", ref_id))
         hits[ref_id] = Hit("relation", ref_id, text, 0.0, fact.source, fact.at, keys, fact.status)
     return hits
+
+
+def _fact_line(fact: StoredFact | RecalledRelation, sentence: str) -> str:
+    told = f"{fact.subject} {fact.relation} {fact.object}"
+    return f"{told}: {sentence}" if sentence else told
 
 
 def _show_entities(tx: sqlite3.Connection, ids: Sequence[int], pool: _Pool) -> dict[int, Hit]:
