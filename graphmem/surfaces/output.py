@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import JustifyMethod, RenderableType
 
 _WIDTH_OF_A_PIPE = 160
+_UNBOUNDED = 1 << 30
 _BIDI_CONTROLS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
 
 
@@ -45,17 +46,18 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, emp
     from rich.table import Table
     from rich.text import Text
 
-    terminal = sys.stdout.isatty()
+    cut = [column.endswith("~") and sys.stdout.isatty() for column in columns]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        table.add_column(
-            column.rstrip("#~"),
-            justify="right" if column.endswith("#") else "left",
-            no_wrap=terminal and column.endswith("~"),
-            overflow="ellipsis" if terminal and column.endswith("~") else "fold",
-        )
+        justify: JustifyMethod = "right" if column.endswith("#") else "left"
+        # rich takes room from columns that may wrap; so where one is cut, the others may not.
+        keeps = any(cut) and not column.endswith("~")
+        table.add_column(column.rstrip("#~"), justify=justify, overflow="fold", no_wrap=keeps)
     for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row))
+        cells = zip(map(_cell, row), cut, strict=True)
+        table.add_row(
+            *(Text(text, no_wrap=True, overflow="ellipsis") if short else Text(text) for text, short in cells)
+        )
     _print(table)
 
 
@@ -64,22 +66,20 @@ def print_tree(branches: Iterable[tuple[str, Iterable[str]]]) -> None:
     from rich.text import Text
     from rich.tree import Tree
 
-    cut = sys.stdout.isatty()
-
     def line(text: str) -> Text:
-        return Text(printable(text), no_wrap=cut, overflow="ellipsis" if cut else "fold")
+        return Text(printable(text), no_wrap=True, overflow="ellipsis")
 
     for head, below in branches:
         tree = Tree(line(head))
         for text in below:
             tree.add(line(text))
-        _print(tree)
+        _print(tree, width_of_a_pipe=_UNBOUNDED)
 
 
-def _print(shown: "RenderableType") -> None:
+def _print(shown: "RenderableType", *, width_of_a_pipe: int = _WIDTH_OF_A_PIPE) -> None:
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() else _WIDTH_OF_A_PIPE
+    width = None if sys.stdout.isatty() else width_of_a_pipe
     console = Console(width=width, highlight=False, markup=False, emoji=False)
     with console.capture() as capture:
         console.print(shown)

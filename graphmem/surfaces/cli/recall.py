@@ -138,7 +138,7 @@ def _one_line(text: str) -> str:
 def _line(hit: "Hit") -> str:
     marks = ("pinned" if hit.pinned else "", _when(hit), hit.source, *hit.scenes)
     told = ", ".join(mark for mark in marks if mark)
-    return f"{hit.score:.3g}  {hit.kind} {hit.id}{f' ({told})' if told else ''}: {_one_line(hit.text)}"
+    return f"{hit.score:.3g}  {hit.kind} {hit.id}: {_one_line(hit.text)}{f' ({told})' if told else ''}"
 
 
 def _part(reason: "Reason") -> str:
