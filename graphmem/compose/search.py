@@ -199,9 +199,9 @@ def _access(
 
 
 def _known(tx: sqlite3.Connection, words: Iterable[QueryWord]) -> dict[str, int]:
-    """Return the frequencies of the tokens of a query."""
-    whole = {token for word in words if not word.prefix for token in word.tokens}
-    beginnings = {part for word in words if word.prefix for part in word.parts} - whole
+    """Return the frequencies of the tokens of a query, in its order."""
+    whole = dict.fromkeys(token for word in words if not word.prefix for token in word.tokens)
+    beginnings = dict.fromkeys(part for word in words if word.prefix for part in word.parts if part not in whole)
     return text_index.frequencies(tx, whole) | {part: text_index.prefix_frequency(tx, part) for part in beginnings}
 
 
