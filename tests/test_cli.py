@@ -898,7 +898,9 @@ def test_an_interrupt_ends_with_130_and_a_word(path, tmp_path):
     assert (process.returncode, error.strip()) == (130, b"interrupted")
 
 
-@pytest.mark.parametrize("arguments", [["enter", "--chan", "qq"], ["commit", "a", "b", "c"], ["undo", "1"]])
+@pytest.mark.parametrize(
+    "arguments", [["enter", "--chan", "qq"], ["commit", "a", "b", "c"], ["undo", "1"], ["reindex"]]
+)
 def test_a_locked_file_is_busy_and_nothing_is_changed(cli, filled, monkeypatch, arguments):  # CON-01
     monkeypatch.setenv("GRAPHMEM_BUSY_TIMEOUT", "0.01")
     before = scene_rows(cli)

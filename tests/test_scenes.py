@@ -990,6 +990,12 @@ def test_a_name_comes_back_only_with_a_fact_of_the_scene_that_may(memory):
     assert not memory.recall_by_scene("chan:a", scopes=["other"])
     assert not memory.recall("argues", scopes=["other"])
     assert memory.recall("argues", scopes=["private"])
+    for entities in ({"kinds": "entity"}, {"kinds": "entity", "precise": True}):
+        told = [
+            {hit.text for name in ("boss", "Eve") for hit in memory.recall(name, scopes=[scope], **entities)}
+            for scope in ("other", "private")
+        ]
+        assert told == [{"Eve"}, {"boss", "Eve"}]
 
 
 def test_the_end_of_a_fact_that_no_longer_holds_is_not_recalled(memory):

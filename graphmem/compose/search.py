@@ -323,7 +323,7 @@ def _standing(
     if kind == "note":
         return notes.standing(tx, ids, request.as_of, request.scopes, past=past)
     if kind == "entity":
-        return found.entity_standing(tx, ids)
+        return found.entity_standing(tx, ids, request.scopes)
     if kind in ("block", "document"):
         return found.text_standing(tx, kind, ids, request.as_of)
     return found.scene_standing(tx, ids)
