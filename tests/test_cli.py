@@ -25,7 +25,7 @@ import click
 import pytest
 
 from graphmem import Memory, Part, Situation, Triple
-from graphmem.compose.search import KINDS, MODES
+from graphmem.compose.pool import KINDS, MODES
 from graphmem.core.model import Visit
 from graphmem.surfaces.cli import graphmem, main
 from graphmem.surfaces.cli.recall import recall_command
