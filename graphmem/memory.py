@@ -687,16 +687,17 @@ class Memory:
             report = merge.plan_dedupe(copy.connection, str(path))
             return replace(report, remarks=(*copy.remarks, *report.remarks))
 
-    def reindex(self, *, progress: Callable[[int], None] = lambda done: None) -> int:
+    def reindex(self, *, progress: Callable[[int, int], None] = lambda done, texts: None) -> int:
         """Make the text index anew from what is stored, also where it is damaged; return the number of texts.
 
-        progress is called with the number of texts done so far.
+        progress is called with the number of texts done so far and of all texts.
         """
         done = 0
         with self._store.write() as tx:
             text_index.clear(tx)
+            texts = text_index.stored(tx)
             for done in text_index.fill(tx):
-                progress(done)
+                progress(done, texts)
         return done
 
     def operations(self, *, limit: int | None = None) -> tuple[Operation, ...]:
@@ -931,4 +932,7 @@ def _limit(limit: int | None, *, default: int = scene_graph.DEFAULT_LIMIT) -> in
 def _scopes(scopes: Iterable[str] | None) -> Sequence[str] | None:
     if scopes is None:
         return None
-    return [clean_text(name) for name in text_list(scopes, "scopes")]
+    names = [clean_text(name) for name in text_list(scopes, "scopes")]
+    if len(names) > scene_graph.KEYS_IN_A_RECALL:
+        raise scene_graph.too_many("scopes", names)
+    return names

@@ -110,7 +110,7 @@ def admit(pool: Pool, items: Iterable[Item]) -> None:
                 admit_turns(pool, history.turns(pool.tx, ids, pool.request.scopes))
             continue
         rows = _standing(pool, kind, ids)
-        rows = {ref_id: row for ref_id, row in rows.items() if _in_time(pool.request, kind, row.at)}
+        rows = {ref_id: row for ref_id, row in rows.items() if in_time(pool.request, kind, row.at)}
         for ref_id, holdings in _holdings(pool, kind, list(rows)).items():
             pool.rows[kind, ref_id] = rows[ref_id]
             pool.holdings[kind, ref_id] = holdings
@@ -120,9 +120,7 @@ def admit_turns(pool: Pool, turns: Mapping[int, Turn]) -> None:
     """Note those of some parts that may be shown."""
     request = pool.request
     timeless = not (request.since or request.until or request.as_of)
-    pool.rows |= {
-        ("part", part): turn for part, turn in turns.items() if timeless or _in_time(request, "part", turn.at)
-    }
+    pool.rows |= {("part", part): turn for part, turn in turns.items() if timeless or in_time(request, "part", turn.at)}
 
 
 def admitted(pool: Pool, shares: Mapping[Item, float]) -> dict[Item, float]:
@@ -138,7 +136,7 @@ def _standing(pool: Pool, kind: str, ids: Sequence[int]) -> Mapping[int, Standin
     if kind == "note":
         return notes.standing(tx, ids, request.as_of or _EVER, request.scopes, past=request.asks_the_past)
     if kind == "entity":
-        return found.entity_standing(tx, ids)
+        return found.entity_standing(tx, ids, request.scopes)
     if kind == "scene":
         return found.scene_standing(tx, ids)
     return found.text_standing(tx, kind, ids)
@@ -162,7 +160,8 @@ def _holdings(pool: Pool, kind: str, ids: Sequence[int]) -> dict[int, list[Holdi
     return seen
 
 
-def _in_time(request: Request, kind: str, told_at: str | None) -> bool:
+def in_time(request: Request, kind: str, told_at: str | None) -> bool:
+    """Tell whether something told then is of the time that is asked for."""
     at = told_at or ""
     bounds = (request.since or at, request.until or _EVER, request.as_of or _EVER)
     return bounds[0] <= at < bounds[1] and (at <= bounds[2] or kind not in _SAID_ONCE)

@@ -121,6 +121,13 @@ def fill(tx: sqlite3.Connection, kinds: Iterable[str] = tuple(_SOURCES)) -> Iter
             yield done
 
 
+def stored(tx: sqlite3.Connection) -> int:
+    """Return how many rows there are to index."""
+    counts = " UNION ALL ".join(f"SELECT COUNT(*) AS rows FROM ({source})" for source in _SOURCES.values())
+    (rows,) = tx.execute(f"SELECT SUM(rows) FROM ({counts})").fetchone()
+    return int(rows)
+
+
 def clear(tx: sqlite3.Connection) -> None:
     """Make the index anew, empty: it heals also where FTS5 finds its own tables damaged."""
     for statement in ("DROP TABLE IF EXISTS text_terms", "DROP TABLE IF EXISTS text_index"):
