@@ -5,6 +5,7 @@ holds the kind, the id and the passage, so that a kind is a range of numbers and
 tokens made by `core.tokens`, apart by two spaces, so that a token is counted by plain text search.
 """
 
+import itertools
 import sqlite3
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -33,7 +34,7 @@ _SOURCES: Mapping[str, str] = {
     "entity": "SELECT t.id, t.name, '', '' FROM entities t",
     "note": """SELECT t.id, t.title || ' ' || t.slot,
                    COALESCE((SELECT group_concat(l.label, ' ') FROM note_labels l WHERE l.note_id = t.id), ''), t.body
-               FROM notes t""",
+               FROM notes t WHERE t.status IN ('live', 'superseded')""",
     "part": "SELECT t.id, '', '', t.text FROM parts t",
     "document": "SELECT t.num, t.summary, t.tags || ' ' || t.entities, t.text FROM documents t",
     "block": "SELECT t.num, '', '', t.text FROM blocks t",
@@ -67,7 +68,9 @@ class Passage:
 def tokens(*, title: str = "", labels: str = "", body: str = "") -> Tokens:
     """Return what the index will hold of a text; no transaction is needed for this, the slow part of indexing."""
     head = (tokens_of(title), tokens_of(labels))
-    passages = passages_of(body)[: _LAST_PASSAGE + 1]
+    passages = passages_of(body)
+    # What a very long text has more is its last passage, however long: nothing of it is lost.
+    passages[_LAST_PASSAGE:] = [list(itertools.chain(*passages[_LAST_PASSAGE:]))] if passages[_LAST_PASSAGE:] else []
     first = (_line(head[0]), _line(head[1]), _line(passages[0]))
     others = (("", "", _line(passage)) for passage in passages[1:])
     return Tokens((first, *others), sum(map(len, (*head, *passages))))
@@ -89,7 +92,8 @@ def add(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> None:
     """Index rows that were just written, as they are stored."""
     marks = ", ".join("?" * len(ref_ids))
     number = "t.num" if kind in _NUMBERED else "t.id"
-    rows = tx.execute(f"{_SOURCES[kind]} WHERE {number} IN ({marks})", [*ref_ids]).fetchall()
+    also = "AND" if " WHERE " in _SOURCES[kind] else "WHERE"
+    rows = tx.execute(f"{_SOURCES[kind]} {also} {number} IN ({marks})", [*ref_ids]).fetchall()
     put(tx, kind, [(row[0], tokens(title=row[1], labels=row[2], body=row[3])) for row in rows])
 
 
@@ -113,10 +117,24 @@ def fill(tx: sqlite3.Connection, kinds: Iterable[str] = tuple(_SOURCES)) -> Iter
 
 def clear(tx: sqlite3.Connection) -> None:
     """Make the index anew, empty: it heals also where FTS5 finds its own tables damaged."""
-    for statement in ("DROP TABLE IF EXISTS text_terms", "DROP TABLE IF EXISTS text_index"):
-        tx.execute(statement)
+    tx.execute("DROP TABLE IF EXISTS text_terms")
+    try:
+        tx.execute("DROP TABLE IF EXISTS text_index")
+    except sqlite3.DatabaseError:
+        _cut_out(tx)
     create(tx)
     tx.execute("DELETE FROM text_sizes")
+
+
+def _cut_out(tx: sqlite3.Connection) -> None:
+    """Remove a table that FTS5 can no longer open, and so not drop, from the schema, with what it was stored in."""
+    tx.execute("PRAGMA writable_schema = ON")
+    try:
+        tx.execute("DELETE FROM sqlite_master WHERE name = 'text_index'")
+    finally:
+        tx.execute("PRAGMA writable_schema = RESET")
+    for part in ("data", "idx", "content", "docsize", "config"):
+        tx.execute(f"DROP TABLE IF EXISTS text_index_{part}")
 
 
 def create(tx: sqlite3.Connection) -> None:
