@@ -9,9 +9,9 @@ import sys
 import unicodedata
 
 import pytest
-from conftest import FakeClock
 
-from graphmem import InvalidInput, Memory, Part, Situation, Triple
+from graphmem import InvalidInput, Part, Situation, Triple
+from graphmem.store import text_index
 
 EVERYTHING = ["note", "relation", "part", "document", "block", "entity", "scene"]
 ALICE = Situation.of(chan="qq", peer="alice")
@@ -166,12 +166,13 @@ def test_other_spellings_of_a_word_find_it_and_it_is_shown_as_written(memory, st
 # ---- whatever is typed
 
 PIECES = [
-    "redis", "gateway/run.py", "GOALS.md", "v1.2", "build-x7", "getUserName", "C++", "user@host", "部署网关", "杭州机房",
-    "café", "сервер", "서버", "サーバー", "🎉", "9router", "chan:qq/peer:group_1", "it's", "80%", "C:\\temp\\a.txt",
+    "redis", "gateway/run.py", "GOALS.md", "v1.2", "build-x7", "getUserName", "C++", "user@host", "部署网关",
+    "杭州机房", "café", "сервер", "서버", "サーバー", "🎉", "9router", "chan:qq/peer:group_1", "it's", "80%", "C:\\temp\\a.txt",
     "YouTube", "TypeScript", "pnpm", "周报", "排班表", "会议室", "Müller", "naïve", "O'Brien", "$PATH",
 ]  # fmt: skip
 NOISE = ['"', "'", "AND", "OR", "NOT", "NEAR(", ")", "*", "^", ":", "-", "title:", "\0", "\ud83d", "--", "/*", "%", "_",
-         "{", "}", "\\", "\n", "\t", "(", "«", "”", "’", "的", "是什么", "the", "?", "？", "。", "+", "~", "|", "&"]  # fmt: skip
+         "{", "}", "\\", "\n", "\t", "(", "«", "”", "’", "的", "是什么", "the", "?", "？",
+         "。", "+", "~", "|", "&"]  # fmt: skip
 
 
 def everyday_texts(rng, number):
@@ -222,7 +223,7 @@ def plain_scan(query, stored):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_everyday_query_fails_or_comes_back_empty_where_a_plain_scan_finds_its_words(memory, seed):
-    rng = random.Random(seed)
+    rng = random.Random(seed)  # noqa: S311 (no secret)
     stored = everyday_texts(rng, 300)
     memory.mirror("s", [Part(id=str(number), text=text) for number, text in enumerate(stored)])
     for query in everyday_queries(rng, 500):
@@ -235,10 +236,18 @@ def test_no_everyday_query_fails_or_comes_back_empty_where_a_plain_scan_finds_it
             assert hits, f"nothing for {query!r}"
 
 
+def test_every_text_is_found_by_all_of_its_words(memory):
+    stored = everyday_texts(random.Random(5), 300)  # noqa: S311 (no secret)
+    memory.mirror("s", [Part(id=str(number), text=text) for number, text in enumerate(stored)])
+    for number, text in enumerate(stored):
+        assert str(number) in ids(memory.recall(text, mode="keyword", limit=300))
+        assert text in texts(memory.recall(text, limit=20)) + texts(memory.recall(text, limit=1, mode="vector"))
+
+
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("options", [{"precise": True}, {"mode": "keyword"}, {"mode": "graph"}, {"situation": ALICE}])
 def test_no_everyday_query_fails_in_any_mode(memory, seed, options):
-    rng = random.Random(seed)
+    rng = random.Random(seed)  # noqa: S311 (no secret)
     for text in everyday_texts(rng, 40):
         memory.remember(text[:40], body=text, labels=rng.choices(PIECES, k=2))
     memory.commit(
@@ -253,7 +262,7 @@ def test_no_everyday_query_fails_in_any_mode(memory, seed, options):
 
 @pytest.mark.parametrize("options", [{}, {"mode": "keyword"}, {"mode": "vector"}, {"mode": "graph"}, {"precise": True}])
 def test_a_pasted_log_of_100_kb_is_a_query(memory, options):
-    rng = random.Random(7)
+    rng = random.Random(7)  # noqa: S311 (no secret)
     stored = everyday_texts(rng, 200)
     memory.mirror("s", [Part(id=str(number), text=text) for number, text in enumerate(stored)])
     memory.remember("redis", body="the cache")
@@ -327,6 +336,12 @@ def test_a_common_word_still_counts(memory):
 def test_a_rare_word_says_more_than_a_common_one(memory):
     say(memory, *[f"deploy {number}" for number in range(20)], "albatross")
     assert memory.recall("deploy albatross")[0].text == "albatross"
+
+
+def test_words_side_by_side_count_more_than_apart(memory):
+    memory.remember("the lamp is red and the table large")
+    memory.remember("the red lamp is on and table large")
+    assert titles(memory.recall("red lamp"))[0] == "the red lamp is on and table large"
 
 
 def test_a_misspelt_word_finds_what_it_is_one_edit_from(memory):
@@ -583,7 +598,7 @@ def test_blocks_are_arbitrated_before_the_cut(memory, clock):  # spec 6.4.5
 
 @pytest.fixture
 def rich(memory, clock):
-    rng = random.Random(3)
+    rng = random.Random(3)  # noqa: S311 (no secret)
     say(memory, *everyday_texts(rng, 40), author="Caroline")
     for number, text in enumerate(everyday_texts(rng, 40)):
         memory.remember(text[:30], body=text, slot=f"slot {number % 9}", labels=[PIECES[number % 9]])
@@ -628,7 +643,7 @@ def test_scores_lie_within_one_and_fall_and_no_hit_comes_twice(rich, query, opti
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_smaller_limit_gives_the_beginning_of_the_answer(rich, query):
-    whole = [hit for hit in rich.recall(query, limit=30, kinds=["note", "part", "relation"])]
+    whole = list(rich.recall(query, limit=30, kinds=["note", "part", "relation"]))
     for limit in (0, 1, 5):
         assert list(rich.recall(query, limit=limit, kinds=["note", "part", "relation"])) == whole[:limit]
     assert list(rich.recall(query, kinds=["note", "part", "relation"])) == whole[:10]
@@ -711,13 +726,18 @@ def test_keyword_mode_finds_words_that_lie_in_passages_far_apart(memory):
     assert len(memory.recall("pelican albatross", mode="keyword")) == 1
 
 
-@pytest.mark.xfail(
-    strict=True, reason="only the best 200 by OR are looked at: a long text with both words lies behind them"
-)
 def test_keyword_mode_finds_the_one_text_with_every_word_among_many_with_one(memory):
     say(memory, *["alpha alpha alpha"] * 150, *["beta beta beta"] * 150, session="short")
     say(memory, "alpha " + "filler " * 100 + "beta", session="long", start=1_000)
     assert ids(memory.recall("alpha beta", mode="keyword")) == ["1000"]
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword"])
+def test_a_text_with_both_of_two_very_common_words_is_found(memory, mode, monkeypatch):
+    monkeypatch.setattr(text_index, "_MOST_MATCHES", 400)
+    say(memory, "alpha beta together", session="both", start=9_000)
+    say(memory, *["alpha"] * 450, *["beta"] * 450, session="one")
+    assert ids(memory.recall("alpha beta", mode=mode))[0] == "9000"
 
 
 @pytest.mark.xfail(strict=True, reason="keyword mode asks for the parts of an identifier even where the whole is there")
@@ -902,7 +922,7 @@ def test_what_another_person_told_never_comes_back(shared, query, options):
     [
         "bobsecret", "bobgold", "bobword",
         pytest.param("bobwhisper", marks=pytest.mark.xfail(
-            strict=True, reason="a fact looked up for a sentence that may not be heard stays in the pool: 'scene' brings it"
+            strict=True, reason="a fact looked up for a sentence that may not be heard stays in the pool"
         )),
     ],
 )  # fmt: skip
@@ -955,13 +975,38 @@ def test_a_fact_is_found_by_every_sentence_that_told_it(memory):
     assert memory.recall("pelican")
 
 
+@pytest.mark.xfail(strict=True, reason="the sentence of the heaviest scene is shown, not the one that was found")
+def test_a_fact_is_shown_with_the_sentence_that_was_found(memory):
+    for key, sentence, confidence in (("chan:qq", "A heron.", 0.5), ("chan:qq/peer:alice", "A pelican.", 0.9)):
+        memory.commit([Triple("Ann", "owns", "boat", sentence=sentence, confidence=confidence)], scenes=key)
+    assert texts(memory.recall("pelican", situation=ALICE)) == ["Ann owns boat: A pelican."]
+    assert texts(memory.recall("heron", situation=ALICE)) == ["Ann owns boat: A heron."]
+
+
+@pytest.mark.xfail(
+    strict=True, reason="a fact told to everybody is hidden as soon as one person tells it in a scene too"
+)
+def test_a_fact_that_was_told_to_everybody_stays_open(memory):
+    memory.commit([Triple("Ann", "owns", "boat", sentence="A heron.")])
+    assert memory.recall("boat", situation=ALICE)
+    memory.commit([Triple("Ann", "owns", "boat", sentence="A pelican.")], scenes="chan:qq/peer:bob")
+    assert texts(memory.recall("boat", situation=ALICE)) == ["Ann owns boat: A heron."]
+
+
+@pytest.mark.xfail(strict=True, reason="the walk over links follows facts that the asker may not see")
+def test_no_link_of_another_person_leads_anywhere(memory):
+    memory.commit([Triple("Ann", "works at", "Hidden")], scenes="chan:qq/peer:bob")
+    memory.commit([Triple("Hidden", "sits in", "Oslo")])
+    assert memory.recall("Ann", situation=ALICE) == ()
+
+
 # ---- the failure of the reference
 
 
 @pytest.fixture
 def homeagent(memory):
     """A store of the shape on which the reference failed: 868 facts, names that share most characters, one rule."""
-    rng = random.Random(20260926)
+    rng = random.Random(20260926)  # noqa: S311 (no secret)
     rule = "QQ回复禁用Markdown格式"
     names = [
         "老大",
@@ -1010,8 +1055,8 @@ def test_a_turn_on_the_channel_without_a_text_puts_the_rule_first(homeagent):
 @pytest.mark.parametrize(
     ("argument", "value"),
     [
-        ("kinds", "sentence"), ("kinds", ["note", "x"]), ("kinds", []), ("mode", "fuzzy"), ("limit", -1), ("limit", 1.5),
-        ("since", "soon"), ("until", 5), ("as_of", "x"), ("scopes", 5), ("situation", "qq"),
+        ("kinds", "sentence"), ("kinds", ["note", "x"]), ("kinds", []), ("mode", "fuzzy"), ("limit", -1),
+        ("limit", 1.5),        ("since", "soon"), ("until", 5), ("as_of", "x"), ("scopes", 5), ("situation", "qq"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_refused_by_name(memory, argument, value):

@@ -208,28 +208,36 @@ def spellings(tx: sqlite3.Connection, token: str) -> list[str]:
 def candidates(
     tx: sqlite3.Connection, tokens: Mapping[str, bool], known: Mapping[str, int], kinds: Collection[str]
 ) -> Iterator[Passage]:
-    """Yield the passages that hold some of the tokens, the best first as FTS5 sees it.
+    """Yield the passages that hold some of the tokens: first those that hold all, then the best as FTS5 sees it.
 
-    tokens: whether each is only the beginning of one. known: their frequencies. Of tokens that are in very many
-    passages only the rarest ones are looked for, and when all of them are, the latest passages come first.
+    tokens: whether each is only the beginning of one. known: their frequencies. A passage may come twice. Where words
+    are so common that to score their matches would take long, the latest passages come first; and of tokens that are
+    in very many passages only the rarest ones are looked for.
     """
+    rarest_first = sorted(filter(known.get, tokens), key=lambda one: (known[one], one))
+    quoted = {token: _quoted(token, prefix=tokens[token]) for token in rarest_first}
+    if len(quoted) > 1:
+        yield from _matching(tx, " AND ".join(quoted.values()), known[rarest_first[0]], kinds)
     chosen: list[str] = []
     matches = 0
-    for token in sorted(tokens, key=lambda one: (known[one], one)):
-        if not known[token] or (chosen and matches + known[token] > _MOST_MATCHES):
-            continue
-        matches += known[token]
-        chosen.append(_quoted(token, prefix=tokens[token]))
-    if not chosen:
-        return
+    for token in rarest_first:
+        if not chosen or matches + known[token] <= _MOST_MATCHES:
+            matches += known[token]
+            chosen.append(quoted[token])
+    if chosen:
+        yield from _matching(tx, " OR ".join(chosen), matches, kinds)
+
+
+def _matching(tx: sqlite3.Connection, expression: str, most: int, kinds: Collection[str]) -> Iterator[Passage]:
+    """Yield the passages of some kinds that an expression matches, of which there are at most so many."""
     codes = sorted(_CODES[kind] for kind in kinds)
     ranges = " OR ".join("rowid BETWEEN ? AND ?" for _ in codes)
     bounds = [bound for code in codes for bound in (code << _KIND_SHIFT, ((code + 1) << _KIND_SHIFT) - 1)]
-    order = "rank" if matches <= _MOST_MATCHES else "rowid DESC"
     within = "" if len(codes) == len(KINDS) else f"AND ({ranges})"
+    order = "rank" if most <= _MOST_MATCHES else "rowid DESC"
     rows = tx.execute(
         f"SELECT rowid, title, labels, body FROM text_index WHERE text_index MATCH ? {within} ORDER BY {order}",
-        [" OR ".join(chosen), *(bounds if within else [])],
+        [expression, *(bounds if within else [])],
     )
     for row, *columns in rows:
         yield Passage(KINDS[row >> _KIND_SHIFT], (row & _IDS) >> _PASSAGE_BITS, row & _LAST_PASSAGE, *columns)
