@@ -167,7 +167,8 @@ def test_other_spellings_of_a_word_find_it_and_it_is_shown_as_written(memory, st
 
 PIECES = [
     "redis", "gateway/run.py", "GOALS.md", "v1.2", "build-x7", "getUserName", "C++", "user@host", "部署网关",
-    "杭州机房", "café", "сервер", "서버", "サーバー", "🎉", "9router", "chan:qq/peer:group_1", "it's", "80%", "C:\\temp\\a.txt",
+    "杭州机房", "café", "сервер", "서버", "サーバー", "🎉",
+    "9router", "chan:qq/peer:group_1", "it's", "80%", "C:\\temp\\a.txt",
     "YouTube", "TypeScript", "pnpm", "周报", "排班表", "会议室", "Müller", "naïve", "O'Brien", "$PATH",
 ]  # fmt: skip
 NOISE = ['"', "'", "AND", "OR", "NOT", "NEAR(", ")", "*", "^", ":", "-", "title:", "\0", "\ud83d", "--", "/*", "%", "_",
