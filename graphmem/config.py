@@ -40,7 +40,7 @@ class Ranking:
     candidates: texts that are looked at. words and so on: weights of the evidence of that name, each 0 to 1 before.
     beyond: share of the turns two steps away. neighbours_of: turns whose neighbours are looked up.
     association_of: best hits whose words are followed. association_terms: how many words at most.
-    association_share: words of more than this share of the texts link nothing. association_candidates: texts looked at.
+    association_frequency: words of more texts link nothing. association_candidates: texts looked at.
     edges: facts looked at for each hop.
     """
 
@@ -50,7 +50,7 @@ class Ranking:
     labels: float = 2.0
     pair: float = 0.5
     name: float = 0.2
-    candidates: int = 200
+    candidates: int = 160
     words: float = 1.0
     vector: float = 1.0
     symbol: float = 1.0
@@ -67,8 +67,8 @@ class Ranking:
     association: float = 0.5
     association_of: int = 4
     association_terms: int = 10
-    association_share: float = 0.1
-    association_candidates: int = 100
+    association_frequency: int = 30
+    association_candidates: int = 64
     edges: int = 200
 
 

@@ -82,3 +82,9 @@ def another_process(path, *statements):
 
         yield end
         end()
+
+
+def text_index_of(path):
+    """What the text index holds, and what it counts."""
+    rows = sql(path, "SELECT rowid, title, labels, body FROM text_index ORDER BY rowid")
+    return rows, sql(path, "SELECT kind, texts, tokens FROM text_sizes WHERE texts > 0 ORDER BY kind")

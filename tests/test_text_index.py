@@ -58,10 +58,11 @@ def test_every_kind_of_text_is_found_as_soon_as_it_is_written(memory):
 def test_the_number_of_texts_is_told_and_progress_never_falls(memory, path):
     fill(memory)
     told = []
-    number = memory.reindex(progress=told.append)
+    number = memory.reindex(progress=lambda done, texts: told.append((done, texts)))
     assert told == sorted(told)
     rows = sum(len(sql(path, f"SELECT 1 FROM {table}")) for table in TABLES)
-    assert told[-1] == number == rows
+    assert told[-1] == (number, rows)
+    assert number == rows
 
 
 WRITES = {
@@ -206,7 +207,7 @@ def test_a_superseded_note_is_found_by_a_question_about_the_past_alone(memory):
     memory.remember("Deploy with heron", slot="deploy")
     for _ in range(2):
         assert found(memory, "pelican") == []
-        assert found(memory, "what did heron replace")[0] == ("note", "Deploy with pelican")
+        assert ("note", "Deploy with pelican") in found(memory, "what did heron replace")
         memory.reindex()
 
 
@@ -280,9 +281,6 @@ def test_after_any_verbs_the_index_is_that_of_a_rebuild(tmp_path_factory, acts):
         assert_equal_to_a_rebuild(memory)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="remember indexes labels as given, a rebuild in the order of the table: pairs differ"
-)
 def test_a_rebuild_keeps_the_order_of_labels(memory, path):
     memory.remember("a note", labels=["zulu", "alpha"])
     before = sql(path, "SELECT labels FROM text_index")
@@ -424,7 +422,7 @@ def test_refused_input_writes_no_words(memory, path):
         lambda: memory.remember("\u200b"),
         lambda: memory.mirror("", [Part(id="a", text="pelican")]),
         lambda: memory.put_document("pelican", blocks=["blk_none"]),
-        lambda: memory.reindex(progress=lambda done: 1 / 0),
+        lambda: memory.reindex(progress=lambda done, texts: 1 / 0),
     ):
         with pytest.raises((InvalidInput, NotFound, ZeroDivisionError)):
             refused()

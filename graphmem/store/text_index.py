@@ -10,6 +10,7 @@ import sqlite3
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from graphmem.core.tokens import passages_of, tokens_of
 
@@ -24,7 +25,8 @@ _IDS = (1 << _KIND_SHIFT) - 1
 # only the texts that hold its rarest ones are candidates.
 _MOST_MATCHES = 30_000
 
-# What is indexed: id, title, labels and body of each row of a kind.
+# What is indexed: id, title, labels and body of each row of a kind. Superseded notes answer questions about the past,
+# those of the other states answer none.
 _NUMBERED = ("document", "block")  # their ids are texts
 _SOURCES: Mapping[str, str] = {
     "scene": "SELECT t.id, t.key, '', '' FROM scenes t",
@@ -34,12 +36,13 @@ _SOURCES: Mapping[str, str] = {
     "entity": "SELECT t.id, t.name, '', '' FROM entities t",
     "note": """SELECT t.id, t.title || ' ' || t.slot,
                    COALESCE((SELECT group_concat(l.label, ' ') FROM note_labels l WHERE l.note_id = t.id), ''), t.body
-               FROM notes t WHERE t.status IN ('live', 'superseded')""",
+               FROM (SELECT * FROM notes WHERE status IN ('live', 'superseded')) t""",
     "part": "SELECT t.id, '', '', t.text FROM parts t",
     "document": "SELECT t.num, t.summary, t.tags || ' ' || t.entities, t.text FROM documents t",
     "block": "SELECT t.num, '', '', t.text FROM blocks t",
 }
 _FILLED_AT_ONCE = 2_000
+_COMMON = 64  # passages; to count fewer is quicker than to remember them
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +56,23 @@ class Tokens:
     length: int
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A candidate: which passage of which text, and the tokens of its columns."""
+class Passage(NamedTuple):
+    """A candidate: its number in the index, and the tokens of its columns."""
 
-    kind: str
-    ref_id: int
-    place: int
+    number: int
     title: str
     labels: str
     body: str
+
+    @property
+    def item(self) -> tuple[str, int]:
+        """Its kind, and its id within the kind."""
+        return KINDS[self.number >> _KIND_SHIFT], (self.number & _IDS) >> _PASSAGE_BITS
+
+    @property
+    def place(self) -> int:
+        """Which passage of its text it is."""
+        return self.number & _LAST_PASSAGE
 
 
 def tokens(*, title: str = "", labels: str = "", body: str = "") -> Tokens:
@@ -92,8 +102,7 @@ def add(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> None:
     """Index rows that were just written, as they are stored."""
     marks = ", ".join("?" * len(ref_ids))
     number = "t.num" if kind in _NUMBERED else "t.id"
-    also = "AND" if " WHERE " in _SOURCES[kind] else "WHERE"
-    rows = tx.execute(f"{_SOURCES[kind]} {also} {number} IN ({marks})", [*ref_ids]).fetchall()
+    rows = tx.execute(f"{_SOURCES[kind]} WHERE {number} IN ({marks})", [*ref_ids]).fetchall()
     put(tx, kind, [(row[0], tokens(title=row[1], labels=row[2], body=row[3])) for row in rows])
 
 
@@ -113,6 +122,13 @@ def fill(tx: sqlite3.Connection, kinds: Iterable[str] = tuple(_SOURCES)) -> Iter
             put(tx, kind, [(row[0], tokens(title=row[1], labels=row[2], body=row[3])) for row in chunk])
             done += len(chunk)
             yield done
+
+
+def stored(tx: sqlite3.Connection) -> int:
+    """Return how many rows there are to index."""
+    counts = " UNION ALL ".join(f"SELECT COUNT(*) AS rows FROM ({source})" for source in _SOURCES.values())
+    (rows,) = tx.execute(f"SELECT SUM(rows) FROM ({counts})").fetchone()
+    return int(rows)
 
 
 def clear(tx: sqlite3.Connection) -> None:
@@ -181,12 +197,31 @@ def sizes(tx: sqlite3.Connection) -> dict[str, tuple[int, int]]:
     return {KINDS[code]: (texts, tokens) for code, texts, tokens in tx.execute("SELECT * FROM text_sizes")}
 
 
-def frequencies(tx: sqlite3.Connection, tokens: Iterable[str]) -> dict[str, int]:
-    """Return in how many passages each token is."""
-    return {
-        token: (tx.execute("SELECT doc FROM text_terms WHERE term = ?", (token,)).fetchone() or (0,))[0]
-        for token in tokens
-    }
+class Vocabulary:
+    """In how many passages tokens are. Those of common ones, which FTS5 has to count one by one, are remembered.
+
+    They are counted anew when the index has grown or shrunk by a tenth: how telling a common word is changes slowly.
+    """
+
+    def __init__(self) -> None:
+        self._common: dict[str, int] = {}
+        self._counted_at = 0
+
+    def frequencies(self, tx: sqlite3.Connection, tokens: Iterable[str]) -> dict[str, int]:
+        """Return in how many passages each token is."""
+        found = {token: self._common.get(token, 0) for token in tokens}
+        unknown = [token for token, number in found.items() if not number]
+        marks = ", ".join("?" * len(unknown))
+        counted = tx.execute(f"SELECT term, doc FROM text_terms WHERE term IN ({marks})", unknown).fetchall()
+        self._common.update(row for row in counted if row[1] >= _COMMON)
+        found.update(counted)
+        return found
+
+    def notice(self, texts: int) -> None:
+        """Forget what was counted when the index had another size."""
+        if abs(texts - self._counted_at) > self._counted_at // 10:
+            self._common.clear()
+            self._counted_at = texts
 
 
 def prefix_frequency(tx: sqlite3.Connection, prefix: str) -> int:
@@ -206,41 +241,66 @@ def spellings(tx: sqlite3.Connection, token: str) -> list[str]:
 
 
 def candidates(
-    tx: sqlite3.Connection, tokens: Mapping[str, bool], known: Mapping[str, int], kinds: Collection[str]
-) -> Iterator[Passage]:
-    """Yield the passages that hold some of the tokens: first those that hold all, then the best as FTS5 sees it.
+    tx: sqlite3.Connection, tokens: Mapping[str, bool], known: Mapping[str, int], kinds: Collection[str], at_once: int
+) -> Iterator[list[Passage]]:
+    """Yield the passages that hold all of the tokens, then the others that hold some, some at once.
 
-    tokens: whether each is only the beginning of one. known: their frequencies. A passage may come twice. Where words
-    are so common that to score their matches would take long, the latest passages come first; and of tokens that are
-    in very many passages only the rarest ones are looked for.
+    tokens: whether each is only the beginning of one. known: their frequencies.
     """
     rarest_first = sorted(filter(known.get, tokens), key=lambda one: (known[one], one))
-    quoted = {token: _quoted(token, prefix=tokens[token]) for token in rarest_first}
-    if len(quoted) > 1:
-        yield from _matching(tx, " AND ".join(quoted.values()), known[rarest_first[0]], kinds)
+    yielded: set[int] = set()
+    if len(rarest_first) > 1:
+        every = " AND ".join(_quoted(token, prefix=tokens[token]) for token in rarest_first)
+        for batch in _matching(tx, every, known[rarest_first[0]], kinds, at_once):
+            yielded |= {passage.number for passage in batch}
+            yield batch
+    for batch in _holding_some(tx, tokens, known, kinds, at_once):
+        yield [passage for passage in batch if passage.number not in yielded]
+
+
+def first_candidates(
+    tx: sqlite3.Connection, tokens: Iterable[str], known: Mapping[str, int], kinds: Collection[str], most: int
+) -> list[Passage]:
+    """Return the first of the passages that hold some of the tokens."""
+    return next(_holding_some(tx, dict.fromkeys(tokens, False), known, kinds, most), [])
+
+
+def _holding_some(
+    tx: sqlite3.Connection, tokens: Mapping[str, bool], known: Mapping[str, int], kinds: Collection[str], at_once: int
+) -> Iterator[list[Passage]]:
+    """Yield the passages that hold some of the tokens.
+
+    Of tokens that are in very many passages only the rarest ones are looked for.
+    """
     chosen: list[str] = []
     matches = 0
-    for token in rarest_first:
+    for token in sorted(filter(known.get, tokens), key=lambda one: (known[one], one)):
         if not chosen or matches + known[token] <= _MOST_MATCHES:
             matches += known[token]
-            chosen.append(quoted[token])
+            chosen.append(_quoted(token, prefix=tokens[token]))
     if chosen:
-        yield from _matching(tx, " OR ".join(chosen), matches, kinds)
+        yield from _matching(tx, " OR ".join(chosen), matches, kinds, at_once)
 
 
-def _matching(tx: sqlite3.Connection, expression: str, most: int, kinds: Collection[str]) -> Iterator[Passage]:
-    """Yield the passages of some kinds that an expression matches, of which there are at most so many."""
+def _matching(
+    tx: sqlite3.Connection, expression: str, most: int, kinds: Collection[str], at_once: int
+) -> Iterator[list[Passage]]:
+    """Yield the passages of some kinds that an expression matches, the best first as FTS5 sees it.
+
+    most: how many there are at most; where that is more than can be scored, the latest come first.
+    """
     codes = sorted(_CODES[kind] for kind in kinds)
-    ranges = " OR ".join("rowid BETWEEN ? AND ?" for _ in codes)
-    bounds = [bound for code in codes for bound in (code << _KIND_SHIFT, ((code + 1) << _KIND_SHIFT) - 1)]
-    within = "" if len(codes) == len(KINDS) else f"AND ({ranges})"
+    if len(codes) == 1:
+        within = f"AND rowid BETWEEN {codes[0] << _KIND_SHIFT} AND {((codes[0] + 1) << _KIND_SHIFT) - 1}"
+    else:  # an expression, since SQLite would run the whole query once for each of several ranges
+        within = f"AND (rowid >> {_KIND_SHIFT}) IN ({', '.join(map(str, codes))})"
     order = "rank" if most <= _MOST_MATCHES else "rowid DESC"
     rows = tx.execute(
         f"SELECT rowid, title, labels, body FROM text_index WHERE text_index MATCH ? {within} ORDER BY {order}",
-        [expression, *(bounds if within else [])],
+        (expression,),
     )
-    for row, *columns in rows:
-        yield Passage(KINDS[row >> _KIND_SHIFT], (row & _IDS) >> _PASSAGE_BITS, row & _LAST_PASSAGE, *columns)
+    while batch := rows.fetchmany(at_once):
+        yield list(map(Passage._make, batch))
 
 
 def _quoted(token: str, *, prefix: bool) -> str:
