@@ -293,7 +293,8 @@ class Memory:
         refused = tuple(fact for fact in checked if isinstance(fact, Refusal))
         if len(refused) == len(checked):
             return CommitReport(0, 0, 0, refused, (None,) * len(checked), (), remarks)
-        saying = relations.Saying(**{name: clean_text(value) for name, value in told.items()}, turn=turn, at=moment)
+        texts = {name: clean_text(value) for name, value in told.items()}
+        saying = relations.Saying(**texts, turn=turn, at=moment, openly=not keys)
         with self._store.write() as tx:
             scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
             report = relations.commit(tx, checked, saying, scene_ids)

@@ -94,12 +94,13 @@ def matches_of(
 ) -> tuple[Matches, dict[Item, Passage]]:
     """Count terms in the passages of items; return the counts of the best passage of each, and which one it is.
 
-    A fact is its words and the sentence that told it, so its passages count together.
+    A fact is its words and the sentences that told it, so its passages count together; the best sentence is shown.
     """
     import numpy as np
 
     counts, lengths = _count([passage for _, passage in passages], terms, ranking)
     places: dict[Item, int] = {}
+    telling: dict[Item, int] = {}
     again: list[tuple[int, Item]] = []
     for row, (item, _) in enumerate(passages):
         if places.setdefault(item, row) != row:
@@ -110,13 +111,17 @@ def matches_of(
         for row, item in again:
             first = places[item]
             if item[0] == "relation":
+                known = telling.get(item, first)
+                if passages[known][1].item[0] != "sentence" or scores[row] > scores[known]:
+                    telling[item] = row if passages[row][1].item[0] == "sentence" else known
                 counts[first] = np.maximum(counts[first], counts[row])
                 lengths[first] = max(lengths[first], lengths[row])
             elif scores[row] > scores[first]:
                 places[item] = row
     best = list(places.values())
     rows = dict(zip(places, range(len(best)), strict=True))
-    return Matches(rows, counts[best], lengths[best]), {item: passages[row][1] for item, row in places.items()}
+    shown = {item: passages[row][1] for item, row in (places | telling).items()}
+    return Matches(rows, counts[best], lengths[best]), shown
 
 
 def of_words(
@@ -198,7 +203,12 @@ def of_turns(
     relative = np.array([stored[session] for session in sessions.tolist()]) / (corpus.sizes["part"][1] / ever)
     whole = bm25(sums, telling, relative, k1=ranking.k1, b=ranking.b)
     found = {"window": window, "neighbours": near + ranking.beyond * far, "session": whole[session_of]}
-    return {name: scaled(dict(zip(items, values.tolist(), strict=True))) for name, values in found.items()}
+    # What stands around a match is worth no more than the match.
+    best = scores.max()
+    return {
+        name: dict(zip(items, (values * (best / (values.max() or 1.0))).tolist(), strict=True))
+        for name, values in found.items()
+    }
 
 
 def said_in_full(names: Mapping[_Key, Sequence[str]], said: Collection[str]) -> dict[_Key, tuple[str, ...]]:
@@ -260,6 +270,20 @@ def of_association(
         shared = sum(worth[token] for token in tokens.intersection(chosen))
         scores[passage.item] = max(shared, scores.get(passage.item, 0.0))
     return scaled(scores)
+
+
+def ways_to(edges: Sequence[Edge], seeds: Collection[int]) -> dict[Item, tuple[int, ...]]:
+    """Return for each fact the entities on the shortest way to it from one that is named, its own ends included."""
+    ways: dict[int, tuple[int, ...]] = {seed: (seed,) for seed in seeds}
+    found: dict[Item, tuple[int, ...]] = {}
+    for _ in range(2):
+        near = dict(ways)
+        for edge in edges:
+            for one, other in ((edge.source_id, edge.target_id), (edge.target_id, edge.source_id)):
+                if one in near and ("relation", edge.id) not in found:
+                    found["relation", edge.id] = (*near[one], other)
+                    ways.setdefault(other, (*near[one], other))
+    return found
 
 
 def of_graph(edges: Sequence[Edge], seeds: Collection[int]) -> dict[Item, float]:

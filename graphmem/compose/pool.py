@@ -86,6 +86,7 @@ class Pool:
 
     within: ids of the scenes that must hold an item, None for all. scene_scores: how well scenes answer the asker.
     rows: what is known of each item. holdings: the open scenes that hold it. passages: those with words of the query.
+    ways: from an entity that is named to the fact, by the entities in between.
     """
 
     tx: sqlite3.Connection
@@ -96,6 +97,7 @@ class Pool:
     rows: dict[Item, Turn | Standing] = field(default_factory=dict)
     holdings: dict[Item, list[Holding]] = field(default_factory=dict)
     passages: list[tuple[Item, Passage]] = field(default_factory=list)
+    ways: dict[Item, tuple[int, ...]] = field(default_factory=dict)
 
 
 def admit(pool: Pool, items: Iterable[Item]) -> None:
@@ -145,7 +147,7 @@ def _standing(pool: Pool, kind: str, ids: Sequence[int]) -> Mapping[int, Standin
 def _holdings(pool: Pool, kind: str, ids: Sequence[int]) -> dict[int, list[Holding]]:
     """Return the items that may be shown here, with the scenes that hold them and are open.
 
-    What no scene holds is for everybody; what only scenes of other people hold is not for this situation.
+    What was told in no scene is for everybody; what only scenes of other people hold is not for this situation.
     """
     held = found.holders(pool.tx, kind, ids)
     situation, within = pool.request.situation, pool.within
@@ -155,7 +157,7 @@ def _holdings(pool: Pool, kind: str, ids: Sequence[int]) -> dict[int, list[Holdi
     for ref_id in ids:
         own = held.get(ref_id, [])
         opened = [one for one in own if one.scene_id not in closed and (within is None or one.scene_id in within)]
-        if opened or (not own and within is None):
+        if opened or (situation is None and within is None):
             seen[ref_id] = opened
     return seen
 

@@ -12,14 +12,14 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from graphmem.compose import evidence
 from graphmem.compose.evidence import Corpus, Item, Matches, Terms
 from graphmem.compose.naming import facts_of_named, named_notes
-from graphmem.compose.pool import Pool, Request, admit, admit_turns, admitted, in_time
-from graphmem.compose.shown import of_recollection, reasons_of, shown
+from graphmem.compose.pool import Pool, Request, admit, admit_turns, admitted
+from graphmem.compose.shown import reasons_of, shown
 from graphmem.config import Ranking
 from graphmem.core.arbitration import Statement, abstains, superseded
 from graphmem.core.dates import named_times
@@ -29,6 +29,7 @@ from graphmem.core.ranking import cosine, inverse_frequency, scaled
 from graphmem.core.tokens import QueryWord, query_words, tokens_of
 from graphmem.errors import InvalidInput
 from graphmem.graph import found
+from graphmem.graph.found import Edge
 from graphmem.graph.scenes import Selection, recall_by_candidates
 from graphmem.records import history, notes
 from graphmem.records.history import Turn
@@ -42,6 +43,7 @@ DEFAULT_LIMIT = 10
 
 _SHORTEST_TYPO = 5
 _LONGEST_QUESTION = 256
+_BLOCKS_WEIGHED = 32  # looked at beyond the limit, since some replace others
 # A number that names something, not one that counts.
 _IDENTIFIES = re.compile(r"\d{3}|\d\.\d")
 
@@ -61,15 +63,29 @@ def search(
     """
     words = query_words(request.text)
     inside = None if within is None else {row[0] for row in tx.execute(within.sql, within.parameters)}
-    if request.mode == "scene" or (not words and request.situation):
-        return _by_scene(tx, request, inside, answering)
-    if not words:
-        raise InvalidInput("query", request.text, "nothing to search for; give a word, or a situation")
     scores = {candidate.scene_id: candidate.score for candidate in answering}
     if request.situation is not None:
         scores |= dict.fromkeys(found.scenes_of_keys(tx, request.situation.declared_keys), 1.0)
     pool = Pool(tx, vocabulary, request, inside, scores)
-    return _precise(pool, words, ranking) if request.precise else _by_words(pool, words, ranking)
+    if request.mode == "scene" or (not words and request.situation):
+        return _by_scene(pool, answering)
+    if not words:
+        raise InvalidInput("query", request.text, "nothing to search for; give a word, or a situation")
+    if request.precise:
+        return _precise(pool, words, ranking)
+    return _by_words(pool, words, ranking) or _by_words(pool, query_words(request.text, all_words=True), ranking)
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """A query and what its words found: terms, how often they are in the items, the best passage of each."""
+
+    words: Sequence[QueryWord]
+    known: Mapping[str, int]
+    terms: Terms
+    corpus: Corpus
+    matches: Matches
+    best: Mapping[Item, Passage]
 
 
 def _by_words(pool: Pool, words: Sequence[QueryWord], ranking: Ranking) -> tuple[Hit, ...]:
@@ -77,14 +93,16 @@ def _by_words(pool: Pool, words: Sequence[QueryWord], ranking: Ranking) -> tuple
     corpus = evidence.corpus_of(pool.tx)
     pool.vocabulary.notice(corpus.texts)
     words, known = _respelt(pool, words, _known(pool, words))
+    if not corpus.texts or not any(known.values()):
+        text_index.check(pool.tx)
     terms = _terms(words, known, corpus, ranking)
     _gather(pool, words, known, ranking)
     if request.mode == "keyword":
         _keep_those_with_all(pool, words)
     matches, best = evidence.matches_of(pool.passages, terms, corpus, ranking)
-    values = _evidence(pool, words, matches, best, terms, corpus, ranking)
-    hits = _ranked(pool, values, matches, best, terms, ranking)
-    return () if _asks_the_unknown(request, hits) else _without_replaced(request, hits)
+    sought = Sought(words, known, terms, corpus, matches, best)
+    hits = _ranked(pool, _evidence(pool, sought, ranking), sought, ranking)
+    return () if _asks_the_unknown(pool, known, hits) else hits
 
 
 def _precise(pool: Pool, words: Sequence[QueryWord], ranking: Ranking) -> tuple[Hit, ...]:
@@ -103,31 +121,43 @@ def _precise(pool: Pool, words: Sequence[QueryWord], ranking: Ranking) -> tuple[
 
 
 def _ranked(
-    pool: Pool,
-    values: Mapping[str, Mapping[Item, float]],
-    matches: Matches,
-    best: Mapping[Item, Passage],
-    terms: Terms,
-    ranking: Ranking,
+    pool: Pool, values: Mapping[str, Mapping[Item, float]], sought: Sought, ranking: Ranking
 ) -> tuple[Hit, ...]:
     """Weigh and sum the evidence and return the best as hits."""
     weights: dict[str, float] = {name: getattr(ranking, name) for name, shares in values.items() if shares}
+    whole = sum(weights.values())
+    weights = {name: weight / whole for name, weight in weights.items()}
     totals: dict[Item, float] = {}
     for name, weight in weights.items():
         for item, share in values[name].items():
             totals[item] = totals.get(item, 0.0) + weight * share
-    chosen = heapq.nsmallest(pool.request.limit, totals, key=_best_first(totals))
-    whole = sum(weights.values())
-    hits = shown(pool, chosen, best)
-    explain = pool.request.explain
+    request = pool.request
+    spare = _BLOCKS_WEIGHED if any(kind == "block" for kind, _ in totals) else 0
+    chosen = heapq.nsmallest(request.limit + spare, totals, key=_best_first(totals))
+    hits = shown(pool, chosen, sought.best)
+    if spare and not request.asks_the_past:
+        blocks = (hit for hit in hits.values() if hit.kind == "block")
+        gone = superseded(Statement(hit.id, hit.text, hit.at) for hit in blocks)
+        chosen = [item for item in chosen if item[0] != "block" or hits[item].id not in gone]
     return tuple(
         replace(
             hits[item],
-            score=round(totals[item] / whole, 6),
-            why=reasons_of(item, values, weights, matches, terms) if explain else (),
+            score=round(totals[item], 6),
+            why=reasons_of(item, values, weights, _details(pool, item, sought)) if request.explain else (),
         )
-        for item in chosen
+        for item in chosen[: request.limit]
     )
+
+
+def _details(pool: Pool, item: Item, sought: Sought) -> dict[str, str]:
+    """Return what is to be told of the evidence for an item: the words it holds, and the way that leads to it."""
+    row = sought.matches.places.get(item)
+    counts = () if row is None else sought.matches.counts[row]
+    held = {token for token, count in zip(sought.terms.tokens, counts, strict=False) if count}
+    words = [word.text for word in sought.words if held.intersection(word.tokens)]
+    way = pool.ways.get(item, ())
+    names = found.entity_names(pool.tx, way)
+    return {"words": ", ".join(words), "graph": " → ".join(names[entity][0] for entity in way)}
 
 
 def _best_first(scores: Mapping[Item, float]) -> Callable[[Item], tuple[float, str, int]]:
@@ -214,10 +244,9 @@ def _items_of(tx: sqlite3.Connection, passages: Sequence[Passage]) -> list[tuple
 
 def _may_be_heard(pool: Pool, item: Item, passage: Passage) -> bool:
     """Tell whether a sentence was said in a scene that is open here: others may have put the same fact differently."""
-    holdings = pool.holdings.get(item)
-    if not holdings or passage.item[0] != "sentence":
+    if passage.item[0] != "sentence" or (pool.request.situation is None and pool.within is None):
         return True
-    return any(holding.sentence_id == passage.item[1] for holding in holdings)
+    return any(holding.sentence_id == passage.item[1] for holding in pool.holdings[item])
 
 
 def _keep_those_with_all(pool: Pool, words: Iterable[QueryWord]) -> None:
@@ -229,52 +258,37 @@ def _keep_those_with_all(pool: Pool, words: Iterable[QueryWord]) -> None:
     def holds(tokens: Collection[str], word: QueryWord) -> bool:
         if word.prefix:
             return any(token.startswith(word.parts) for token in tokens)
-        return all(part in tokens for part in word.parts)
+        return word.whole in tokens or all(part in tokens for part in word.parts)
 
     complete = {item for item, tokens in held.items() if all(holds(tokens, word) for word in words)}
     pool.passages = [(item, passage) for item, passage in pool.passages if item in complete]
 
 
-# ---- answers that are none
-
-
-def _asks_the_unknown(request: Request, hits: Sequence[Hit]) -> bool:
+def _asks_the_unknown(pool: Pool, known: Mapping[str, int], hits: Sequence[Hit]) -> bool:
     """Tell whether the query is about a number or a version that nothing names: the memory has no record of it."""
-    asked = request.text
+    asked = pool.request.text
     if len(asked) > _LONGEST_QUESTION:
         return False
-    for time in named_times(asked, request.now):
+    for time in named_times(asked, pool.request.now):
         asked = asked.replace(time.text, " ")
-    return bool(_IDENTIFIES.search(asked)) and abstains(asked, (hit.text for hit in hits))
-
-
-def _without_replaced(request: Request, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
-    """Leave out blocks whose value a later one replaces, unless the query asks for the past."""
-    if request.asks_the_past:
-        return hits
-    gone = superseded(Statement(hit.id, hit.text, hit.at) for hit in hits if hit.kind == "block")
-    return tuple(hit for hit in hits if hit.kind != "block" or hit.id not in gone)
+    if not _IDENTIFIES.search(asked) or not abstains(asked, (hit.text for hit in hits)):
+        return False
+    numbers = [token for token in tokens_of(asked) if _IDENTIFIES.search(token)]
+    return not any(known.get(token) or text_index.prefix_frequency(pool.tx, token) for token in numbers)
 
 
 # ---- evidence
 
 
-def _evidence(
-    pool: Pool,
-    words: Iterable[QueryWord],
-    matches: Matches,
-    best: Mapping[Item, Passage],
-    terms: Terms,
-    corpus: Corpus,
-    ranking: Ranking,
-) -> dict[str, Mapping[Item, float]]:
+def _evidence(pool: Pool, sought: Sought, ranking: Ranking) -> dict[str, Mapping[Item, float]]:
     """Return what speaks for the items, by name; every share lies within 0..1."""
+    terms, matches, best, corpus = sought.terms, sought.matches, sought.best, sought.corpus
     tx, request = pool.tx, pool.request
     said = set(tokens_of(request.text))
     if request.mode == "graph":
         return {"graph": admitted(pool, _linked(pool, said, corpus, ranking))}
     if request.mode == "vector":
-        return {"vector": _vector(pool, best, words, corpus)}
+        return {"vector": _vector(pool, sought)}
     turns = {item[1]: row for item, row in pool.rows.items() if isinstance(row, Turn)}
     names = {key: tokens_of(key) for key in {turn.author_key for turn in turns.values()} - {""}}
     speakers = evidence.said_in_full(names, said)
@@ -312,15 +326,16 @@ def _evidence(
     return values
 
 
-def _vector(pool: Pool, best: Mapping[Item, Passage], words: Iterable[QueryWord], corpus: Corpus) -> dict[Item, float]:
+def _vector(pool: Pool, sought: Sought) -> dict[Item, float]:
     """Compare the query with the best passage of each item, as vectors of counts times inverse frequencies."""
-    lines = {item: [*one.title.split(), *one.labels.split(), *one.body.split()] for item, one in best.items()}
-    asked = [token for word in words for token in word.tokens]
+    lines = {item: [*one.title.split(), *one.labels.split(), *one.body.split()] for item, one in sought.best.items()}
+    asked = [token for word in sought.words for token in word.tokens]
     known = pool.vocabulary.frequencies(pool.tx, {*itertools.chain(*lines.values()), *asked})
 
     def vector(tokens: Sequence[str]) -> dict[str, float]:
         return {
-            token: count * inverse_frequency(corpus.texts, known[token]) for token, count in Counter(tokens).items()
+            token: count * inverse_frequency(sought.corpus.texts, known[token])
+            for token, count in Counter(tokens).items()
         }
 
     query = vector(asked)
@@ -338,11 +353,20 @@ def _linked(pool: Pool, said: Collection[str], corpus: Corpus, ranking: Ranking)
     seeds = evidence.said_in_full(names, said)
     if not seeds:
         return {}
-    first = found.edges_around(tx, seeds, request.moment, request.scopes, ranking.edges)
+    first = _visible_edges(pool, seeds, ranking)
     ends = {end for edge in first for end in (edge.source_id, edge.target_id)}
-    second = found.edges_around(tx, ends, request.moment, request.scopes, ranking.edges)
-    edges = {edge.id: edge for edge in (*first, *second)}
-    return evidence.of_graph(list(edges.values()), seeds)
+    edges = list({edge.id: edge for edge in (*first, *_visible_edges(pool, ends, ranking))}.values())
+    if request.explain:
+        pool.ways |= evidence.ways_to(edges, seeds)
+    return evidence.of_graph(edges, seeds)
+
+
+def _visible_edges(pool: Pool, entity_ids: Collection[int], ranking: Ranking) -> list[Edge]:
+    """Return the facts around entities that may be shown: a way must not lead over what others alone know."""
+    request = pool.request
+    edges = found.edges_around(pool.tx, entity_ids, request.moment, request.scopes, ranking.edges)
+    admit(pool, (("relation", edge.id) for edge in edges))
+    return [edge for edge in edges if ("relation", edge.id) in pool.rows]
 
 
 def _in_scene(pool: Pool) -> dict[Item, float]:
@@ -368,17 +392,29 @@ def _replaced(pool: Pool, words: Mapping[Item, float]) -> dict[Item, float]:
     return before
 
 
-def _by_scene(
-    tx: sqlite3.Connection, request: Request, within: Collection[int] | None, answering: "Sequence[Candidate]"
-) -> tuple[Hit, ...]:
+def _by_scene(pool: Pool, answering: "Sequence[Candidate]") -> tuple[Hit, ...]:
     """Return what a situation brings back, without looking at words."""
+    tx, request = pool.tx, pool.request
     if request.situation is None:
         raise InvalidInput("situation", None, "mode 'scene' needs to know who asks and where")
     keys: Sequence[str] = request.situation.declared_keys
-    if within is not None:
-        keys = [key for key in keys if set(found.scenes_of_keys(tx, [key])).issubset(within)]
-        answering = [candidate for candidate in answering if candidate.scene_id in within]
+    if pool.within is not None:
+        keys = [key for key in keys if set(found.scenes_of_keys(tx, [key])).issubset(pool.within)]
+        answering = [candidate for candidate in answering if candidate.scene_id in pool.within]
     recalled = recall_by_candidates(tx, keys, answering, limit=request.limit, scopes=request.scopes, at=request.moment)
-    hits = sorted(of_recollection(recalled), key=lambda hit: -hit.score)
-    wanted = [hit for hit in hits if hit.kind in request.kinds and in_time(request, hit.kind, hit.at)]
-    return tuple(hit if request.explain else replace(hit, why=()) for hit in wanted[: request.limit])
+    weights: dict[Item, float] = {("relation", one.id): one.weight for one in recalled.relations}
+    weights |= {("entity", one.id): one.weight for one in recalled.entities}
+    for kind, texts in (("block", recalled.blocks), ("document", recalled.documents)):
+        numbers = found.numbers_of(tx, kind, [one.id for one in texts])
+        weights |= {(kind, numbers[one.id]): one.weight for one in texts}
+    shares = admitted(pool, {item: min(weight, 1.0) for item, weight in weights.items() if item[0] in request.kinds})
+    chosen = sorted(shares, key=lambda item: -shares[item])[: request.limit]
+    hits = shown(pool, chosen, {})
+    return tuple(
+        replace(
+            hits[item],
+            score=round(shares[item], 6),
+            why=reasons_of(item, {"scene": shares}, {"scene": 1.0}, {}) if request.explain else (),
+        )
+        for item in chosen
+    )

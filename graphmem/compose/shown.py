@@ -1,10 +1,10 @@
 """Hits: what is shown of an item, and what its score is made of."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from graphmem.compose.evidence import Item, Matches, Terms
+from graphmem.compose.evidence import Item
 from graphmem.compose.pool import Pool
-from graphmem.core.model import Hit, Reason, RecalledRelation, Recollection
+from graphmem.core.model import Hit, Reason, RecalledRelation
 from graphmem.core.tokens import piece_of
 from graphmem.graph import found
 from graphmem.graph.found import StoredFact
@@ -21,7 +21,7 @@ _TOLD = {
     "speaker": "said by somebody who is named",
     "date": "said at a time that is named",
     "scene": "held by a scene that answers the situation",
-    "graph": "linked to an entity that is named",
+    "graph": "linked to what is named: {}",
     "association": "shares rare words with the best hits",
     "replaced": "superseded by what the words find",
 }
@@ -31,14 +31,14 @@ def reasons_of(
     item: Item,
     values: Mapping[str, Mapping[Item, float]],
     weights: Mapping[str, float],
-    matches: Matches,
-    terms: Terms,
+    details: Mapping[str, str],
 ) -> tuple[Reason, ...]:
-    """Return what the score of an item is made of, the heaviest part first."""
-    counts = matches.counts[matches.places[item]] if item in matches.places else ()
-    held = ", ".join(token for token, count in zip(terms.tokens, counts, strict=False) if count)
+    """Return what the score of an item is made of, the heaviest part first; the parts sum up to the score.
+
+    details: what is to be told of some kinds of evidence.
+    """
     reasons = [
-        Reason(name, round(values[name][item], 6), weight, _TOLD[name].format(held))
+        Reason(name, round(values[name][item], 6), round(weight, 6), _TOLD[name].format(details.get(name, "")))
         for name, weight in weights.items()
         if values[name].get(item)
     ]
@@ -54,25 +54,6 @@ def shown(pool: Pool, items: Sequence[Item], best: Mapping[Item, Passage]) -> di
     for kind, ids in by_kind.items():
         hits |= {(kind, ref_id): hit for ref_id, hit in _SHOW[kind](pool, ids, best).items()}
     return hits
-
-
-def of_recollection(recalled: Recollection) -> Iterator[Hit]:
-    """Yield what scenes brought back as hits; their weight is the score."""
-    for fact in recalled.relations:
-        yield _by_weight(fact.weight, "relation", fact.id, _fact_line(fact, fact.sentence), at=fact.updated_at)
-    for block in recalled.blocks:
-        yield _by_weight(block.weight, "block", block.id, block.text, block.source, block.created_at)
-    for document in recalled.documents:
-        yield _by_weight(
-            document.weight, "document", document.id, document.summary, document.source, document.created_at
-        )
-    for entity in recalled.entities:
-        yield _by_weight(entity.weight, "entity", entity.id, entity.name)
-
-
-def _by_weight(weight: float, kind: str, ref: int | str, text: str, source: str = "", at: str = "") -> Hit:
-    score = min(weight, 1.0)
-    return Hit(kind, ref, text, score, source, at, why=(Reason("scene", score, 1.0, _TOLD["scene"]),))
 
 
 def _fact_line(fact: StoredFact | RecalledRelation, sentence: str) -> str:
@@ -101,8 +82,11 @@ def _show_facts(pool: Pool, ids: Sequence[int], best: Mapping[Item, Passage]) ->
     facts = found.facts(pool.tx, ids)
     heard: dict[int, int | None] = {}
     for ref_id, fact in facts.items():
-        holdings = pool.holdings.get(("relation", ref_id))
-        heard[ref_id] = holdings[0].sentence_id if holdings else fact.sentence_id
+        matched, holdings = best.get(("relation", ref_id)), pool.holdings.get(("relation", ref_id))
+        if matched is not None and matched.item[0] == "sentence":
+            heard[ref_id] = matched.item[1]
+        else:
+            heard[ref_id] = holdings[0].sentence_id if holdings else fact.sentence_id
     sentences = found.sentences(pool.tx, [sentence for sentence in heard.values() if sentence is not None])
     hits: dict[int, Hit] = {}
     for ref_id, fact in facts.items():
@@ -143,7 +127,7 @@ def _show_documents(pool: Pool, ids: Sequence[int], best: Mapping[Item, Passage]
 
 
 def _keys(pool: Pool, item: Item) -> tuple[str, ...]:
-    return tuple(holding.key for holding in pool.holdings.get(item, ()))
+    return tuple(holding.key for holding in pool.holdings.get(item, ()) if holding.key)
 
 
 _SHOW: Mapping[str, Callable[[Pool, Sequence[int], Mapping[Item, Passage]], dict[int, Hit]]] = {

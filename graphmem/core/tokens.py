@@ -228,33 +228,37 @@ def _pieces(text: str) -> list[tuple[str, list[str]]]:
     return pieces
 
 
-def query_words(text: str) -> tuple[QueryWord, ...]:
-    """Return the words of a query, each once. Stop words are left out, unless there is nothing else.
+def query_words(text: str, *, all_words: bool = False) -> tuple[QueryWord, ...]:
+    """Return the words of a query, each once. Stop words are left out, unless there is nothing else or `all_words`.
 
     >>> [word.parts for word in query_words("部署用的是什么 tools?")]
     [('部署', '署用'), ('tool',)]
     """
-    return tuple(_query_words(text, all_words=False)) or tuple(_query_words(text, all_words=True))
+    return tuple(_query_words(text, all_words=all_words)) or tuple(_query_words(text, all_words=True))
 
 
 def _query_words(text: str, *, all_words: bool) -> Iterable[QueryWord]:
     found: dict[tuple[str, ...], QueryWord] = {}
     lone: dict[tuple[str, ...], QueryWord] = {}
-    standing_alone = text.split()
+    short = text.split()
     for kind, run in _runs(clean_text(text)):
         if kind != "unspaced":
             word = _word(run)
             if all_words or word.text not in _STOP_WORDS:
                 found.setdefault(word.tokens, word)
             continue
-        for piece in [run] if all_words else _CHINESE_STOP_WORDS.split(run):
+        pieces = [run] if all_words else [piece for piece in _CHINESE_STOP_WORDS.split(run) if piece]
+        if pieces and len(run) > 1 and all(len(piece) == 1 for piece in pieces):
+            pieces = [run]  # a word that a stop word is part of, such as 会议
+        for piece in pieces:
             pairs = tuple(piece[place : place + 2] for place in range(len(piece) - 1))
             if pairs:
                 found.setdefault(pairs, QueryWord(piece, pairs))
-            elif piece:
-                places = found if run in standing_alone else lone
+            else:
+                places = found if run in short else lone
                 places.setdefault((piece,), QueryWord(piece, (piece,), prefix=True))
-    # A single character left between stop words is in every text: it counts when it is all there is.
+    # A single character left of a sentence is in every text: it counts when it is all there is. In a query of a word or
+    # two it is more likely a part of a word, as in 明天会议.
     return found.values() or lone.values()
 
 

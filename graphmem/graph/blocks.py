@@ -6,7 +6,7 @@ the other. Writing a block again adds to what is known of it and clears nothing.
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphmem.config import check_count
@@ -89,7 +89,7 @@ def checked_text(name: str, value: object) -> str:
 def put(
     tx: sqlite3.Connection,
     new: NewBlock,
-    scene_ids: Iterable[int],
+    scene_ids: Sequence[int],
     at: str,
     *,
     at_is_given: bool,
@@ -101,19 +101,20 @@ def put(
     """
     (number,) = tx.execute(
         """INSERT INTO blocks(id, modality, text, payload, payload_digest, mime, size, width, height,
-                              source, tool, semantic_type, created_at, updated_at)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                              source, tool, semantic_type, openly, created_at, updated_at)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
            ON CONFLICT (id) DO UPDATE SET
                mime = CASE excluded.mime WHEN '' THEN mime ELSE excluded.mime END,
                width = COALESCE(excluded.width, width), height = COALESCE(excluded.height, height),
                source = CASE excluded.source WHEN '' THEN source ELSE excluded.source END,
                tool = CASE excluded.tool WHEN '' THEN tool ELSE excluded.tool END,
                semantic_type = CASE excluded.semantic_type WHEN '' THEN semantic_type ELSE excluded.semantic_type END,
+               openly = MAX(openly, excluded.openly),
                created_at = CASE ? WHEN 1 THEN excluded.created_at ELSE created_at END,
                updated_at = MAX(updated_at, excluded.updated_at)
            RETURNING num""",
         (new.id, new.modality, new.text, new.payload if in_row else None, new.digest, new.mime, new.size,
-         new.width, new.height, new.source, new.tool, new.semantic_type, at, at, int(at_is_given)),
+         new.width, new.height, new.source, new.tool, new.semantic_type, not scene_ids, at, at, int(at_is_given)),
     ).fetchone()  # fmt: skip
     text_index.replace(tx, "block", [number])
     attach_text(tx, scene_ids, "block", new.id, at)

@@ -72,7 +72,7 @@ def default_summary(text: str, source: str, entities: Sequence[str]) -> str:
     return f"{head}: {', '.join(list(about)[:_WORDS_IN_A_SUMMARY])}" if about else head
 
 
-def put(tx: sqlite3.Connection, new: NewDocument, scene_ids: Iterable[int], at: str, *, at_is_given: bool) -> Document:
+def put(tx: sqlite3.Connection, new: NewDocument, scene_ids: Sequence[int], at: str, *, at_is_given: bool) -> Document:
     """Write a document and attach it to scenes; one of the same text takes in what is new.
 
     Raises NotFound for a block that does not exist.
@@ -84,11 +84,12 @@ def put(tx: sqlite3.Connection, new: NewDocument, scene_ids: Iterable[int], at: 
     summary = new.summary or (known.summary if known else default_summary(new.text, source, entities))
     created_at = known.created_at if known and not at_is_given else at
     (number,) = tx.execute(
-        """INSERT INTO documents(id, summary, text, source, tags, entities, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+        """INSERT INTO documents(id, summary, text, source, tags, entities, openly, created_at)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?)
            ON CONFLICT (id) DO UPDATE SET summary = excluded.summary, source = excluded.source, tags = excluded.tags,
-               entities = excluded.entities, created_at = excluded.created_at
+               entities = excluded.entities, openly = MAX(openly, excluded.openly), created_at = excluded.created_at
            RETURNING num""",
-        (new.id, summary, new.text, source, _json(tags), _json(entities), created_at),
+        (new.id, summary, new.text, source, _json(tags), _json(entities), not scene_ids, created_at),
     ).fetchone()
     text_index.replace(tx, "document", [number])
     blocks = _united(known.blocks if known else (), new.blocks, None)

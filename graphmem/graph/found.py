@@ -11,6 +11,19 @@ from graphmem.graph.entities import visible
 from graphmem.graph.scenes import of_scopes, scene_id_of
 from graphmem.graph.validity import holding
 
+_NO_SCENE = 0
+# What was told in no scene, by kind: the item, and the sentence that told it.
+_TOLD_OPENLY = {
+    "relation": """SELECT v.relation_id, v.sentence_id FROM evidence v
+                   WHERE v.relation_id IN ({marks}) AND v.openly = 1
+                   GROUP BY v.relation_id, v.sentence_id ORDER BY MAX(v.id) DESC""",
+    "entity": """SELECT e.id, NULL FROM entities e WHERE e.id IN ({marks}) AND EXISTS (
+                     SELECT 1 FROM relations r JOIN evidence v ON v.relation_id = r.id AND v.openly = 1
+                     WHERE r.source_id = e.id OR r.target_id = e.id)""",
+    "block": "SELECT t.num, NULL FROM blocks t WHERE t.num IN ({marks}) AND t.openly = 1",
+    "document": "SELECT t.num, NULL FROM documents t WHERE t.num IN ({marks}) AND t.openly = 1",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Edge:
@@ -63,7 +76,7 @@ def told_by(tx: sqlite3.Connection, sentence_ids: Sequence[int]) -> dict[int, li
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A scene that holds an item, and the sentence that told it there."""
+    """A scene that holds an item, and the sentence that told it there; id 0 and no key where it was told in none."""
 
     scene_id: int
     key: str
@@ -72,7 +85,10 @@ class Holding:
 
 
 def holders(tx: sqlite3.Connection, kind: str, ids: Sequence[int]) -> dict[int, list[Holding]]:
-    """Return the scenes that hold each of some items, by item; the heaviest first. A scene holds itself."""
+    """Return the scenes that hold each of some items, by item; the heaviest first. A scene holds itself.
+
+    What was told in no scene is held by the scene without a key, which is open to everybody.
+    """
     if kind == "scene":
         return {scene_id: [Holding(scene_id, key, None, 1.0)] for scene_id, (key, _) in scene_keys(tx, ids).items()}
     numbered = {"document": "documents", "block": "blocks"}.get(kind)
@@ -86,12 +102,18 @@ def holders(tx: sqlite3.Connection, kind: str, ids: Sequence[int]) -> dict[int, 
     held: dict[int, list[Holding]] = {}
     for ref_id, *holding_scene in rows:
         held.setdefault(ref_id, []).append(Holding(*holding_scene))
+    if kind == "note":
+        told = [(note_id, None) for note_id in ids if note_id not in held]
+    else:
+        told = tx.execute(_TOLD_OPENLY[kind].format(marks=_marks(ids)), ids).fetchall()
+    for ref_id, sentence_id in told:
+        held.setdefault(ref_id, []).append(Holding(_NO_SCENE, "", sentence_id, 0.0))
     return held
 
 
 def closed_to(tx: sqlite3.Connection, situation: Situation, scenes: Iterable[Holding]) -> set[int]:
     """Return which of the scenes name people, none of whom is in the situation: what they hold is not for it."""
-    keys = {scene.scene_id: scene.key for scene in scenes}
+    keys = {scene.scene_id: scene.key for scene in scenes if scene.scene_id != _NO_SCENE}
     people = {scene_id: [*features_of_key(key)] for scene_id, key in keys.items()}
     for scene_id, feature in tx.execute(
         f"SELECT scene_id, feature FROM scene_features WHERE scene_id IN ({_marks(list(keys))})", list(keys)
@@ -179,6 +201,12 @@ def texts(tx: sqlite3.Connection, kind: str, numbers: Sequence[int]) -> dict[int
         f"SELECT num, id, {title}, text, source, created_at FROM {table} WHERE num IN ({_marks(numbers)})", numbers
     )
     return {number: StoredText(*row) for number, *row in rows}
+
+
+def numbers_of(tx: sqlite3.Connection, kind: str, ids: Sequence[str]) -> dict[str, int]:
+    """Return the numbers of blocks or documents by id."""
+    table = {"block": "blocks", "document": "documents"}[kind]
+    return dict(tx.execute(f"SELECT id, num FROM {table} WHERE id IN ({_marks(ids)})", ids).fetchall())
 
 
 def text_standing(tx: sqlite3.Connection, kind: str, numbers: Sequence[int]) -> dict[int, Standing]:

@@ -31,6 +31,7 @@ class Saying:
     source: str
     scope: str
     at: str
+    openly: bool  # in no scene, so for everybody
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +156,9 @@ def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
              status if status in ("active", "superseded") else fresh, relation_id),
         )  # fmt: skip
     tx.execute(
-        """INSERT INTO evidence(relation_id, sentence_id, session, turn, source, source_key, target_key, at)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
-        (relation_id, sentence_id, saying.session, saying.turn, saying.source,
+        """INSERT INTO evidence(relation_id, sentence_id, session, turn, source, openly, source_key, target_key, at)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        (relation_id, sentence_id, saying.session, saying.turn, saying.source, saying.openly,
          entity_key(fact.subject), entity_key(fact.object), at),
     )  # fmt: skip
     if functional and known is None:

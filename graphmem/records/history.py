@@ -201,7 +201,8 @@ def _rewrite(tx: sqlite3.Connection, changed: Sequence[tuple[_Stored, Told]]) ->
     return sum(own.length for _, own in texts) - sum(stored.length for stored, _ in changed)
 
 
-_TURN = "p.id, p.session_id, p.seq, p.author_key, p.at, p.length"
+# Who does not know when a part was said knows when it was recorded.
+_TURN = "p.id, p.session_id, p.seq, p.author_key, COALESCE(p.at, p.recorded_at), p.length"
 
 
 def turns(tx: sqlite3.Connection, part_ids: Sequence[int], scopes: Sequence[str] | None) -> dict[int, Turn]:

@@ -312,6 +312,8 @@ def _translation(error: sqlite3.Error, path: str, timeout: float) -> GraphmemErr
     if code == sqlite3.SQLITE_NOTADB:
         return StoreCorrupt(f"{path} is no SQLite database: check the path")
     if code == sqlite3.SQLITE_CORRUPT:
+        if error.sqlite_errorcode == sqlite3.SQLITE_CORRUPT_VTAB:
+            return StoreCorrupt(f"{path}: its text index is damaged ({error}): 'graphmem reindex' makes it anew")
         return StoreCorrupt(f"{path} is damaged ({error}): restore a backup")
     return StoreFailed(f"{path} {_REMEDIES.get(code, f'failed: {error}')}")
 

@@ -238,6 +238,11 @@ def _migrations() -> "Migrations":
                 PRIMARY KEY (note_id, label)
             ) STRICT, WITHOUT ROWID;
 
+            -- openly: told in no scene, so for everybody. Facts of before are open when no scene holds them.
+            ALTER TABLE evidence ADD COLUMN openly INTEGER NOT NULL DEFAULT 0 CHECK (openly IN (0, 1));
+            UPDATE evidence SET openly = 1 WHERE relation_id NOT IN (
+                SELECT ref_id FROM scene_refs WHERE kind = 'relation');
+
             -- Which facts a sentence told: the text index finds sentences.
             CREATE INDEX evidence_sentence ON evidence(sentence_id, relation_id);
 
@@ -270,6 +275,7 @@ def _migrations() -> "Migrations":
                 source TEXT NOT NULL DEFAULT '',
                 tool TEXT NOT NULL DEFAULT '',
                 semantic_type TEXT NOT NULL DEFAULT '',
+                openly INTEGER NOT NULL DEFAULT 0 CHECK (openly IN (0, 1)),  -- put in no scene: for everybody
                 created_at TEXT NOT NULL CHECK (length(created_at) = 24),
                 updated_at TEXT NOT NULL CHECK (length(updated_at) = 24),
                 CHECK (payload IS NULL OR payload_digest <> '')
@@ -284,6 +290,7 @@ def _migrations() -> "Migrations":
                 source TEXT NOT NULL DEFAULT '',
                 tags TEXT NOT NULL DEFAULT '[]',      -- JSON
                 entities TEXT NOT NULL DEFAULT '[]',  -- JSON
+                openly INTEGER NOT NULL DEFAULT 0 CHECK (openly IN (0, 1)),
                 access_count INTEGER NOT NULL DEFAULT 0,
                 last_access TEXT CHECK (length(last_access) = 24),
                 created_at TEXT NOT NULL CHECK (length(created_at) = 24)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from graphmem.core.tokens import passages_of, tokens_of
+from graphmem.errors import StoreCorrupt
 
 KINDS = ("scene", "relation", "sentence", "entity", "note", "part", "document", "block")
 
@@ -301,6 +302,21 @@ def _matching(
     )
     while batch := rows.fetchmany(at_once):
         yield list(map(Passage._make, batch))
+
+
+def check(tx: sqlite3.Connection) -> None:
+    """Raise StoreCorrupt when the index does not find a word that stands in it; asked when a query finds nothing."""
+    row = tx.execute(
+        "SELECT rowid, title || ' ' || labels || ' ' || body FROM text_index ORDER BY rowid DESC LIMIT 1"
+    ).fetchone()
+    if row is None or not row[1].split():
+        return
+    found = tx.execute(
+        "SELECT 1 FROM text_index WHERE text_index MATCH ? AND rowid = ?",
+        (_quoted(row[1].split()[0], prefix=False), row[0]),
+    ).fetchone()
+    if found is None or not sizes(tx):
+        raise StoreCorrupt("the text index is damaged: 'graphmem reindex' makes it anew, nothing else is lost")
 
 
 def _quoted(token: str, *, prefix: bool) -> str:
