@@ -41,7 +41,7 @@ class Ranking:
     beyond: share of the turns two steps away. neighbours_of: turns whose neighbours are looked up.
     association_of: best hits whose words are followed. association_terms: how many words at most.
     association_share: words of more than this share of the texts link nothing. association_candidates: texts looked at.
-    edges: facts looked at for each hop.
+    edges: facts looked at for each hop. meaning_beside: what a turn gets of the meaning of the better one beside it.
     """
 
     k1: float = 0.9
@@ -70,6 +70,8 @@ class Ranking:
     association_share: float = 0.1
     association_candidates: int = 100
     edges: int = 200
+    meaning: float = 1.0
+    meaning_beside: float = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +88,7 @@ class Config:
     timezone: IANA name; naive times are read in it, and the part of the day is told by it.
     language: of what is written for a prompt, "en" or "zh".
     busy_timeout: seconds to wait for another writer. durable: fsync each commit (PRAGMA synchronous=FULL).
+    semantic: embed what is written with the model of the extra `semantic`, and recall by meaning as well.
     """
 
     weights: Mapping[str, float] = field(default_factory=lambda: KIND_WEIGHTS, hash=False)
@@ -104,6 +107,7 @@ class Config:
     language: str = "en"
     busy_timeout: float = 5.0
     durable: bool = False
+    semantic: bool = False
     ranking: Ranking = Ranking()
 
     def __post_init__(self) -> None:
@@ -114,8 +118,9 @@ class Config:
         if isinstance(names, str) or not isinstance(names, Iterable) or not all(isinstance(n, str) for n in names):
             raise InvalidInput("self_names", names, "give a list of names")
         object.__setattr__(self, "self_names", frozenset(names))
-        if not isinstance(self.durable, bool):
-            raise InvalidInput("durable", self.durable, "give true or false")
+        for name in ("durable", "semantic"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidInput(name, getattr(self, name), "give true or false")
         for kind, weight in self.weights.items():
             if not isinstance(kind, str) or not _KIND.fullmatch(kind):
                 raise InvalidInput("weights", kind, "write a kind as in the keys of features, in small letters: 'chan'")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from graphmem.compose import evidence
 from graphmem.compose.evidence import Corpus, Count, Item, Terms
+from graphmem.compose.meaning import MeaningIndex, with_neighbours
 from graphmem.config import Ranking
 from graphmem.core.arbitration import Statement, abstains, superseded
 from graphmem.core.dates import named_times
@@ -126,10 +127,12 @@ def search(
     *,
     within: Selection | None = None,
     answering: "Sequence[Candidate]" = (),
+    meanings: MeaningIndex | None = None,
 ) -> tuple[Hit, ...]:
     """Return what answers a request, the best first.
 
     within: the scenes that must hold a hit, None for all. answering: the scenes that answer the asker's situation.
+    meanings: the vectors of the memory where it has an embedder.
     """
     words = query_words(request.text)
     if request.mode == "scene" or (not words and request.situation):
@@ -147,6 +150,8 @@ def search(
     if request.mode == "keyword":
         pool.matches = {item: match for item, match in pool.matches.items() if _holds_all(pool, item, words)}
     values = _evidence(tx, request, access, words, pool, terms, corpus, ranking)
+    if meanings is not None and request.mode == "hybrid":
+        values["meaning"] = _meant(tx, request, access, pool, meanings, ranking)
     hits = _ranked(tx, request, values, pool, terms, ranking)
     return () if _asks_the_unknown(request, hits) else _without_replaced(request, hits)
 
@@ -241,7 +246,7 @@ def _gather(
 ) -> _Pool:
     """Take candidates from the text index until there are enough that may be shown."""
     pool = _Pool()
-    kinds = {*request.kinds, *(["sentence"] if "relation" in request.kinds else [])}
+    kinds = _indexed_kinds(request)
     tokens = {token: word.prefix for word in words for token in word.tokens}
     passages = text_index.candidates(tx, tokens, known, kinds)
     while len(pool.matches) < ranking.candidates and (batch := list(itertools.islice(passages, ranking.candidates))):
@@ -252,6 +257,10 @@ def _gather(
             if item in pool.rows and _may_be_heard(pool, item, passage):
                 _take(pool, item, passage, evidence.count(passage, terms, ranking), terms)
     return pool
+
+
+def _indexed_kinds(request: Request) -> set[str]:
+    return {*request.kinds, *(["sentence"] if "relation" in request.kinds else [])}
 
 
 def _items_of(passage: Passage, told: Mapping[int, Iterable[int]]) -> list[Item]:
@@ -531,6 +540,27 @@ def _linked(
     return evidence.of_graph(list(edges.values()), seeds)
 
 
+def _meant(
+    tx: sqlite3.Connection, request: Request, access: _Access, pool: _Pool, meanings: MeaningIndex, ranking: Ranking
+) -> dict[Item, float]:
+    """Score what means much the same as the query, and what was said beside it."""
+    shares: dict[Item, float] = {}
+    for batch in meanings.nearest(tx, request.text, _indexed_kinds(request), ranking.candidates):
+        told = found.told_by(tx, [near.passage.ref_id for near in batch if near.passage.kind == "sentence"])
+        items = [(item, near) for near in batch for item in _items_of(near.passage, told)]
+        _admit(tx, request, access, pool, {item for item, _ in items})
+        for item, near in items:
+            if item in pool.rows and _may_be_heard(pool, item, near.passage):
+                pool.passages.setdefault(item, near.passage)
+                shares.setdefault(item, near.share)
+        if len(shares) >= ranking.candidates:
+            break
+    turns = {item[1]: row for item, row in pool.rows.items() if isinstance(row, Turn) and item in shares}
+    near_by = {turn.id: turn for turn in history.around(tx, list(turns.values())) if _in_time(request, turn)}
+    pool.rows |= {("part", turn.id): turn for turn in near_by.values()}
+    return with_neighbours(shares, turns | near_by, ranking.meaning_beside)
+
+
 def _in_scene(access: _Access, pool: _Pool) -> dict[Item, float]:
     """Score what the scenes of the asker hold, by how well they answer the situation."""
     return scaled(
@@ -581,6 +611,7 @@ _TOLD = {
     "neighbours": "what was said beside it matches",
     "session": "its session is about this",
     "speaker": "said by somebody who is named",
+    "meaning": "means much the same, or was said right beside what does",
     "date": "said at a time that is named",
     "scene": "held by a scene that answers the situation",
     "graph": "linked to an entity that is named",

@@ -18,8 +18,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from graphmem.config import DEFAULT, Config
+from graphmem.core.embedding import Embedder
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
+from graphmem.store import vectors
 from graphmem.store.schema import is_current, migrate
+from graphmem.store.text_index import NotingConnection
 
 MEMORY_PATH = ":memory:"
 
@@ -43,11 +46,22 @@ _REMEDIES = {
 
 
 class Store:
-    """An open graphmem file. Its errors are StoreFailed, StoreCorrupt, StoreBusy and SchemaTooNew, never sqlite3's."""
+    """An open graphmem file. Its errors are StoreFailed, StoreCorrupt, StoreBusy and SchemaTooNew, never sqlite3's.
 
-    def __init__(self, path: str | os.PathLike[str], *, config: Config = DEFAULT, create: bool = True) -> None:
+    With an embedder what is written is embedded before the end of its transaction.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        config: Config = DEFAULT,
+        create: bool = True,
+        embedder: Embedder | None = None,
+    ) -> None:
         self.path = _ready_file(path, create=create)
         self.config = config
+        self._embedder = embedder
         self._lock = threading.RLock()
         self._writing_thread: int | None = None
         self._local = threading.local()
@@ -76,13 +90,14 @@ class Store:
         if not current:
             migrate(self._writer, self.path)
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self) -> NotingConnection:
         connection = sqlite3.connect(
             self.path,
             timeout=self.config.busy_timeout,
             isolation_level=None,
             check_same_thread=False,
             cached_statements=_STATEMENTS_KEPT,
+            factory=NotingConnection,
         )
         try:
             connection.execute("PRAGMA foreign_keys = ON")
@@ -106,6 +121,8 @@ class Store:
             self._writing_thread = threading.get_ident()
             try:
                 yield self._writer
+                if outermost and keep and self._embedder is not None:
+                    vectors.put_indexed(self._writer, self._embedder)
                 # Inside the try: a COMMIT that fails leaves the transaction open, and the next write block would
                 # silently become a savepoint of it.
                 if keep:
@@ -118,6 +135,7 @@ class Store:
             finally:
                 if outermost:
                     self._writing_thread = None
+                    self._writer.indexed.clear()
         except sqlite3.Error as error:
             raise _translation(error, self.path, self.config.busy_timeout) from error
         finally:

@@ -9,12 +9,13 @@ import sqlite3
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from graphmem.core.tokens import passages_of, tokens_of
 
 KINDS = ("scene", "relation", "sentence", "entity", "note", "part", "document", "block")
+CODES = {kind: code for code, kind in enumerate(KINDS)}
 
-_CODES = {kind: code for code, kind in enumerate(KINDS)}
 _KIND_SHIFT = 60
 _PASSAGE_BITS = 10
 _LAST_PASSAGE = (1 << _PASSAGE_BITS) - 1
@@ -41,6 +42,14 @@ _SOURCES: Mapping[str, str] = {
 _FILLED_AT_ONCE = 2_000
 
 
+class NotingConnection(sqlite3.Connection):
+    """A connection that notes what is indexed in its transaction, for who embeds it before the end: kinds and ids."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.indexed: dict[str, set[int]] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class Tokens:
     """A text as the index holds it: its columns for each passage, and its length in tokens.
@@ -50,6 +59,15 @@ class Tokens:
 
     passages: tuple[tuple[str, str, str], ...]
     length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text as it is stored: the id of its row, its title, its body."""
+
+    ref_id: int
+    head: str
+    body: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +91,14 @@ def tokens(*, title: str = "", labels: str = "", body: str = "") -> Tokens:
     return Tokens((first, *others), sum(map(len, (*head, *passages))))
 
 
-def put(tx: sqlite3.Connection, kind: str, texts: Iterable[tuple[int, Tokens]]) -> None:
+def put(tx: sqlite3.Connection, kind: str, texts: Sequence[tuple[int, Tokens]]) -> None:
     """Index texts by the ids of their rows; what the index held under these ids must have been dropped."""
+    _insert(tx, kind, texts)
+    if isinstance(tx, NotingConnection):
+        tx.indexed.setdefault(kind, set()).update(ref_id for ref_id, _ in texts)
+
+
+def _insert(tx: sqlite3.Connection, kind: str, texts: Iterable[tuple[int, Tokens]]) -> None:
     rows: list[tuple[int, str, str, str]] = []
     length = 0
     for ref_id, text in texts:
@@ -88,8 +112,7 @@ def put(tx: sqlite3.Connection, kind: str, texts: Iterable[tuple[int, Tokens]]) 
 def add(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> None:
     """Index rows that were just written, as they are stored."""
     marks = ", ".join("?" * len(ref_ids))
-    number = "t.num" if kind in _NUMBERED else "t.id"
-    rows = tx.execute(f"{_SOURCES[kind]} WHERE {number} IN ({marks})", [*ref_ids]).fetchall()
+    rows = tx.execute(f"{_SOURCES[kind]} WHERE {_number(kind)} IN ({marks})", [*ref_ids]).fetchall()
     put(tx, kind, [(row[0], tokens(title=row[1], labels=row[2], body=row[3])) for row in rows])
 
 
@@ -106,7 +129,7 @@ def fill(tx: sqlite3.Connection, kinds: Iterable[str] = tuple(_SOURCES)) -> Iter
         rows = tx.execute(f"{_SOURCES[kind]} ORDER BY 1").fetchall()
         for start in range(0, len(rows), _FILLED_AT_ONCE):
             chunk = rows[start : start + _FILLED_AT_ONCE]
-            put(tx, kind, [(row[0], tokens(title=row[1], labels=row[2], body=row[3])) for row in chunk])
+            _insert(tx, kind, [(row[0], tokens(title=row[1], labels=row[2], body=row[3])) for row in chunk])
             done += len(chunk)
             yield done
 
@@ -129,8 +152,9 @@ def create(tx: sqlite3.Connection) -> None:
     tx.execute("CREATE VIRTUAL TABLE text_terms USING fts5vocab(text_index, row)")
 
 
-def drop(tx: sqlite3.Connection, kind: str, ref_ids: Iterable[int]) -> None:
-    """Take texts out of the index; ids that are not in it are nothing."""
+def drop(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> None:
+    """Take texts out of the index, and their vectors away; ids that are not in it are nothing."""
+    drop_vectors(tx, kind, ref_ids)
     for ref_id in ref_ids:
         first = _first_row(kind, ref_id)
         rows = tx.execute(
@@ -141,8 +165,48 @@ def drop(tx: sqlite3.Connection, kind: str, ref_ids: Iterable[int]) -> None:
         _resize(tx, kind, -len(rows), -sum(len(column.split()) for row in rows for column in row[1:]))
 
 
+def drop_vectors(tx: sqlite3.Connection, kind: str, ref_ids: Iterable[int]) -> None:
+    """Remove the vectors of texts, and count them for the indexes that others hold in memory."""
+    for ref_id in ref_ids:
+        gone = tx.execute("DELETE FROM vectors WHERE kind = ? AND ref_id = ?", (CODES[kind], ref_id)).rowcount
+        if gone:
+            tx.execute("UPDATE counters SET value = value + ? WHERE name = 'vectors_removed'", (gone,))
+
+
+def texts(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> list[Text]:
+    """Return the texts of rows, as they are stored."""
+    return _texts(tx, kind, f"WHERE {_number(kind)} IN ({', '.join('?' * len(ref_ids))})", [*ref_ids])
+
+
+def texts_without_vectors(tx: sqlite3.Connection, kind: str, fingerprint: str, after: int, most: int) -> list[Text]:
+    """Return the first texts of a kind behind an id that have no vectors with a fingerprint."""
+    condition = f"WHERE {_number(kind)} > ? AND {_lacks_vectors(kind)} ORDER BY 1 LIMIT ?"
+    return _texts(tx, kind, condition, [after, CODES[kind], fingerprint, most])
+
+
+def count_without_vectors(tx: sqlite3.Connection, kind: str, fingerprint: str) -> int:
+    """Return how many texts of a kind have no vectors with a fingerprint."""
+    counted = f"SELECT COUNT(*) FROM ({_SOURCES[kind]} WHERE {_lacks_vectors(kind)})"
+    (count,) = tx.execute(counted, (CODES[kind], fingerprint)).fetchone()
+    return int(count)
+
+
+def _texts(tx: sqlite3.Connection, kind: str, condition: str, parameters: Sequence[object]) -> list[Text]:
+    rows = tx.execute(f"{_SOURCES[kind]} {condition}", parameters)
+    return [Text(ref_id, title, body) for ref_id, title, _, body in rows]
+
+
+def _lacks_vectors(kind: str) -> str:
+    return f"""NOT EXISTS (SELECT 1 FROM vectors v
+                   WHERE v.kind = ? AND v.ref_id = {_number(kind)} AND v.passage = 0 AND v.fingerprint = ?)"""
+
+
+def _number(kind: str) -> str:
+    return "t.num" if kind in _NUMBERED else "t.id"
+
+
 def _first_row(kind: str, ref_id: int) -> int:
-    return _CODES[kind] << _KIND_SHIFT | ref_id << _PASSAGE_BITS
+    return CODES[kind] << _KIND_SHIFT | ref_id << _PASSAGE_BITS
 
 
 def _line(tokens: Sequence[str]) -> str:
@@ -154,7 +218,7 @@ def _resize(tx: sqlite3.Connection, kind: str, texts: int, tokens: int) -> None:
         tx.execute(
             """INSERT INTO text_sizes(kind, texts, tokens) VALUES (?, ?, ?)
                ON CONFLICT (kind) DO UPDATE SET texts = texts + excluded.texts, tokens = tokens + excluded.tokens""",
-            (_CODES[kind], texts, tokens),
+            (CODES[kind], texts, tokens),
         )
 
 
@@ -204,7 +268,7 @@ def candidates(
         chosen.append(_quoted(token, prefix=tokens[token]))
     if not chosen:
         return
-    codes = sorted(_CODES[kind] for kind in kinds)
+    codes = sorted(CODES[kind] for kind in kinds)
     ranges = " OR ".join("rowid BETWEEN ? AND ?" for _ in codes)
     bounds = [bound for code in codes for bound in (code << _KIND_SHIFT, ((code + 1) << _KIND_SHIFT) - 1)]
     order = "rank" if matches <= _MOST_MATCHES else "rowid DESC"

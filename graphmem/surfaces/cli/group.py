@@ -37,6 +37,7 @@ _COMMANDS = {
     "dedupe": "upkeep",
     "undo": "upkeep",
     "operations": "upkeep",
+    "embed": "upkeep",
 }
 
 
