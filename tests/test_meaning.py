@@ -333,7 +333,9 @@ def test_what_an_aborted_removal_took_is_back(semantic):
 
 
 def test_a_long_document_shows_the_passage_that_means_it(semantic):
-    semantic.put_document("The sun is warm today. " * 60 + "He purchased an automobile. " + "Rain falls. " * 200)
+    semantic.put_document(
+        "The sun is warm today. " * 60 + "He purchased an automobile. " + "Rain falls. " * 200, summary="diary"
+    )
 
     (hit,) = semantic.recall("bought car", kinds="document")
     assert "automobile" in hit.text
