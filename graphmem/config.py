@@ -40,7 +40,7 @@ class Ranking:
     candidates: texts that are looked at. words and so on: weights of the evidence of that name, each 0 to 1 before.
     beyond: share of the turns two steps away. neighbours_of: turns whose neighbours are looked up.
     association_of: best hits whose words are followed. association_terms: how many words at most.
-    association_share: words of more than this share of the texts link nothing. association_candidates: texts looked at.
+    association_frequency: words of more texts link nothing. association_candidates: texts looked at.
     edges: facts looked at for each hop. meaning_beside: what a turn gets of the meaning of the better one beside it.
     """
 
@@ -50,7 +50,7 @@ class Ranking:
     labels: float = 2.0
     pair: float = 0.5
     name: float = 0.2
-    candidates: int = 200
+    candidates: int = 160
     words: float = 1.0
     vector: float = 1.0
     symbol: float = 1.0
@@ -59,19 +59,19 @@ class Ranking:
     beyond: float = 0.5
     neighbours_of: int = 64
     session: float = 0.6
-    speaker: float = 0.5
-    date: float = 0.6
+    speaker: float = 0.75
+    date: float = 0.9
     scene: float = 0.3
     graph: float = 0.3
     replaced: float = 1.0
     association: float = 0.5
     association_of: int = 4
     association_terms: int = 10
-    association_share: float = 0.1
-    association_candidates: int = 100
+    association_frequency: int = 30
+    association_candidates: int = 64
     edges: int = 200
     meaning: float = 1.0
-    meaning_beside: float = 0.8
+    meaning_beside: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from graphmem.compose import search
+from graphmem.compose import pool, search
 from graphmem.compose.brief import brief_of
 from graphmem.compose.meaning import MeaningIndex
 from graphmem.compose.turn import Turn
@@ -85,6 +85,7 @@ class Memory:
         self._embedder = embedder
         self._meanings = None if embedder is None else MeaningIndex(embedder)
         self._index: SceneIndex | None = None
+        self._vocabulary = text_index.Vocabulary()
         self._last_day = ""
         self.config = config
 
@@ -421,8 +422,9 @@ class Memory:
             here = request.situation
             answering = self._read_index(tx).answering(here) if here else []
             return search.search(
-                tx, request, self.config.ranking, within=within, answering=answering, meanings=self._meanings
-            )
+                tx, self._vocabulary, request, self.config.ranking,
+                within=within, answering=answering, meanings=self._meanings,
+            )  # fmt: skip
 
     # ---- blocks and documents
 
@@ -524,7 +526,7 @@ class Memory:
         request = self._request(query, kinds="document", limit=limit)
         at = self._at(None)
         with self._store.write() as tx:
-            hits = search.search(tx, request, self.config.ranking, meanings=self._meanings)
+            hits = search.search(tx, self._vocabulary, request, self.config.ranking, meanings=self._meanings)
             found = document_rows.count_access(tx, [str(hit.id) for hit in hits], at)
             self._mark_day(tx, at)
         return found
@@ -857,19 +859,19 @@ class Memory:
         mode: str = "hybrid",
         precise: bool = False,
         explain: bool = False,
-    ) -> search.Request:
+    ) -> pool.Request:
         if not isinstance(query, str):
             raise InvalidInput("query", query, "give a text")
         now = self._clock()
-        return search.Request(
+        return pool.Request(
             text=clean_text(query),
-            kinds=search.checked_kinds(kinds),
+            kinds=pool.checked_kinds(kinds),
             scopes=_scopes(scopes),
             since=self._given(since, "since"),
             until=self._given(until, "until"),
-            as_of=self._given(as_of, "as_of") or utc_text(now),
+            as_of=self._given(as_of, "as_of"),
             now=now.astimezone(self.config.zone),
-            mode=search.checked_mode(mode),
+            mode=pool.checked_mode(mode),
             precise=precise,
             limit=_limit(limit, default=search.DEFAULT_LIMIT),
             explain=explain,

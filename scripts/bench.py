@@ -5,14 +5,19 @@ enter    one enter_scene that joins, at 100, 10 000 and 100 000 scenes. The floo
          more: the counter, the scene, its features and the change log, as prepared statements in one transaction on
          the same file, with no logic around them.
 fresh    100 000 turns on six channels, each with three topics never met before, in tenths.
+search   one recall of three words among 1 000 to 1 000 000 short texts, and the rate at which they are mirrored. The
+         floor of a recall is the bare FTS5 query for the first 200 of the same words; that of mirroring is to make the
+         same tokens and write the same rows with executemany, in transactions of the same size.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import itertools
 import json
 import random
+import resource
 import sqlite3
 import statistics
 import sys
@@ -22,7 +27,8 @@ import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
-from graphmem import Memory, Situation
+from graphmem import Memory, Part, Situation
+from graphmem.core.tokens import tokens_of
 
 AT = "2026-09-07T08:00:00.000Z"
 SEED = 20260907
@@ -30,6 +36,8 @@ BLOCKS = 8
 WARM_UP = 20
 VOCABULARY = 2000
 VISITS = 10
+SESSION = 1000
+FIRST_200 = "SELECT rowid FROM text_index WHERE text_index MATCH ? ORDER BY rank LIMIT 200"
 
 
 def plain_scene(i: int) -> dict[str, str]:
@@ -169,6 +177,89 @@ def bench_fresh(turns: int) -> list[dict[str, float]]:
     return rows
 
 
+def said(rng: random.Random, vocabulary: list[str], weights: list[float]) -> str:
+    """A short text: a dozen words as often as words are in a language."""
+    return " ".join(rng.choices(vocabulary, cum_weights=weights, k=12))
+
+
+def bench_search(texts: int, queries: int) -> dict[str, float]:
+    """Recall among short texts in sessions of a thousand, and its floor, in turn on one file; and their ingest."""
+    rng = random.Random(SEED)
+    vocabulary = ["".join(rng.choices("abdegiklmnoprstuv", k=rng.randint(4, 9))) for _ in range(30_000)]
+    weights = list(itertools.accumulate(1 / (rank + 3) for rank in range(len(vocabulary))))
+    lines = [said(rng, vocabulary, weights) for _ in range(texts)]
+    starts = range(0, texts, SESSION)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "bench.db"
+        floor_rate = texts / ingest_floor(
+            Path(folder) / "floor.db", [lines[start : start + SESSION] for start in starts]
+        )
+        asked, bare = [], []
+        with Memory.open(path) as memory:
+            spent = 0.0
+            for start in starts:
+                parts = [Part(str(start + n), text=line) for n, line in enumerate(lines[start : start + SESSION])]
+                spent += microseconds(memory.mirror, f"session {start}", parts)
+            before = resident()
+            db = sqlite3.connect(path)
+            for n in range(queries + WARM_UP):
+                words = rng.sample(rng.choice(lines).split(), 3)
+                match = " OR ".join(f'"{token}"' for token in tokens_of(" ".join(words)))
+                found = microseconds(memory.recall, " ".join(words))
+                plain = microseconds(lambda sought=match: db.execute(FIRST_200, (sought,)).fetchall())
+                if n >= WARM_UP:
+                    asked.append(found)
+                    bare.append(plain)
+            db.close()
+            grown = resident() - before
+    median, floor_median = statistics.median(asked), statistics.median(bare)
+    return {
+        "texts": texts,
+        **summary(asked),
+        "floor_us": round(floor_median, 1),
+        "ratio": round(median / floor_median, 2),
+        "allowed_us": round(2.5 * floor_median + 1000, 1),
+        "texts_per_s": round(texts / spent * 1e6),
+        "ingest_ratio": round(texts / spent * 1e6 / floor_rate, 2),
+        "grown_mib": round(grown / 2**20, 1),
+    }
+
+
+def ingest_floor(path: Path, sessions: list[list[str]]) -> float:
+    """Return the seconds to make the tokens of texts and write them into the tables of parts and of the index."""
+    Memory.open(path).close()
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("PRAGMA synchronous = NORMAL")
+    started = time.perf_counter()
+    number = 0
+    for session, lines in enumerate(sessions, 1):
+        parts, index = [], []
+        for place, line in enumerate(lines):
+            number += 1
+            tokens = tokens_of(line)
+            parts.append((number, session, place, str(number), line, len(tokens), AT))
+            index.append((number, "  ".join(tokens)))
+        db.execute("BEGIN IMMEDIATE")
+        db.execute(
+            "INSERT INTO sessions(id, name, created_at, updated_at) VALUES (?, ?, ?, ?)", (session, session, AT, AT)
+        )
+        db.executemany(
+            """INSERT INTO parts(id, session_id, seq, part, text, length, recorded_at)
+               VALUES (?, ?, ?, ?, ?, ?, ?)""",
+            parts,
+        )
+        db.executemany("INSERT INTO text_index(rowid, title, labels, body) VALUES (?, '', '', ?)", index)
+        db.execute("COMMIT")
+    spent = time.perf_counter() - started
+    db.close()
+    return spent
+
+
+def resident() -> int:
+    """The memory of this process in bytes."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
 def print_rows(rows: list[dict[str, float]]) -> None:
     names = list(rows[0])
     widths = [max(len(name), 10) + 2 for name in names]
@@ -179,15 +270,27 @@ def print_rows(rows: list[dict[str, float]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["enter", "fresh"], nargs="?", default="enter")
+    parser.add_argument("what", choices=["enter", "fresh", "search"], nargs="?", default="enter")
     parser.add_argument("--scenes", type=int, nargs="+", default=[100, 10_000, 100_000], help="sizes for enter")
-    parser.add_argument("--turns", type=int, help="measured turns  [default: 4000 for enter, 100000 for fresh]")
+    parser.add_argument(
+        "--texts", type=int, nargs="+", default=[1_000, 10_000, 100_000, 1_000_000], help="sizes for search"
+    )
+    parser.add_argument(
+        "--turns", type=int, help="measured turns or queries  [4000 for enter, 100000 for fresh, 300 for search]"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     args = parser.parse_args()
     if args.what == "fresh":
         rows = bench_fresh(args.turns or 100_000)
         found = {"fresh": rows, "end_to_start": round(rows[-1]["median_us"] / rows[0]["median_us"], 2)}
         words = f"the last tenth takes {found['end_to_start']} times as long as the first"
+    elif args.what == "search":
+        rows = []
+        for texts in args.texts:
+            print(f"search among {texts} texts ...", file=sys.stderr)
+            rows.append(bench_search(texts, args.turns or 300))
+        found = {"search": rows}
+        words = f"the slowest takes {max(row['median_us'] / row['allowed_us'] for row in rows):.2f} of what is allowed"
     else:
         rows = []
         for scenes in args.scenes:

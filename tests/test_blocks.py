@@ -214,9 +214,14 @@ def test_a_recollection_of_documents_alone_is_true(memory):
     assert not memory.recall_by_scene("chan:webui")
 
 
-@pytest.mark.parametrize("kind", ["block", "document"])
+@pytest.mark.parametrize("kind", ["block", "document", "relation"])
 def test_recall_reads_the_refs_of_its_scenes_and_no_others(memory, kind):
-    put = memory.put_block if kind == "block" else memory.put_document
+    def put(text, *, scenes):
+        if kind == "relation":
+            memory.commit([Triple("x", "is", text)], scenes=scenes)
+        else:
+            (memory.put_block if kind == "block" else memory.put_document)(text, scenes=scenes)
+
     for number in range(300):
         put(f"text {number}", scenes=f"chan:x{number % 100}")
     steps = []
@@ -225,7 +230,7 @@ def test_recall_reads_the_refs_of_its_scenes_and_no_others(memory, kind):
         found = memory.recall_by_scene("chan:x1")
         tx.set_progress_handler(None, 0)
 
-    assert len(found.blocks or found.documents) == 3
+    assert len(found.blocks or found.documents or found.relations) == 3
     assert len(steps) < 300
 
 

@@ -1,12 +1,11 @@
-"""What speaks for an item besides its own words. Each function returns a share of 0..1 for the items it knows of."""
+"""What speaks for an item: its words, and what stands around them. Shares of 0 to 1, for the items it speaks for."""
 
 import datetime as dt
-import itertools
 import re
 import sqlite3
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from graphmem.config import Ranking
 from graphmem.core.dates import NamedTime
@@ -16,12 +15,17 @@ from graphmem.graph.found import Edge
 from graphmem.records import history
 from graphmem.records.history import Turn
 from graphmem.store import text_index
-from graphmem.store.text_index import Passage
+from graphmem.store.text_index import Passage, Vocabulary
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# What may be a hit: its kind, and its id within the kind.
+Item = tuple[str, int]
 
 _Key = TypeVar("_Key", bound=Hashable)
 _HAS_DIGIT = re.compile(r"\d")
-# What may be a hit: its kind, and its id within the kind.
-Item = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +38,15 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
-    """How often each term is in a text, and its length in tokens."""
+class Matches:
+    """How often each term (m) is in the texts (n) of items: counts is n x m, lengths are in tokens.
 
-    counts: Sequence[float]
-    length: int
+    places: the row of each item.
+    """
+
+    places: Mapping[Item, int]
+    counts: "NDArray[np.float64]"
+    lengths: "NDArray[np.float64]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,49 +68,93 @@ def corpus_of(tx: sqlite3.Connection) -> Corpus:
     return Corpus(sum(texts for texts, _ in sizes.values()), sizes)
 
 
-def count(passage: Passage, terms: Terms, ranking: Ranking) -> Count:
-    """Count terms in a passage; one in the title counts threefold, one in the labels twice."""
-    counts = [0.0] * len(terms.patterns)
-    length = 0
-    for column, weight in ((passage.title, ranking.title), (passage.labels, ranking.labels), (passage.body, 1.0)):
-        if column:
-            line = f" {column} "
-            length += line.count("  ") + 1
-            for place, pattern in enumerate(terms.patterns):
-                counts[place] += weight * line.count(pattern)
-    return Count(counts, length)
+def _count(
+    passages: Sequence[Passage], terms: Terms, ranking: Ranking
+) -> tuple["NDArray[np.float64]", "NDArray[np.float64]"]:
+    """Return how often each term is in each passage, threefold in titles and twice in labels; and the lengths."""
+    import numpy as np  # takes 60 ms: only who searches pays it
+
+    counts = np.zeros((len(terms.patterns), len(passages)))
+    lengths = np.zeros(len(passages))
+    columns = (
+        ([passage.body for passage in passages], 1.0),
+        ([passage.title for passage in passages], ranking.title),
+        ([passage.labels for passage in passages], ranking.labels),
+    )
+    for column, weight in columns:
+        if any(column):
+            lines = [f" {text} " for text in column]
+            counts += weight * np.array([[line.count(pattern) for line in lines] for pattern in terms.patterns])
+            lengths += [line.count("  ") + 1 for line in lines]
+    return counts.T, lengths
+
+
+def matches_of(
+    passages: Sequence[tuple[Item, Passage]], terms: Terms, corpus: Corpus, ranking: Ranking
+) -> tuple[Matches, dict[Item, Passage]]:
+    """Count terms in the passages of items; return the counts of the best passage of each, and which one it is.
+
+    A fact is its words and the sentence that told it, so its passages count together.
+    """
+    import numpy as np
+
+    counts, lengths = _count([passage for _, passage in passages], terms, ranking)
+    places: dict[Item, int] = {}
+    again: list[tuple[int, Item]] = []
+    for row, (item, _) in enumerate(passages):
+        if places.setdefault(item, row) != row:
+            again.append((row, item))
+    if again:
+        relative = lengths / np.array([corpus.average(item[0]) for item, _ in passages])
+        scores = bm25(counts, np.array(terms.weights), relative, k1=ranking.k1, b=ranking.b)
+        for row, item in again:
+            first = places[item]
+            if item[0] == "relation":
+                counts[first] = np.maximum(counts[first], counts[row])
+                lengths[first] = max(lengths[first], lengths[row])
+            elif scores[row] > scores[first]:
+                places[item] = row
+    best = list(places.values())
+    rows = dict(zip(places, range(len(best)), strict=True))
+    return Matches(rows, counts[best], lengths[best]), {item: passages[row][1] for item, row in places.items()}
 
 
 def of_words(
-    matches: Mapping[_Key, Count], terms: Terms, averages: Sequence[float], ranking: Ranking
-) -> dict[_Key, float]:
-    """Score matches by BM25; averages: the length of a text of each one's kind."""
-    import numpy as np  # takes 60 ms: only who searches pays it
+    matches: Matches, weights: Mapping[str, Sequence[float]], corpus: Corpus, ranking: Ranking
+) -> dict[Item, float]:
+    """Score items by BM25. weights: of the terms, by kind of item."""
+    import numpy as np
 
-    if not matches:
-        return {}
-    counts = np.array([match.counts for match in matches.values()])
-    lengths = np.array([match.length for match in matches.values()]) / np.array(averages)
-    scores = bm25(counts, np.array(terms.weights), lengths, k1=ranking.k1, b=ranking.b)
-    return dict(zip(matches, scores.tolist(), strict=True))
+    scores: dict[Item, float] = {}
+    kinds = {kind for kind, _ in matches.places}
+    for kind in kinds:
+        items = [item for item in matches.places if item[0] == kind]
+        rows = [matches.places[item] for item in items]
+        relative = matches.lengths[rows] / corpus.average(kind)
+        found = bm25(matches.counts[rows], np.array(weights[kind]), relative, k1=ranking.k1, b=ranking.b)
+        scores |= zip(items, found.tolist(), strict=True)
+    return scaled(scores)
 
 
-def of_symbols(matches: Mapping[Item, Count], terms: Terms) -> dict[Item, float]:
+def of_symbols(matches: Matches, terms: Terms) -> dict[Item, float]:
     """Mark what names every number and version of the query: an exact symbol is no matter of degree."""
-    places = [place for place, token in enumerate(terms.tokens) if len(token) > 2 and _HAS_DIGIT.search(token)]
-    return {item: 1.0 for item, match in matches.items() if places and all(match.counts[place] for place in places)}
+    columns = [place for place, token in enumerate(terms.tokens) if len(token) > 2 and _HAS_DIGIT.search(token)]
+    if not columns:
+        return {}
+    named = matches.counts[:, columns].min(axis=1).tolist()
+    return {item: 1.0 for item, row in matches.places.items() if named[row]}
 
 
 def of_turns(
     tx: sqlite3.Connection,
     turns: Mapping[int, Turn],
-    matches: Mapping[Item, Count],
+    matches: Matches,
     words: Mapping[Item, float],
-    terms: Terms,
+    weights: Sequence[float],
     corpus: Corpus,
     ranking: Ranking,
 ) -> dict[str, dict[Item, float]]:
-    """Return what speaks for turns by what was said around them.
+    """Return what speaks for turns by what was said around them. weights: of the terms.
 
     window: each turn with its two neighbours as one text, since an answer seldom repeats the words of its question.
     neighbours: the score of the better turn beside it, and a share of the better one of the two beyond.
@@ -110,42 +162,42 @@ def of_turns(
     """
     import numpy as np
 
-    items: list[Item] = [("part", part) for part in turns]
-    # One row more, for the neighbour that is not there or says nothing of this.
-    counts = np.zeros((len(items) + 1, len(terms.weights)))
-    lengths = np.zeros(len(items) + 1)
-    scores = np.zeros(len(items) + 1)
-    for row, (item, turn) in enumerate(zip(items, turns.values(), strict=True)):
-        lengths[row] = turn.length
-        if item in matches:
-            counts[row] = matches[item].counts
-            scores[row] = words[item]
-    rows = {(turn.session_id, turn.seq): row for row, turn in enumerate(turns.values())}
-    near = {
-        step: [rows.get((turn.session_id, turn.seq + step), -1) for turn in turns.values()] for step in (-2, -1, 1, 2)
-    }
-    own = slice(len(items))
+    items = [("part", part) for part in turns]
+    table = np.array([(turn.session_id, turn.seq, turn.length) for turn in turns.values()], dtype=np.int64)
+    # One row more, for the neighbour that is not there.
+    counts = np.zeros((len(items) + 1, len(weights)))
+    lengths, scores = np.zeros(len(items) + 1), np.zeros(len(items) + 1)
+    lengths[:-1] = table[:, 2]
+    scores[:-1] = [words.get(item, 0.0) for item in items]
+    known = [(row, matches.places[item]) for row, item in enumerate(items) if item in matches.places]
+    counts[[row for row, _ in known]] = matches.counts[[row for _, row in known]]
+
+    order = np.lexsort((table[:, 1], table[:, 0]))
+    keys = (table[order, 0] << 32) + table[order, 1]
+
+    def beside(step: int) -> "NDArray[np.intp]":
+        wanted = (table[:, 0] << 32) + table[:, 1] + step
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where(keys[place] == wanted, order[place], len(items))
+
+    before, after = beside(-1), beside(1)
+    telling = np.array(weights)
     window = bm25(
-        counts[own] + counts[near[-1]] + counts[near[1]],
-        np.array(terms.weights),
-        (lengths[own] + lengths[near[-1]] + lengths[near[1]]) / (3 * corpus.average("part")),
+        counts[:-1] + counts[before] + counts[after],
+        telling,
+        (lengths[:-1] + lengths[before] + lengths[after]) / (3 * corpus.average("part")),
         k1=ranking.k1,
         b=ranking.b,
     )
-    beside = np.maximum(scores[near[-1]], scores[near[1]])
-    beyond = np.maximum(scores[near[-2]], scores[near[2]])
-    sessions, session_of = np.unique([turn.session_id for turn in turns.values()], return_inverse=True)
-    sums = np.zeros((len(sessions), len(terms.weights)))
-    np.add.at(sums, session_of, counts[own])
+    near = np.maximum(scores[before], scores[after])
+    far = np.maximum(scores[beside(-2)], scores[beside(2)])
+    sessions, session_of = np.unique(table[:, 0], return_inverse=True)
+    sums = np.zeros((len(sessions), len(weights)))
+    np.add.at(sums, session_of, counts[:-1])
     stored, ever = history.session_lengths(tx, sessions.tolist())
-    whole = bm25(
-        sums,
-        np.array(terms.weights),
-        np.array([stored[session] for session in sessions.tolist()]) / (corpus.sizes["part"][1] / ever),
-        k1=ranking.k1,
-        b=ranking.b,
-    )
-    found = {"window": window, "neighbours": beside + ranking.beyond * beyond, "session": whole[session_of]}
+    relative = np.array([stored[session] for session in sessions.tolist()]) / (corpus.sizes["part"][1] / ever)
+    whole = bm25(sums, telling, relative, k1=ranking.k1, b=ranking.b)
+    found = {"window": window, "neighbours": near + ranking.beyond * far, "session": whole[session_of]}
     return {name: scaled(dict(zip(items, values.tolist(), strict=True))) for name, values in found.items()}
 
 
@@ -165,24 +217,23 @@ def said_in_full(names: Mapping[_Key, Sequence[str]], said: Collection[str]) -> 
 
 def of_speaker(turns: Mapping[int, Turn], speakers: Collection[str]) -> dict[Item, float]:
     """Mark what somebody said who is named. It lifts and never filters, since a question may name the wrong one."""
-    return {("part", turn.id): 1.0 for turn in turns.values() if turn.author_key in speakers}
+    return {("part", turn.id): 1.0 for turn in turns.values() if turn.author_key in speakers} if speakers else {}
 
 
-def of_dates(items: Mapping[Item, Turn | Standing], times: Sequence[NamedTime], zone: dt.tzinfo) -> dict[Item, float]:
+def of_dates(rows: Mapping[Item, Turn | Standing], times: Sequence[NamedTime], zone: dt.tzinfo) -> dict[Item, float]:
     """Mark what was said at a time that is named."""
-    marked: dict[Item, float] = {}
-    for item, row in items.items():
-        if row.at is not None and times:
-            moment = dt.datetime.fromisoformat(row.at).astimezone(zone)
-            if any(time.holds(moment) for time in times):
-                marked[item] = 1.0
-    return marked
+    if not times:
+        return {}
+    moments = {row.at: dt.datetime.fromisoformat(row.at).astimezone(zone) for row in rows.values() if row.at}
+    named = {at for at, moment in moments.items() if any(time.holds(moment) for time in times)}
+    return {item: 1.0 for item, row in rows.items() if row.at in named}
 
 
 def of_association(
     tx: sqlite3.Connection,
+    vocabulary: Vocabulary,
     best: Iterable[tuple[Passage, float]],
-    query_tokens: Collection[str],
+    said: Collection[str],
     kinds: Collection[str],
     corpus: Corpus,
     ranking: Ranking,
@@ -190,24 +241,25 @@ def of_association(
     """Score what shares rare words with the best hits: the second step of a question that takes two."""
     shares: dict[str, float] = {}
     for passage, share in best:
-        for token in {*passage.title.split(), *passage.body.split()}.difference(query_tokens):
+        for token in {*passage.title.split(), *passage.body.split()}.difference(said):
             if len(token) > 1:
                 shares[token] = max(share, shares.get(token, 0.0))
-    known = text_index.frequencies(tx, shares)
+    known = vocabulary.frequencies(tx, shares)
     # A token of one text links it to none, and one of many says nothing.
-    most = max(ranking.association_share * corpus.texts, 2)
     worth = {
         token: share * inverse_frequency(corpus.texts, known[token])
         for token, share in shares.items()
-        if 1 < known[token] <= most
+        if 1 < known[token] <= ranking.association_frequency
     }
     chosen = sorted(worth, key=lambda token: (-worth[token], token))[: ranking.association_terms]
-    terms = Terms(tuple(chosen), tuple(f" {token} " for token in chosen), tuple(worth[token] for token in chosen))
-    passages = text_index.candidates(tx, dict.fromkeys(chosen, False), known, kinds)
-    taken = list(itertools.islice(passages, ranking.association_candidates))
-    matches = {(passage.kind, passage.ref_id): count(passage, terms, ranking) for passage in taken}
-    averages = [corpus.average(kind) for kind, _ in matches]
-    return scaled(of_words(matches, terms, averages, ranking))
+    if not chosen:
+        return {}
+    scores: dict[Item, float] = {}
+    for passage in text_index.first_candidates(tx, chosen, known, kinds, ranking.association_candidates):
+        tokens = {*passage.title.split(), *passage.body.split()}
+        shared = sum(worth[token] for token in tokens.intersection(chosen))
+        scores[passage.item] = max(shared, scores.get(passage.item, 0.0))
+    return scaled(scores)
 
 
 def of_graph(edges: Sequence[Edge], seeds: Collection[int]) -> dict[Item, float]:

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from graphmem.compose.evidence import Item
+from graphmem.compose.pool import Pool, admit_turns, heard
+from graphmem.config import Ranking
 from graphmem.core.embedding import Embedder, vectors_of
 from graphmem.core.ranking import scaled
+from graphmem.records import history
 from graphmem.records.history import Turn
 from graphmem.store import text_index, vectors
 from graphmem.store.text_index import Passage
@@ -39,10 +42,10 @@ class MeaningIndex:
         self._embedder = embedder
         self._lock = threading.Lock()
         self._state = (0, 0)
-        # Row by row: what a vector is of (its number, kind, id within the kind, passage), and the vector. Arrays with
-        # room for as many again, so that one more needs no copy of all.
+        # Row by row: the id of a vector, the kind and the number of its passage, and the vector. Arrays with room for
+        # as many again, so that one more needs no copy of all.
         self._count = 0
-        self._places = np.empty((0, 4), dtype=np.int64)
+        self._places = np.empty((0, 3), dtype=np.int64)
         self._vectors = np.empty((0, embedder.dimensions), dtype=np.float32)
 
     def nearest(self, tx: sqlite3.Connection, text: str, kinds: Collection[str], batch: int) -> Iterator[list[Near]]:
@@ -65,8 +68,8 @@ class MeaningIndex:
         order = order[cosines[order] > average]
         shares = (cosines[order] - average) / (best - average)
         near = [
-            Near(Passage(text_index.KINDS[kind], ref_id, place, "", "", ""), share)
-            for (_, kind, ref_id, place), share in zip(places[wanted[order]].tolist(), shares.tolist(), strict=True)
+            Near(Passage(number, "", "", ""), share)
+            for number, share in zip(places[wanted[order], 2].tolist(), shares.tolist(), strict=True)
         ]
         for start in range(0, len(near), batch):
             yield near[start : start + batch]
@@ -106,7 +109,7 @@ class MeaningIndex:
         # One without direction, or made for other dimensions, is close to nothing.
         packed = b"".join(row.vector if len(row.vector) == size else bytes(size) for row in rows)
         new = slice(self._count, count)
-        self._places[new] = [(row.id, row.kind, row.ref_id, row.passage) for row in rows]
+        self._places[new] = [(row.id, row.kind, row.passage) for row in rows]
         self._vectors[new] = np.frombuffer(packed, dtype="<f4").reshape(len(rows), -1)
         self._count = count
 
@@ -119,11 +122,29 @@ def _grown(rows: "NDArray[_Number]", capacity: int) -> "NDArray[_Number]":
     return larger
 
 
-def with_neighbours(shares: Mapping[Item, float], turns: Mapping[int, Turn], share: float) -> dict[Item, float]:
+def of_meaning(pool: Pool, meanings: MeaningIndex, ranking: Ranking) -> dict[Item, float]:
+    """Score what means much the same as the query, and what was said right beside it."""
+    request = pool.request
+    shares: dict[Item, float] = {}
+    for batch in meanings.nearest(pool.tx, request.text, request.indexed_kinds, ranking.candidates):
+        share_of = {near.passage.number: near.share for near in batch}
+        for item, passage in heard(pool, [near.passage for near in batch]):
+            if item not in shares:  # the closest of its passages comes first
+                shares[item] = share_of[passage.number]
+                pool.nearest[item] = passage
+        if len(shares) >= ranking.candidates:
+            break
+    near = [row for item, row in pool.rows.items() if item in shares and isinstance(row, Turn)]
+    admit_turns(pool, history.beside(pool.tx, near))
+    turns = [row for row in pool.rows.values() if isinstance(row, Turn)]
+    return with_neighbours(shares, turns, ranking.meaning_beside)
+
+
+def with_neighbours(shares: Mapping[Item, float], turns: Collection[Turn], share: float) -> dict[Item, float]:
     """Add to what means much the same a share of the better turn beside it: an answer seldom repeats its question."""
-    said = {(turn.session_id, turn.seq): shares.get(("part", turn.id), 0.0) for turn in turns.values()}
+    said = {(turn.session_id, turn.seq): shares.get(("part", turn.id), 0.0) for turn in turns}
     lifted = dict(shares)
-    for turn in turns.values():
+    for turn in turns:
         beside = max(said.get((turn.session_id, turn.seq + step), 0.0) for step in (-1, 1))
         if beside:
             item = ("part", turn.id)

@@ -173,10 +173,9 @@ def texts(tx: sqlite3.Connection, kind: str, numbers: Sequence[int]) -> dict[int
     return {number: StoredText(*row) for number, *row in rows}
 
 
-def text_standing(tx: sqlite3.Connection, kind: str, numbers: Sequence[int], at: str) -> dict[int, Standing]:
-    """Return the blocks or documents that had been written at an instant, by number."""
-    written = {number: text.at for number, text in texts(tx, kind, numbers).items()}
-    return {number: Standing(moment, True) for number, moment in written.items() if moment <= at}
+def text_standing(tx: sqlite3.Connection, kind: str, numbers: Sequence[int]) -> dict[int, Standing]:
+    """Return blocks or documents by number, with the time they were written."""
+    return {number: Standing(text.at, True) for number, text in texts(tx, kind, numbers).items()}
 
 
 def scenes_of_keys(tx: sqlite3.Connection, keys: Sequence[str]) -> list[int]:

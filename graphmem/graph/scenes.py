@@ -509,14 +509,15 @@ def _recall(
     )
     keys = tuple(key for (key,) in scenes)
     (holds, held), (in_scope, scope_parameters) = holding(at), of_scopes(scopes)
+    # A cross join keeps SQLite from starting with all refs of a kind, of every scene.
     # Each fact once, with the sentence of the scene that ranks it highest.
     relations = tx.execute(
         f"""
         {chosen}, told(id, tier, weight, sentence_id, updated_at, place) AS (
             SELECT r.id, c.tier, c.score * ref.weight, ref.sentence_id, r.updated_at,
                    ROW_NUMBER() OVER (PARTITION BY r.id ORDER BY c.tier, c.score * ref.weight DESC, ref.decayed_at DESC)
-            FROM chosen c JOIN scene_refs ref ON ref.scene_id = c.id AND ref.kind = 'relation'
-            JOIN relations r ON r.id = ref.ref_id AND {holds} {in_scope}
+            FROM chosen c CROSS JOIN scene_refs ref JOIN relations r ON r.id = ref.ref_id AND {holds} {in_scope}
+            WHERE ref.scene_id = c.id AND ref.kind = 'relation'
         ), ranked AS (
             SELECT * FROM told WHERE place = 1 ORDER BY tier, weight DESC, updated_at DESC, id DESC LIMIT ?
         )
@@ -529,13 +530,14 @@ def _recall(
         f"""
         {chosen}, ends(id, known) AS (
             SELECT e.id, {holds} {in_scope}
-            FROM chosen c JOIN scene_refs ref ON ref.scene_id = c.id AND ref.kind = 'relation'
-            JOIN relations r ON r.id = ref.ref_id JOIN entities e ON e.id IN (r.source_id, r.target_id)
+            FROM chosen c CROSS JOIN scene_refs ref JOIN relations r ON r.id = ref.ref_id
+            JOIN entities e ON e.id IN (r.source_id, r.target_id)
+            WHERE ref.scene_id = c.id AND ref.kind = 'relation'
         )
         SELECT e.id, e.name, e.type, e.mention_count, MAX(c.score * ref.weight)
-        FROM chosen c JOIN scene_refs ref ON ref.scene_id = c.id AND ref.kind = 'entity'
-        JOIN entities e ON e.id = ref.ref_id
-        WHERE e.id IN (SELECT id FROM ends WHERE known) OR e.id NOT IN (SELECT id FROM ends)
+        FROM chosen c CROSS JOIN scene_refs ref JOIN entities e ON e.id = ref.ref_id
+        WHERE ref.scene_id = c.id AND ref.kind = 'entity'
+            AND (e.id IN (SELECT id FROM ends WHERE known) OR e.id NOT IN (SELECT id FROM ends))
         GROUP BY e.id, e.name, e.type, e.mention_count ORDER BY MIN(c.tier), 5 DESC, 4 DESC, 1 DESC LIMIT ?
         """,
         [*selection.parameters, *held, *scope_parameters, limit],

@@ -5,6 +5,7 @@ import datetime as dt
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from graphmem.core.keys import clean_text, entity_key
 from graphmem.core.model import MirrorReport, Part
@@ -36,8 +37,7 @@ class _Stored:
     length: int
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(NamedTuple):
     """A stored part as search sees it: its place in its session, who said it when, its length in tokens."""
 
     id: int
@@ -181,7 +181,7 @@ _TURN = "p.id, p.session_id, p.seq, p.author_key, p.at, p.length"
 
 
 def turns(tx: sqlite3.Connection, part_ids: Sequence[int], scopes: Sequence[str] | None) -> dict[int, Turn]:
-    """Return stored parts by id, those of sessions of these scopes and of none; None for all."""
+    """Return parts by id, those of sessions of these scopes and of none; None for all."""
     marks = ", ".join("?" * len(part_ids))
     if scopes is None:
         rows = tx.execute(f"SELECT {_TURN} FROM parts p WHERE p.id IN ({marks})", part_ids)
@@ -191,21 +191,21 @@ def turns(tx: sqlite3.Connection, part_ids: Sequence[int], scopes: Sequence[str]
                 WHERE p.id IN ({marks}) AND s.scope IN ({", ".join(["?"] * (len(scopes) + 1))})""",
             (*part_ids, "", *scopes),
         )
-    return {row[0]: Turn(*row) for row in rows}
+    return {row[0]: Turn._make(row) for row in rows}
 
 
-def around(tx: sqlite3.Connection, these: Sequence[Turn]) -> list[Turn]:
+def beside(tx: sqlite3.Connection, these: Sequence[Turn]) -> dict[int, Turn]:
     """Return the parts right before and right after some."""
     places = {(turn.session_id, turn.seq + step) for turn in these for step in (-1, 1)}
     places -= {(turn.session_id, turn.seq) for turn in these}
     if not places:
-        return []
+        return {}
     rows = tx.execute(
         f"""SELECT {_TURN} FROM (VALUES {", ".join(["(?, ?)"] * len(places))}) AS k
             JOIN parts p ON p.session_id = k.column1 AND p.seq = k.column2""",
         [value for place in sorted(places) for value in place],
     )
-    return [Turn(*row) for row in rows]
+    return {row[0]: Turn._make(row) for row in rows}
 
 
 def session_lengths(tx: sqlite3.Connection, session_ids: Sequence[int]) -> tuple[dict[int, int], int]:

@@ -9,7 +9,7 @@ import sqlite3
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphmem.core.tokens import passages_of, tokens_of
 
@@ -40,6 +40,7 @@ _SOURCES: Mapping[str, str] = {
     "block": "SELECT t.num, '', '', t.text FROM blocks t",
 }
 _FILLED_AT_ONCE = 2_000
+_COMMON = 64  # passages; to count fewer is quicker than to remember them
 
 
 class NotingConnection(sqlite3.Connection):
@@ -70,16 +71,28 @@ class Text:
     body: str
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A candidate: which passage of which text, and the tokens of its columns."""
+class Passage(NamedTuple):
+    """A candidate: its number in the index, and the tokens of its columns."""
 
-    kind: str
-    ref_id: int
-    place: int
+    number: int
     title: str
     labels: str
     body: str
+
+    @property
+    def item(self) -> tuple[str, int]:
+        """Its kind, and its id within the kind."""
+        return KINDS[self.number >> _KIND_SHIFT], (self.number & _IDS) >> _PASSAGE_BITS
+
+    @property
+    def place(self) -> int:
+        """Which passage of its text it is."""
+        return self.number & _LAST_PASSAGE
+
+
+def number_of(kind: str, ref_id: int, place: int = 0) -> int:
+    """Return the number in the index of a passage of a text."""
+    return CODES[kind] << _KIND_SHIFT | ref_id << _PASSAGE_BITS | place
 
 
 def tokens(*, title: str = "", labels: str = "", body: str = "") -> Tokens:
@@ -102,7 +115,7 @@ def _insert(tx: sqlite3.Connection, kind: str, texts: Iterable[tuple[int, Tokens
     rows: list[tuple[int, str, str, str]] = []
     length = 0
     for ref_id, text in texts:
-        first = _first_row(kind, ref_id)
+        first = number_of(kind, ref_id)
         rows += [(first + place, *columns) for place, columns in enumerate(text.passages)]
         length += text.length
     tx.executemany("INSERT INTO text_index(rowid, title, labels, body) VALUES (?, ?, ?, ?)", rows)
@@ -156,7 +169,7 @@ def drop(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> None:
     """Take texts out of the index, and their vectors away; ids that are not in it are nothing."""
     drop_vectors(tx, kind, ref_ids)
     for ref_id in ref_ids:
-        first = _first_row(kind, ref_id)
+        first = number_of(kind, ref_id)
         rows = tx.execute(
             "SELECT rowid, title, labels, body FROM text_index WHERE rowid BETWEEN ? AND ?",
             (first, first | _LAST_PASSAGE),
@@ -205,10 +218,6 @@ def _number(kind: str) -> str:
     return "t.num" if kind in _NUMBERED else "t.id"
 
 
-def _first_row(kind: str, ref_id: int) -> int:
-    return CODES[kind] << _KIND_SHIFT | ref_id << _PASSAGE_BITS
-
-
 def _line(tokens: Sequence[str]) -> str:
     return "  ".join(tokens)
 
@@ -227,12 +236,31 @@ def sizes(tx: sqlite3.Connection) -> dict[str, tuple[int, int]]:
     return {KINDS[code]: (texts, tokens) for code, texts, tokens in tx.execute("SELECT * FROM text_sizes")}
 
 
-def frequencies(tx: sqlite3.Connection, tokens: Iterable[str]) -> dict[str, int]:
-    """Return in how many passages each token is."""
-    return {
-        token: (tx.execute("SELECT doc FROM text_terms WHERE term = ?", (token,)).fetchone() or (0,))[0]
-        for token in tokens
-    }
+class Vocabulary:
+    """In how many passages tokens are. Those of common ones, which FTS5 has to count one by one, are remembered.
+
+    They are counted anew when the index has grown or shrunk by a tenth: how telling a common word is changes slowly.
+    """
+
+    def __init__(self) -> None:
+        self._common: dict[str, int] = {}
+        self._counted_at = 0
+
+    def frequencies(self, tx: sqlite3.Connection, tokens: Iterable[str]) -> dict[str, int]:
+        """Return in how many passages each token is."""
+        found = {token: self._common.get(token, 0) for token in tokens}
+        unknown = [token for token, number in found.items() if not number]
+        marks = ", ".join("?" * len(unknown))
+        counted = tx.execute(f"SELECT term, doc FROM text_terms WHERE term IN ({marks})", unknown).fetchall()
+        self._common.update(row for row in counted if row[1] >= _COMMON)
+        found.update(counted)
+        return found
+
+    def notice(self, texts: int) -> None:
+        """Forget what was counted when the index had another size."""
+        if abs(texts - self._counted_at) > self._counted_at // 10:
+            self._common.clear()
+            self._counted_at = texts
 
 
 def prefix_frequency(tx: sqlite3.Connection, prefix: str) -> int:
@@ -252,9 +280,9 @@ def spellings(tx: sqlite3.Connection, token: str) -> list[str]:
 
 
 def candidates(
-    tx: sqlite3.Connection, tokens: Mapping[str, bool], known: Mapping[str, int], kinds: Collection[str]
-) -> Iterator[Passage]:
-    """Yield the passages that hold some of the tokens, the best first as FTS5 sees it.
+    tx: sqlite3.Connection, tokens: Mapping[str, bool], known: Mapping[str, int], kinds: Collection[str], at_once: int
+) -> Iterator[list[Passage]]:
+    """Yield the passages that hold some of the tokens, the best first as FTS5 sees it, some at once.
 
     tokens: whether each is only the beginning of one. known: their frequencies. Of tokens that are in very many
     passages only the rarest ones are looked for, and when all of them are, the latest passages come first.
@@ -269,16 +297,24 @@ def candidates(
     if not chosen:
         return
     codes = sorted(CODES[kind] for kind in kinds)
-    ranges = " OR ".join("rowid BETWEEN ? AND ?" for _ in codes)
-    bounds = [bound for code in codes for bound in (code << _KIND_SHIFT, ((code + 1) << _KIND_SHIFT) - 1)]
+    if len(codes) == 1:
+        within = f"AND rowid BETWEEN {codes[0] << _KIND_SHIFT} AND {((codes[0] + 1) << _KIND_SHIFT) - 1}"
+    else:  # an expression, since SQLite would run the whole query once for each of several ranges
+        within = f"AND (rowid >> {_KIND_SHIFT}) IN ({', '.join(map(str, codes))})"
     order = "rank" if matches <= _MOST_MATCHES else "rowid DESC"
-    within = "" if len(codes) == len(KINDS) else f"AND ({ranges})"
     rows = tx.execute(
         f"SELECT rowid, title, labels, body FROM text_index WHERE text_index MATCH ? {within} ORDER BY {order}",
-        [" OR ".join(chosen), *(bounds if within else [])],
+        (" OR ".join(chosen),),
     )
-    for row, *columns in rows:
-        yield Passage(KINDS[row >> _KIND_SHIFT], (row & _IDS) >> _PASSAGE_BITS, row & _LAST_PASSAGE, *columns)
+    while batch := rows.fetchmany(at_once):
+        yield list(map(Passage._make, batch))
+
+
+def first_candidates(
+    tx: sqlite3.Connection, tokens: Iterable[str], known: Mapping[str, int], kinds: Collection[str], most: int
+) -> list[Passage]:
+    """Return the first of the passages that hold some of the tokens."""
+    return next(candidates(tx, dict.fromkeys(tokens, False), known, kinds, most), [])
 
 
 def _quoted(token: str, *, prefix: bool) -> str:

@@ -19,11 +19,10 @@ _READ_AT_ONCE = 4_000
 
 @dataclass(frozen=True, slots=True)
 class StoredVector:
-    """A vector: its number, which passage of which text it is of, its bytes."""
+    """A vector: its id, the kind of its text and the number of its passage in the text index, its bytes."""
 
     id: int
     kind: int
-    ref_id: int
     passage: int
     vector: bytes
 
@@ -80,22 +79,25 @@ def count_lacking(tx: sqlite3.Connection, fingerprint: str) -> int:
 
 
 def state(tx: sqlite3.Connection) -> tuple[int, int]:
-    """Return the greatest number of a vector and how many were removed ever: equal when nothing has changed."""
+    """Return the greatest id of a vector and how many were removed ever: equal when nothing has changed."""
     (greatest,) = tx.execute("SELECT COALESCE(MAX(id), 0) FROM vectors").fetchone()
     (removed,) = tx.execute("SELECT value FROM counters WHERE name = 'vectors_removed'").fetchone()
     return greatest, removed
 
 
 def ids(tx: sqlite3.Connection, fingerprint: str) -> set[int]:
-    """Return the numbers of the vectors of an embedder."""
+    """Return the ids of the vectors of an embedder."""
     return {vector_id for (vector_id,) in tx.execute("SELECT id FROM vectors WHERE fingerprint = ?", (fingerprint,))}
 
 
 def behind(tx: sqlite3.Connection, fingerprint: str, after: int) -> Iterator[list[StoredVector]]:
-    """Yield the vectors of an embedder behind a number, in chunks."""
+    """Yield the vectors of an embedder behind an id, in chunks."""
     rows = tx.execute(
         "SELECT id, kind, ref_id, passage, vector FROM vectors WHERE id > ? AND fingerprint = ? ORDER BY id",
         (after, fingerprint),
     )
     while chunk := rows.fetchmany(_READ_AT_ONCE):
-        yield [StoredVector(*row) for row in chunk]
+        yield [
+            StoredVector(vector_id, kind, text_index.number_of(text_index.KINDS[kind], ref_id, passage), vector)
+            for vector_id, kind, ref_id, passage, vector in chunk
+        ]

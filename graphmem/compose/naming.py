@@ -1,0 +1,62 @@
+"""Precise recall: only what the query names, and nothing when it names nothing."""
+
+from dataclasses import replace
+
+from graphmem.compose.pool import Pool, Request, admit
+from graphmem.compose.shown import shown
+from graphmem.config import Ranking
+from graphmem.core.model import Hit, Reason
+from graphmem.core.precise import Match, NoteText, precise_matches
+from graphmem.core.tokens import tokens_of
+from graphmem.graph import found
+from graphmem.records import notes
+from graphmem.store import text_index
+
+_NAMES_COMPARED = 1_000
+
+
+def named_notes(pool: Pool) -> list[Hit]:
+    """Return the notes that the query names by their title, slot or labels."""
+    text = pool.request.text
+    ids = {*_ids_with_words(pool, "note"), *notes.pinned(pool.tx)}
+    admit(pool, (("note", note_id) for note_id in ids))
+    stored = notes.notes(pool.tx, [ref_id for kind, ref_id in pool.rows if kind == "note"])
+    texts = [
+        NoteText(str(note.id), note.title, slot=note.slot, labels=note.labels, body=note.body, pinned=note.pinned)
+        for note in stored.values()
+    ]
+    matches = {("note", int(match.item.key)): match for match in precise_matches(text, texts)}
+    hits = shown(pool, list(matches), {})
+    return [_told(hits[item], match, pool.request) for item, match in matches.items()]
+
+
+def facts_of_named(pool: Pool, ranking: Ranking) -> list[Hit]:
+    """Return the facts about the entities that the query names."""
+    tx, request = pool.tx, pool.request
+    names = found.entity_names(tx, _ids_with_words(pool, "entity"))
+    texts = [NoteText(str(entity_id), name) for entity_id, (name, _) in names.items()]
+    named = {int(match.item.key): match for match in precise_matches(request.text, texts)}
+    edges = found.edges_around(tx, named, request.moment, request.scopes, ranking.edges) if named else []
+    admit(pool, (("relation", edge.id) for edge in edges))
+    hits = shown(pool, [("relation", edge.id) for edge in edges if ("relation", edge.id) in pool.rows], {})
+    told: list[Hit] = []
+    for edge in edges:
+        if ("relation", edge.id) in hits:
+            ends = [named[end] for end in (edge.source_id, edge.target_id) if end in named]
+            told.append(_told(hits["relation", edge.id], max(ends, key=lambda match: match.strength), request))
+    return told
+
+
+def _ids_with_words(pool: Pool, kind: str) -> list[int]:
+    """Return what holds a word of the query, stop words included, or one spelt much like an unknown one."""
+    tokens = set(tokens_of(pool.request.text))
+    known = pool.vocabulary.frequencies(pool.tx, tokens)
+    for token in [token for token in tokens if not known[token] and token.isalpha() and token.isascii()]:
+        known |= pool.vocabulary.frequencies(pool.tx, text_index.spellings(pool.tx, token))
+    passages = text_index.first_candidates(pool.tx, known, known, [kind], _NAMES_COMPARED)
+    return [passage.item[1] for passage in passages]
+
+
+def _told(hit: Hit, match: Match, request: Request) -> Hit:
+    why = (Reason("named", match.strength, 1.0, match.reason),) if request.explain else ()
+    return replace(hit, score=match.strength, why=why)

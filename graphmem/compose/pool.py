@@ -1,0 +1,209 @@
+"""What is asked, and what may be shown: candidates are admitted here before anything speaks for them."""
+
+import datetime as dt
+import re
+import sqlite3
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from graphmem.compose.evidence import Item
+from graphmem.core.keys import text_list
+from graphmem.core.model import Standing
+from graphmem.core.situations import Situation
+from graphmem.core.times import utc_text
+from graphmem.errors import InvalidInput
+from graphmem.graph import found
+from graphmem.graph.found import Holding
+from graphmem.records import history, notes
+from graphmem.records.history import Turn
+from graphmem.store.text_index import Passage, Vocabulary
+
+if TYPE_CHECKING:
+    from graphmem.compose.meaning import MeaningIndex
+
+KINDS = ("note", "relation", "part", "document", "block", "entity", "scene")
+# Entities and scenes are names: what is known of them says more, so they come when they are asked for.
+DEFAULT_KINDS = KINDS[:5]
+MODES = ("hybrid", "keyword", "vector", "scene", "graph")
+
+_EVER = "9999-12-31T23:59:59.999Z"
+_SAID_ONCE = ("part", "document", "block")  # what they say does not change, so it was known from then on
+_ASKS_THE_PAST = re.compile(
+    r"\b(?:replac\w*|former\w*|previous\w*|earlier|used to|supersed\w*|before (?:that|this|it))\b"
+    r"|以前|之前|原来|原先|从前|曾经|旧的|替换|取代|替代|代替",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is asked, checked. as_of, since, until: stored times. now: the present in the memory's time zone."""
+
+    text: str
+    kinds: tuple[str, ...]
+    scopes: Sequence[str] | None
+    since: str | None
+    until: str | None
+    as_of: str | None
+    now: dt.datetime
+    mode: str
+    precise: bool
+    limit: int
+    explain: bool
+    situation: Situation | None
+
+    @property
+    def moment(self) -> str:
+        """The instant at which facts must hold."""
+        return self.as_of or utc_text(self.now)
+
+    @property
+    def indexed_kinds(self) -> set[str]:
+        """The kinds of texts that speak for what is wanted: sentences tell facts."""
+        return {*self.kinds, *(["sentence"] if "relation" in self.kinds else [])}
+
+    @property
+    def asks_the_past(self) -> bool:
+        """Whether what was superseded is wanted too."""
+        return not self.precise and bool(_ASKS_THE_PAST.search(self.text))
+
+
+def checked_kinds(kinds: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Return the kinds of hits that are wanted; raise InvalidInput for one that does not exist."""
+    if kinds is None:
+        return DEFAULT_KINDS
+    chosen = tuple(dict.fromkeys(text_list(kinds, "kinds")))
+    for kind in chosen:
+        if kind not in KINDS:
+            raise InvalidInput("kinds", kind, f"give some of {', '.join(KINDS)}")
+    if not chosen:
+        raise InvalidInput("kinds", kinds, f"give some of {', '.join(KINDS)}, or leave it out")
+    return chosen
+
+
+def checked_mode(mode: str) -> str:
+    """Return the mode; raise InvalidInput for one that does not exist."""
+    if mode not in MODES:
+        raise InvalidInput("mode", mode, f"give one of {', '.join(MODES)}")
+    return mode
+
+
+@dataclass(slots=True)
+class Pool:
+    """The items that may be shown, within one transaction.
+
+    within: ids of the scenes that must hold an item, None for all. scene_scores: how well scenes answer the asker.
+    rows: what is known of each item. holdings: the open scenes that hold it. passages: those with words of the query.
+    meanings: the vectors of the memory, None without an embedder. nearest: the passage of an item that means the query.
+    """
+
+    tx: sqlite3.Connection
+    vocabulary: Vocabulary
+    request: Request
+    within: Collection[int] | None
+    scene_scores: Mapping[int, float]
+    meanings: "MeaningIndex | None" = None
+    rows: dict[Item, Turn | Standing] = field(default_factory=dict)
+    holdings: dict[Item, list[Holding]] = field(default_factory=dict)
+    passages: list[tuple[Item, Passage]] = field(default_factory=list)
+    nearest: dict[Item, Passage] = field(default_factory=dict)
+
+
+def admit(pool: Pool, items: Iterable[Item]) -> None:
+    """Look up the items that are new and note those that may be shown."""
+    by_kind: dict[str, list[int]] = {}
+    for item in sorted(items):
+        if item not in pool.rows:
+            by_kind.setdefault(item[0], []).append(item[1])
+    for kind, ids in by_kind.items():
+        if kind == "part":
+            if pool.within is None:  # scenes hold no parts
+                admit_turns(pool, history.turns(pool.tx, ids, pool.request.scopes))
+            continue
+        rows = _standing(pool, kind, ids)
+        rows = {ref_id: row for ref_id, row in rows.items() if _in_time(pool.request, kind, row.at)}
+        for ref_id, holdings in _holdings(pool, kind, list(rows)).items():
+            pool.rows[kind, ref_id] = rows[ref_id]
+            pool.holdings[kind, ref_id] = holdings
+
+
+def admit_turns(pool: Pool, turns: Mapping[int, Turn]) -> None:
+    """Note those of some parts that may be shown."""
+    request = pool.request
+    timeless = not (request.since or request.until or request.as_of)
+    pool.rows |= {
+        ("part", part): turn for part, turn in turns.items() if timeless or _in_time(request, "part", turn.at)
+    }
+
+
+def admitted(pool: Pool, shares: Mapping[Item, float]) -> dict[Item, float]:
+    """Return the shares of the items that may be shown, which are looked up when they are new."""
+    admit(pool, shares)
+    return {item: share for item, share in shares.items() if item in pool.rows}
+
+
+def heard(pool: Pool, passages: Sequence[Passage]) -> list[tuple[Item, Passage]]:
+    """Return the items of passages that may be shown, which are looked up when they are new, each with its passage."""
+    items = _items_of(pool.tx, passages)
+    admit(pool, {item for item, _ in items})
+    return [(item, passage) for item, passage in items if item in pool.rows and _may_be_heard(pool, item, passage)]
+
+
+def _items_of(tx: sqlite3.Connection, passages: Sequence[Passage]) -> list[tuple[Item, Passage]]:
+    """Return the items that passages belong to: a sentence is part of the facts that it told."""
+    items = [(passage.item, passage) for passage in passages]
+    sentences = [item[1] for item, _ in items if item[0] == "sentence"]
+    if not sentences:
+        return items
+    told = found.told_by(tx, sentences)
+    return [
+        (one, passage)
+        for item, passage in items
+        for one in ([("relation", fact) for fact in told.get(item[1], ())] if item[0] == "sentence" else [item])
+    ]
+
+
+def _may_be_heard(pool: Pool, item: Item, passage: Passage) -> bool:
+    """Tell whether a sentence was said in a scene that is open here: others may have put the same fact differently."""
+    holdings = pool.holdings.get(item)
+    if not holdings or passage.item[0] != "sentence":
+        return True
+    return any(holding.sentence_id == passage.item[1] for holding in holdings)
+
+
+def _standing(pool: Pool, kind: str, ids: Sequence[int]) -> Mapping[int, Standing]:
+    tx, request = pool.tx, pool.request
+    if kind == "relation":
+        return found.standing(tx, ids, request.moment, request.scopes, past=request.asks_the_past)
+    if kind == "note":
+        return notes.standing(tx, ids, request.as_of or _EVER, request.scopes, past=request.asks_the_past)
+    if kind == "entity":
+        return found.entity_standing(tx, ids)
+    if kind == "scene":
+        return found.scene_standing(tx, ids)
+    return found.text_standing(tx, kind, ids)
+
+
+def _holdings(pool: Pool, kind: str, ids: Sequence[int]) -> dict[int, list[Holding]]:
+    """Return the items that may be shown here, with the scenes that hold them and are open.
+
+    What no scene holds is for everybody; what only scenes of other people hold is not for this situation.
+    """
+    held = found.holders(pool.tx, kind, ids)
+    situation, within = pool.request.situation, pool.within
+    every = [holding for own in held.values() for holding in own]
+    closed = set() if situation is None else found.closed_to(pool.tx, situation, every)
+    seen: dict[int, list[Holding]] = {}
+    for ref_id in ids:
+        own = held.get(ref_id, [])
+        opened = [one for one in own if one.scene_id not in closed and (within is None or one.scene_id in within)]
+        if opened or (not own and within is None):
+            seen[ref_id] = opened
+    return seen
+
+
+def _in_time(request: Request, kind: str, told_at: str | None) -> bool:
+    at = told_at or ""
+    bounds = (request.since or at, request.until or _EVER, request.as_of or _EVER)
+    return bounds[0] <= at < bounds[1] and (at <= bounds[2] or kind not in _SAID_ONCE)

@@ -1,0 +1,134 @@
+"""Hits: what is shown of an item, and what its score is made of."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from graphmem.compose.evidence import Item, Matches, Terms
+from graphmem.compose.pool import Pool
+from graphmem.core.model import Hit, Reason
+from graphmem.core.tokens import piece_of
+from graphmem.graph import found
+from graphmem.records import history, notes
+from graphmem.store.text_index import Passage
+
+_TOLD = {
+    "words": "its words match: {}",
+    "vector": "its words weigh alike",
+    "symbol": "names the very number or version",
+    "window": "matches together with what was said right before and after",
+    "neighbours": "what was said beside it matches",
+    "session": "its session is about this",
+    "speaker": "said by somebody who is named",
+    "meaning": "means much the same, or was said right beside what does",
+    "date": "said at a time that is named",
+    "scene": "held by a scene that answers the situation",
+    "graph": "linked to an entity that is named",
+    "association": "shares rare words with the best hits",
+    "replaced": "superseded by what the words find",
+}
+
+
+def reasons_of(
+    item: Item,
+    values: Mapping[str, Mapping[Item, float]],
+    weights: Mapping[str, float],
+    matches: Matches,
+    terms: Terms,
+) -> tuple[Reason, ...]:
+    """Return what the score of an item is made of, the heaviest part first."""
+    counts = matches.counts[matches.places[item]] if item in matches.places else ()
+    held = ", ".join(token for token, count in zip(terms.tokens, counts, strict=False) if count)
+    reasons = [
+        Reason(name, round(values[name][item], 6), weight, _TOLD[name].format(held))
+        for name, weight in weights.items()
+        if values[name].get(item)
+    ]
+    return tuple(sorted(reasons, key=lambda reason: -reason.value * reason.weight))
+
+
+def shown(pool: Pool, items: Sequence[Item], best: Mapping[Item, Passage]) -> dict[Item, Hit]:
+    """Return the hits of items, their texts read and without a score. best: the passage of each that matched best."""
+    by_kind: dict[str, list[int]] = {}
+    for item in items:
+        by_kind.setdefault(item[0], []).append(item[1])
+    hits: dict[Item, Hit] = {}
+    for kind, ids in by_kind.items():
+        hits |= {(kind, ref_id): hit for ref_id, hit in _SHOW[kind](pool, ids, best).items()}
+    return hits
+
+
+def _show_parts(pool: Pool, ids: Sequence[int], best: Mapping[Item, Passage]) -> dict[int, Hit]:
+    return {
+        ref_id: Hit("part", part.part, part.text, 0.0, "/".join(filter(None, (part.session, part.author))), part.at)
+        for ref_id, part in history.parts(pool.tx, ids).items()
+    }
+
+
+def _show_notes(pool: Pool, ids: Sequence[int], best: Mapping[Item, Passage]) -> dict[int, Hit]:
+    return {
+        ref_id: Hit(
+            "note", ref_id, "\n".join(filter(None, (note.title, note.body))), 0.0, note.source, note.updated_at,
+            _keys(pool, ("note", ref_id)), note.status, note.pinned,
+        )
+        for ref_id, note in notes.notes(pool.tx, ids).items()
+    }  # fmt: skip
+
+
+def _show_facts(pool: Pool, ids: Sequence[int], best: Mapping[Item, Passage]) -> dict[int, Hit]:
+    facts = found.facts(pool.tx, ids)
+    heard: dict[int, int | None] = {}
+    for ref_id, fact in facts.items():
+        holdings = pool.holdings.get(("relation", ref_id))
+        heard[ref_id] = holdings[0].sentence_id if holdings else fact.sentence_id
+    sentences = found.sentences(pool.tx, [sentence for sentence in heard.values() if sentence is not None])
+    hits: dict[int, Hit] = {}
+    for ref_id, fact in facts.items():
+        told = f"{fact.subject} {fact.relation} {fact.object}"
+        text = ": ".join(filter(None, (told, sentences.get(heard[ref_id] or 0, ""))))
+        keys = _keys(pool, ("relation", ref_id))
+        hits[ref_id] = Hit("relation", ref_id, text, 0.0, fact.source, fact.at, keys, fact.status)
+    return hits
+
+
+def _show_entities(pool: Pool, ids: Sequence[int], best: Mapping[Item, Passage]) -> dict[int, Hit]:
+    return {
+        ref_id: Hit("entity", ref_id, name, 0.0, "", at, _keys(pool, ("entity", ref_id)))
+        for ref_id, (name, at) in found.entity_names(pool.tx, ids).items()
+    }
+
+
+def _show_scenes(pool: Pool, ids: Sequence[int], best: Mapping[Item, Passage]) -> dict[int, Hit]:
+    return {
+        ref_id: Hit("scene", key, key, 0.0, "", at, (key,))
+        for ref_id, (key, at) in found.scene_keys(pool.tx, ids).items()
+    }
+
+
+def _show_blocks(pool: Pool, ids: Sequence[int], best: Mapping[Item, Passage]) -> dict[int, Hit]:
+    return {
+        ref_id: Hit("block", block.id, block.text, 0.0, block.source, block.at, _keys(pool, ("block", ref_id)))
+        for ref_id, block in found.texts(pool.tx, "block", ids).items()
+    }
+
+
+def _show_documents(pool: Pool, ids: Sequence[int], best: Mapping[Item, Passage]) -> dict[int, Hit]:
+    hits: dict[int, Hit] = {}
+    for ref_id, document in found.texts(pool.tx, "document", ids).items():
+        item = ("document", ref_id)
+        piece = piece_of(document.text, best[item].place) if item in best else document.title
+        hits[ref_id] = Hit("document", document.id, piece, 0.0, document.source, document.at, _keys(pool, item))
+    return hits
+
+
+def _keys(pool: Pool, item: Item) -> tuple[str, ...]:
+    return tuple(holding.key for holding in pool.holdings.get(item, ()))
+
+
+_SHOW: Mapping[str, Callable[[Pool, Sequence[int], Mapping[Item, Passage]], dict[int, Hit]]] = {
+    "part": _show_parts,
+    "note": _show_notes,
+    "relation": _show_facts,
+    "entity": _show_entities,
+    "scene": _show_scenes,
+    "block": _show_blocks,
+    "document": _show_documents,
+}
