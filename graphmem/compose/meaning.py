@@ -42,8 +42,8 @@ class MeaningIndex:
         self._embedder = embedder
         self._lock = threading.Lock()
         self._state = (0, 0)
-        # Row by row: the id of a vector, the kind and the number of its passage, and the vector. Arrays with room for
-        # as many again, so that one more needs no copy of all.
+        # Row by row: the id of a vector, the kind and the number of its passage, and the vector. The arrays have
+        # spare room, so that one more needs no copy of all.
         self._count = 0
         self._places = np.empty((0, 3), dtype=np.int64)
         self._vectors = np.empty((0, embedder.dimensions), dtype=np.float32)
@@ -104,8 +104,8 @@ class MeaningIndex:
         size = self._vectors.itemsize * self._embedder.dimensions
         count = self._count + len(rows)
         if count > len(self._places):
-            self._places = _grown(self._places, 2 * count)
-            self._vectors = _grown(self._vectors, 2 * count)
+            self._places = _grown(self._places, count + count // 4)
+            self._vectors = _grown(self._vectors, count + count // 4)
         # One without direction, or made for other dimensions, is close to nothing.
         packed = b"".join(row.vector if len(row.vector) == size else bytes(size) for row in rows)
         new = slice(self._count, count)
