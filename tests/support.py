@@ -6,8 +6,12 @@ import os
 import sqlite3
 import subprocess
 import sys
+import zlib
+
+import numpy as np
 
 from graphmem import GraphmemError
+from graphmem.core.tokens import tokens_of
 
 NOBODY = 65534
 
@@ -82,3 +86,29 @@ def another_process(path, *statements):
 
         yield end
         end()
+
+
+# Words that mean the same to the embedder of these tests, and to nothing else.
+SYNONYMS = {"automobile": "car", "vehicle": "car", "purchased": "bought"}
+SAME = {tokens_of(word)[0]: tokens_of(same)[0] for word, same in SYNONYMS.items()}
+
+
+class HashEmbedder:
+    """Sums a random direction for each token; synonyms have one direction."""
+
+    dimensions = 64
+
+    def __init__(self, fingerprint="hash 1"):
+        self.fingerprint = fingerprint
+        self.calls = []
+
+    def embed(self, texts):
+        self.calls.append(list(texts))
+        return [self.vector(text) for text in texts]
+
+    def vector(self, text):
+        vector = np.zeros(self.dimensions)
+        for token in sorted(set(tokens_of(text))):
+            meant = SAME.get(token, token)
+            vector += np.random.default_rng(zlib.crc32(meant.encode())).standard_normal(self.dimensions)
+        return vector

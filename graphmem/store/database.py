@@ -6,6 +6,7 @@ fails at once when another writer came between, whatever the timeout.
 """
 
 import contextlib
+import functools
 import logging
 import os
 import sqlite3
@@ -14,13 +15,13 @@ import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from graphmem.config import DEFAULT, Config
 from graphmem.core.embedding import Embedder
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
-from graphmem.store import vectors
+from graphmem.store import text_index, vectors
 from graphmem.store.schema import is_current, migrate
 from graphmem.store.text_index import NotingConnection
 
@@ -62,6 +63,9 @@ class Store:
         self.path = _ready_file(path, create=create)
         self.config = config
         self._embedder = embedder
+        self._open_connection: Callable[..., sqlite3.Connection] = sqlite3.connect
+        if embedder is not None:
+            self._open_connection = functools.partial(sqlite3.connect, factory=NotingConnection)
         self._lock = threading.RLock()
         self._writing_thread: int | None = None
         self._local = threading.local()
@@ -90,14 +94,13 @@ class Store:
         if not current:
             migrate(self._writer, self.path)
 
-    def _connect(self) -> NotingConnection:
-        connection = sqlite3.connect(
+    def _connect(self) -> sqlite3.Connection:
+        connection = self._open_connection(
             self.path,
             timeout=self.config.busy_timeout,
             isolation_level=None,
             check_same_thread=False,
             cached_statements=_STATEMENTS_KEPT,
-            factory=NotingConnection,
         )
         try:
             connection.execute("PRAGMA foreign_keys = ON")
@@ -135,7 +138,7 @@ class Store:
             finally:
                 if outermost:
                     self._writing_thread = None
-                    self._writer.indexed.clear()
+                    text_index.forget_noted(self._writer)
         except sqlite3.Error as error:
             raise _translation(error, self.path, self.config.busy_timeout) from error
         finally:

@@ -111,6 +111,17 @@ def put(tx: sqlite3.Connection, kind: str, texts: Sequence[tuple[int, Tokens]]) 
         tx.indexed.setdefault(kind, set()).update(ref_id for ref_id, _ in texts)
 
 
+def noted(tx: sqlite3.Connection, kind: str) -> list[int]:
+    """Return the ids of the texts of a kind that were indexed in this transaction, where the connection notes them."""
+    return sorted(tx.indexed.get(kind, ())) if isinstance(tx, NotingConnection) else []
+
+
+def forget_noted(tx: sqlite3.Connection) -> None:
+    """Forget what was noted, at the end of a transaction."""
+    if isinstance(tx, NotingConnection):
+        tx.indexed.clear()
+
+
 def _insert(tx: sqlite3.Connection, kind: str, texts: Iterable[tuple[int, Tokens]]) -> None:
     rows: list[tuple[int, str, str, str]] = []
     length = 0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from graphmem.core.embedding import Embedder, embedded_passages, vectors_of
 from graphmem.store import text_index
-from graphmem.store.text_index import NotingConnection, Text
+from graphmem.store.text_index import Text
 
 # Scenes and entities are names: their meaning is what is known of them.
 KINDS = ("note", "relation", "sentence", "part", "document", "block")
@@ -27,10 +27,10 @@ class StoredVector:
     vector: bytes
 
 
-def put_indexed(tx: NotingConnection, embedder: Embedder) -> None:
+def put_indexed(tx: sqlite3.Connection, embedder: Embedder) -> None:
     """Embed what was indexed in this transaction."""
     for kind in KINDS:
-        ids = sorted(tx.indexed.get(kind, ()))
+        ids = text_index.noted(tx, kind)
         for start in range(0, len(ids), _AT_ONCE):
             texts = text_index.texts(tx, kind, ids[start : start + _AT_ONCE])
             put(tx, embedder.fingerprint, kind, embedded(embedder, texts))

@@ -137,11 +137,12 @@ def operations_command(session: Session, /, limit: int | None, as_json: bool) ->
 def embed_command(session: Session, /, as_json: bool) -> None:
     """Make the vectors of texts that have none, such as those written before `semantic = true` was set.
 
-    It needs that setting and `pip install 'graphmem[semantic]'`. Broken off, it goes on where it was when run again.
+    It needs that setting (or GRAPHMEM_SEMANTIC=true) and `pip install 'graphmem[semantic]'`. Broken off, it goes on
+    where it was when run again.
 
     \b
     Example:
-      GRAPHMEM_SEMANTIC=true graphmem embed
+      graphmem embed
     """
     with (
         session.open(create=False) as memory,
