@@ -31,6 +31,22 @@ _ENVIRONMENT = "GRAPHMEM_"
 _OTHER_VARIABLES = frozenset({"DB", "CONFIG"})  # read by the command line
 
 
+def check_number(name: str, value: object, *, low: float, high: float) -> None:
+    """Raise InvalidInput unless the value is a finite number within the bounds; booleans and text are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidInput(name, value, "give a number")
+    if not low <= value <= high:
+        raise InvalidInput(name, value, f"give a number from {low:g} to {high:g}")
+
+
+def check_count(name: str, value: object, *, low: int = 0) -> None:
+    """Raise InvalidInput unless the value is a whole number of at least `low`."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidInput(name, value, "give a whole number")
+    if not low <= value <= _LARGEST_COUNT:
+        raise InvalidInput(name, value, f"give a whole number from {low} to {_LARGEST_COUNT}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
     """How text recall weighs what speaks for a hit. Chosen on the first five LoCoMo conversations; see PLAN.md.
@@ -71,7 +87,15 @@ class Ranking:
     association_candidates: int = 64
     edges: int = 200
     meaning: float = 1.0
-    meaning_beside: float = 1.0
+    meaning_beside: float = 0.8
+
+    def __post_init__(self) -> None:
+        for each in dataclasses.fields(self):
+            value = getattr(self, each.name)
+            if each.type is int:
+                check_count(f"ranking.{each.name}", value, low=1)
+            else:
+                check_number(f"ranking.{each.name}", value, low=0.0, high=1.0 if each.name == "b" else 1e3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +111,7 @@ class Config:
     `scene_identity_features` identity features and at least `scene_recent_features` of those met last.
     timezone: IANA name; naive times are read in it, and the part of the day is told by it.
     language: of what is written for a prompt, "en" or "zh".
+    ranking: the weights of text recall; a file may hold a table of some of them.
     busy_timeout: seconds to wait for another writer. durable: fsync each commit (PRAGMA synchronous=FULL).
     semantic: embed what is written with the model of the extra `semantic`, and recall by meaning as well.
     """
@@ -111,6 +136,10 @@ class Config:
     ranking: Ranking = Ranking()
 
     def __post_init__(self) -> None:
+        if isinstance(self.ranking, Mapping):
+            object.__setattr__(self, "ranking", _ranking_of(self.ranking))
+        if not isinstance(self.ranking, Ranking):
+            raise InvalidInput("ranking", self.ranking, "give a Ranking, or a table of some of its fields")
         if not isinstance(self.weights, Mapping):
             raise InvalidInput("weights", self.weights, "give a table of kinds and their weights")
         object.__setattr__(self, "weights", MappingProxyType({**KIND_WEIGHTS, **self.weights}))
@@ -172,7 +201,7 @@ class Config:
         """Build a Config from a TOML file, GRAPHMEM_* variables and arguments, the later ones winning.
 
         A file that was named must exist; None reads no file. An unknown setting of the file is refused by name, an
-        unknown variable is only logged. `weights` and `self_names` have no variables.
+        unknown variable is only logged. `weights`, `self_names` and `ranking` have no variables.
         """
         settings: dict[str, Any] = {}
         if path is not None:
@@ -182,7 +211,7 @@ class Config:
                 raise InvalidInput("config", str(path), f"cannot be read: {error.strerror}") from error
             except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
                 raise InvalidInput("config", str(path), f"is no TOML: {error}") from error
-        simple = {f.name: f.type for f in dataclasses.fields(cls) if f.name not in ("weights", "self_names")}
+        simple = {f.name: f.type for f in dataclasses.fields(cls) if f.name not in ("weights", "self_names", "ranking")}
         for name, kind in simple.items():
             text = environ.get(_ENVIRONMENT + name.upper())
             if text is not None:
@@ -199,6 +228,14 @@ class Config:
         return cls(**settings)
 
 
+def _ranking_of(values: Mapping[str, Any]) -> Ranking:
+    known = [each.name for each in dataclasses.fields(Ranking)]
+    for name in values:
+        if name not in known:
+            raise InvalidInput("ranking", name, f"unknown; its fields are {', '.join(known)}")
+    return Ranking(**values)
+
+
 def _config_of(values: dict[str, Any]) -> Config:
     return Config(**values)
 
@@ -213,22 +250,6 @@ def _parse(name: str, text: str, kind: Any) -> Any:
         return readers.get(kind, str)(text.strip().lower() if kind is bool else text)
     except (ValueError, KeyError):
         raise InvalidInput(_ENVIRONMENT + name.upper(), text, f"not a value of type {kind.__name__}") from None
-
-
-def check_number(name: str, value: object, *, low: float, high: float) -> None:
-    """Raise InvalidInput unless the value is a finite number within the bounds; booleans and text are none."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidInput(name, value, "give a number")
-    if not low <= value <= high:
-        raise InvalidInput(name, value, f"give a number from {low:g} to {high:g}")
-
-
-def check_count(name: str, value: object, *, low: int = 0) -> None:
-    """Raise InvalidInput unless the value is a whole number of at least `low`."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidInput(name, value, "give a whole number")
-    if not low <= value <= _LARGEST_COUNT:
-        raise InvalidInput(name, value, f"give a whole number from {low} to {_LARGEST_COUNT}")
 
 
 DEFAULT = Config()

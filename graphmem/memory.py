@@ -338,7 +338,18 @@ class Memory:
 
         slot: what it is about; of one scope and slot one note is live, and a new one supersedes it. labels: other names
         it is found by. kind: fact, lesson, rule, preference, decision, pitfall or checkpoint. status: live, proposed,
-        archived, superseded or forgotten. The same note again is only seen once more.
+        archived, superseded or forgotten; recall finds live ones, and superseded ones where it asks for the past.
+        pinned: goes first where little is shown. source: who says so. at: since when it holds, now when left out; one
+        for a time before that of the live note of its slot is superseded at once, so a late import changes nothing.
+
+        The same note again, whatever its spaces and letter case, is seen once more and takes the new labels. Raises
+        InvalidInput naming the argument that cannot be used.
+
+        >>> with Memory.open(":memory:") as memory:
+        ...     first = memory.remember("Deploy with pnpm", kind="rule", slot="deploy", labels="部署")
+        ...     second = memory.remember("Deploy with npm", kind="rule", slot="deploy")
+        >>> first.note.status, second.superseded == (first.note.id,)
+        ('live', True)
         """
         draft = notes.check_note(
             title, body=body, kind=kind, slot=slot, labels=labels, scope="" if scope is None else scope,
@@ -346,7 +357,7 @@ class Memory:
         )  # fmt: skip
         moment = self._at(at)
         with self._store.write() as tx:
-            report = notes.remember(tx, draft, moment)
+            report = notes.remember(tx, draft, moment, at_is_given=at is not None)
             self._mark_day(tx, moment)
         self._last_day = moment[:10]
         return report
@@ -361,9 +372,18 @@ class Memory:
     ) -> MirrorReport:
         """Keep what was said in a session, verbatim and in order, so that it can be recalled.
 
-        Parts are known by their ids: telling one again changes nothing, or its text when that is another one. New parts
-        go behind the part they are told after. at: when it was recorded; each part may say when it was said. scope:
-        that of the session, taken from the first call that names one.
+        Parts are known by their ids: telling one again changes what is told otherwise, keeps what is left out, and
+        never moves it. New parts go behind the part they are told after, else in front of the first known one, else to
+        the end. at: when it was recorded; each part may say when it was said. scope: that of the session, taken from
+        the first call that names one; the report remarks on another. An empty list leaves no trace.
+
+        Raises InvalidInput naming the argument or the part that cannot be used.
+
+        >>> with Memory.open(":memory:") as memory:
+        ...     memory.mirror("s1", [Part("m1", author="Ann", text="Lunch at noon?"), Part("m2", text="Fine.")]).added
+        ...     memory.mirror("s1", [Part("m2", text="Fine!"), Part("m3", text="See you.")]).changed
+        2
+        1
         """
         if not isinstance(session, str) or _is_blank(session):
             raise InvalidInput("session", session, "give the session a name")
@@ -371,11 +391,13 @@ class Memory:
             raise InvalidInput("scope", scope, "give a text")
         told, remarks = history.check_parts(parts, self.config.zone)
         moment = self._at(at)
+        if not told:
+            return MirrorReport(clean_text(session), 0, 0, 0)
         with self._store.write() as tx:
             report = history.mirror(tx, clean_text(session), clean_text(scope or ""), told, moment)
             self._mark_day(tx, moment)
         self._last_day = moment[:10]
-        return replace(report, remarks=remarks)
+        return replace(report, remarks=(*remarks, *report.remarks))
 
     # ---- recall
 
@@ -686,16 +708,17 @@ class Memory:
             report = merge.plan_dedupe(copy.connection, str(path))
             return replace(report, remarks=(*copy.remarks, *report.remarks))
 
-    def reindex(self, *, progress: Callable[[int], None] = lambda done: None) -> int:
+    def reindex(self, *, progress: Callable[[int, int], None] = lambda done, texts: None) -> int:
         """Make the text index anew from what is stored, also where it is damaged; return the number of texts.
 
-        progress is called with the number of texts done so far.
+        progress is called with the number of texts done so far and of all texts.
         """
         done = 0
         with self._store.write() as tx:
             text_index.clear(tx)
+            texts = text_index.stored(tx)
             for done in text_index.fill(tx):
-                progress(done)
+                progress(done, texts)
         return done
 
     def embed(self, *, progress: Callable[[int, int], None] = lambda done, texts: None) -> int:
@@ -957,4 +980,7 @@ def _limit(limit: int | None, *, default: int = scene_graph.DEFAULT_LIMIT) -> in
 def _scopes(scopes: Iterable[str] | None) -> Sequence[str] | None:
     if scopes is None:
         return None
-    return [clean_text(name) for name in text_list(scopes, "scopes")]
+    names = [clean_text(name) for name in text_list(scopes, "scopes")]
+    if len(names) > scene_graph.KEYS_IN_A_RECALL:
+        raise scene_graph.too_many("scopes", names)
+    return names

@@ -88,6 +88,12 @@ def another_process(path, *statements):
         end()
 
 
+def text_index_of(path):
+    """What the text index holds, and what it counts."""
+    rows = sql(path, "SELECT rowid, title, labels, body FROM text_index ORDER BY rowid")
+    return rows, sql(path, "SELECT kind, texts, tokens FROM text_sizes WHERE texts > 0 ORDER BY kind")
+
+
 # Words that mean the same to the embedder of these tests, and to nothing else.
 SYNONYMS = {"automobile": "car", "vehicle": "car", "purchased": "bought"}
 SAME = {tokens_of(word)[0]: tokens_of(same)[0] for word, same in SYNONYMS.items()}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from graphmem import Brief, Config, InvalidInput, Memory, Recollection, Situation, Triple
+from graphmem import Brief, Config, Hit, InvalidInput, Memory, Recollection, Situation, Triple
 from graphmem.compose import brief as briefs
 from graphmem.compose.brief import RECALL_MARK, brief_of, cut, one_line
 from graphmem.core.model import RecalledEntity, RecalledRelation
@@ -24,7 +24,7 @@ class Shelf:
     """A memory that brings back what it was given."""
 
     found: Recollection
-    answers: Recollection
+    answers: tuple[Hit, ...]
     config: Config
 
     def recall_by_situation(self, situation, **options):
@@ -48,10 +48,15 @@ def entity(number, name, mentions=1):
     return RecalledEntity(number, name, "Concept", mentions, 1.0)
 
 
+def hit_of(fact):
+    told = f"{fact.subject} {fact.relation} {fact.object}"
+    return Hit("relation", fact.id, f"{told}: {fact.sentence}" if fact.sentence else told, 1.0)
+
+
 def shelf(relations=(), entities=(), answers=(), scenes=("chan:qq",), language="en"):
     return Shelf(
         Recollection(tuple(scenes), tuple(relations), tuple(entities)),
-        Recollection(relations=tuple(answers)),
+        tuple(hit_of(fact) for fact in answers),
         Config(language=language),
     )
 
@@ -82,7 +87,7 @@ def test_the_scene_comes_first_then_what_the_words_found_then_the_names():  # W4
         f"- 老大 --偏好--> {RULE} (老大说QQ上一律用纯文本。)",
         "These are standing rules; keep to them.",
         "Found for the words of this turn:",
-        "- [relation] The panel is built with pnpm.",
+        "- [relation] panel uses pnpm: The panel is built with pnpm.",
         "- Names known besides: 2; most mentioned: 奶奶, 小团",
         "</memory>",
     ]

@@ -25,9 +25,11 @@ import click
 import pytest
 from support import HashEmbedder
 
-from graphmem import Memory, Situation, Triple
+from graphmem import Memory, Part, Situation, Triple
+from graphmem.compose.pool import KINDS, MODES
 from graphmem.core.model import Visit
 from graphmem.surfaces.cli import graphmem, main
+from graphmem.surfaces.cli.recall import recall_command
 
 ROOT = Path(__file__).parent.parent
 SIX = ROOT / "fixtures" / "six_channels.jsonl"
@@ -56,6 +58,7 @@ CALLS = {
     "path": ["老大", RULE],
     "graph": [],
     "replay": [SIX],
+    "reindex": [],
     "block": ["put", "排班表"],
     "document": ["put", "一段对话"],
     "dedupe": [],
@@ -75,7 +78,16 @@ MISTAKES = {
     "number out of range": (["recall", "a", "--limit", "-1"], 2, "Usage", "--limit"),
     "no such choice": (["scenes", "--origin", "grown"], 2, "Usage", "grown"),
     "half a fact": (["commit", "a", "b"], 2, "Usage", "OBJECT"),
-    "words and a situation": (["recall", "a", "--chan", "qq"], 2, "Usage", "situation"),
+    "exact without a scene": (["recall", "a", "--exact"], 2, "Usage", "--exact"),
+    "no such kind": (["recall", "a", "--kind", "fact"], 2, "Usage", "--kind"),
+    "no such mode": (["recall", "a", "--mode", "fuzzy"], 2, "Usage", "--mode"),
+    "a time that is none": (["recall", "a", "--since", "soon"], 1, "InvalidInput", "--since = 'soon'"),
+    "another one": (["recall", "a", "--until", "2026-13-01"], 1, "InvalidInput", "--until = '2026-13-01'"),
+    "a bad time to look back to": (["recall", "--scene", "", "--as-of", "x"], 1, "InvalidInput", "--as-of = 'x'"),
+    "options of words without words": (["recall", "--chan", "qq", "--explain"], 2, "Usage", "--explain"),
+    "a kind without words": (["recall", "--chan", "qq", "--kind", "note"], 2, "Usage", "--kind"),
+    "a scene of nobody": (["recall", "a", "--mode", "scene"], 2, "Usage", "--mode scene"),
+    "no words to search for": (["recall", "?!"], 1, "InvalidInput", "nothing to search for"),
     "nothing to search for": (["recall"], 2, "Usage", "nothing to search for"),
     "blanks to search for": (["recall", "   "], 2, "Usage", "nothing to search for"),
     "nothing to tag": (["tag", "chan:qq"], 2, "Usage", "--glob"),
@@ -213,6 +225,10 @@ def scene_rows(cli, *arguments):
 
 def objects(result):
     return [fact["object"] for fact in result.document["relations"]]
+
+
+def texts(result):
+    return [hit["text"] for hit in result.document["hits"]]
 
 
 def is_safe(text):
@@ -397,16 +413,15 @@ def test_recall_by_words_within_scenes(cli):
     cli("commit", "a", "is", "here", "--scene", "chan:qq")
     cli("commit", "a", "is", "there", "--scene", "chan:mail")
 
-    assert objects(cli("recall", "a", "--scene", "chan:qq", "--json")) == ["here"]
-    assert set(objects(cli("recall", "A is", "--json"))) == {"here", "there"}
+    assert texts(cli("recall", "a", "--scene", "chan:qq", "--json")) == ["a is here"]
+    assert set(texts(cli("recall", "A is", "--json"))) == {"a is here", "a is there"}
 
 
 def test_recall_of_words_in_exact_scenes_leaves_out_what_is_below_them(cli):
     cli("commit", "a", "is", "below", "--scene", "chan:qq/peer:boss")
 
-    result = cli("recall", "a", "--scene", "chan:qq", "--exact", "--json")
-
-    assert result.code == 2 or objects(result) == []
+    assert texts(cli("recall", "a", "--scene", "chan:qq", "--json")) == ["a is below"]
+    assert texts(cli("recall", "a", "--scene", "chan:qq", "--exact", "--json")) == []
 
 
 @pytest.mark.parametrize("words", [[], ["fact"]])
@@ -415,15 +430,117 @@ def test_recall_of_an_empty_scene_key_means_all_scenes(cli, words):  # KEY-04
 
     result = cli("recall", *words, "--scene", "", "--json")
 
-    assert objects(result) == ["somewhere"]
+    assert (texts(result) if words else objects(result)) == ["fact is somewhere" if words else "somewhere"]
 
 
-@pytest.mark.parametrize("query", ["*", '"', "!!!", "a AND", "NOT", "NEAR(", 'a"b', "100%", "a_b"])
+@pytest.mark.parametrize("query", ["🎉", "a AND", "NOT", "NEAR(", 'a"b', "100%", "a_b", "C++", "memo*", "says:x"])
 def test_recall_takes_every_query_as_plain_words(cli, query):  # FTS-01, FTS-02
     cli("commit", "memo", "says", f"x {query} y")
-    cli("commit", "memo", "says", "something else")
+    cli("commit", "rest", "is", "something else")
 
-    assert objects(cli("recall", query, "--json")) == [f"x {query} y"]
+    assert texts(cli("recall", query, "--json")) == [f"memo says x {query} y"]
+
+
+def test_recall_by_words_knows_who_asks(cli):
+    cli("commit", "gift", "is", "a watch", "--scene", "chan:qq/peer:boss")
+    cli("commit", "watch", "costs", "90", "--scene", "chan:qq")
+    cli("commit", "watch", "needs", "a battery", "--scene", "chan:mail")
+
+    assert texts(cli("recall", "watch", "--chan", "qq", "--peer", "anna", "--json")) == [
+        "watch costs 90",
+        "watch needs a battery",
+    ]
+    assert texts(cli("recall", "watch", *BOSS, "--json"))[0] == "gift is a watch"
+    assert texts(cli("recall", "watch", *BOSS, "--scene", "chan:qq", "--exact", "--json")) == ["watch costs 90"]
+
+
+def test_recall_passes_its_options_on(cli, path):
+    with Memory.open(path) as memory:
+        memory.commit([Triple("panel", "uses", "npm", functional=True)], at="2026-01-01", scope="a", scenes="chan:qq")
+        memory.commit([Triple("panel", "uses", "pnpm", functional=True)], at="2026-03-01", scope="a", scenes="chan:qq")
+        memory.remember("Deploy the panel", pinned=True, at="2026-02-01")
+        memory.mirror("s1", [Part(id="m1", author="boss", text="Where is the panel?", at="2026-04-01")])
+
+    def recalled(*options):
+        return set(texts(cli("recall", "panel", *options, "--json")))
+
+    note, fact, part, old = "Deploy the panel", "panel uses pnpm", "Where is the panel?", "panel uses npm"
+    assert recalled() == {note, fact, part}
+    assert recalled("--kind", "note", "--kind", "part") == {note, part}
+    assert recalled("--kind", "entity") == {"panel"}
+    assert recalled("--since", "2026-02-15") == {fact, part}
+    assert recalled("--until", "2026-02-15") == {note}
+    assert recalled("--scope", "b") == {note, part}
+    assert recalled("--as-of", "2026-02-15", "--kind", "relation") == {old}
+    assert recalled("--mode", "graph", "--kind", "relation") == {fact}
+    assert recalled("pnpm", "--mode", "keyword") == {fact}
+    assert len(recalled("deploy", "--limit", "2")) == 2
+    assert recalled("deploy the", "--precise") == {note, fact}  # the note by its title, the fact by a name
+    assert cli("recall", "panel at home", "--mode", "keyword").out == "nothing answers this\n"
+    assert objects(cli("recall", "--scene", "chan:qq", "--as-of", "2026-02-15", "--json")) == ["npm"]
+    assert objects(cli("recall", "--chan", "qq", "--as-of", "2026-02-15", "--json")) == ["npm"]
+    assert objects(cli("recall", "--chan", "qq", "--scope", "b", "--json")) == []
+
+
+def test_recall_by_words_shows_what_a_hit_is_and_when_it_was_said(cli, path):
+    with Memory.open(path) as memory:
+        (note,) = [memory.remember("Deploy", body="with\npnpm", at="2026-02-01T09:30:00+00:00").note]
+
+    head, _, row = cli("recall", "deploy").out.splitlines()
+
+    assert head.split() == ["id", "kind", "score", "when", "(UTC)", "text"]
+    assert row.split() == [str(note.id), "note", "1", "2026-02-01T09:30", "Deploy", "with", "pnpm"]
+
+
+def test_recall_explains_its_scores_as_a_tree(cli, filled):
+    cli("commit", "panel", "包管理器", "pnpm", "--sentence", "panel 只用 pnpm。")
+
+    shown = cli("recall", "pnpm", "Markdown", *BOSS, "--explain").out.splitlines()
+    hits = cli("recall", "pnpm", "Markdown", *BOSS, "--explain", "--json").document["hits"]
+
+    heads = [line for line in shown if "─" not in line]
+    assert [line.split("  ", 1)[1].split(" (")[0] for line in heads] == [
+        f"{hit['kind']} {hit['id']}: {hit['text']}" for hit in hits
+    ]
+    assert any(re.fullmatch(r"[├└]── words 1 x 1 = 1: its words match: markdown", line) for line in shown)
+    assert any(re.search(r"── scene 1 x 0\.3 = 0\.3: ", line) for line in shown)
+    assert len(shown) == sum(1 + len(hit["why"]) for hit in hits)
+
+
+def test_on_a_terminal_each_hit_is_cut_to_one_line(cli, path):
+    cli("commit", "memo", "says", "x", "--sentence", "y " * 300 + "end")
+    ours, theirs = os.openpty()
+
+    ran = shell("--db", path, "recall", "memo", stdout=theirs, environ={"COLUMNS": "60", "TERM": "xterm"})
+    os.close(theirs)
+    with os.fdopen(ours, "rb") as terminal:
+        shown = re.sub(r"\x1b\[[0-9;]*m", "", terminal.read1(10_000).decode()).splitlines()
+
+    assert ran.returncode == 0
+    assert len(shown) == 3
+    assert shown[2].split()[:3] == ["1", "relation", "1"]
+    assert shown[2].endswith("…")
+    assert max(map(len, shown)) <= 60
+    assert "end" in cli("recall", "memo").out  # a pipe gets it all
+
+
+def test_reindex_makes_the_text_index_anew(cli, path):
+    cli("commit", "panel", "uses", "pnpm", "--sentence", "It is pnpm.")
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DELETE FROM text_index")
+    assert texts(cli("recall", "pnpm", "--json")) == []
+
+    told, document = cli("reindex"), cli("reindex", "--json").document
+
+    assert (told.out, document) == ("4 texts indexed\n", {"indexed": 4})  # two names, the fact, its sentence
+    assert texts(cli("recall", "pnpm", "--json")) == ["panel uses pnpm: It is pnpm."]
+
+
+def test_the_choices_of_recall_are_those_of_memory():
+    options = {option.name: option.type for option in recall_command.params}
+
+    assert tuple(options["kinds"].choices) == KINDS
+    assert tuple(options["mode"].choices) == MODES
 
 
 def test_brief_tells_what_belongs_into_the_prompt_and_writes_nothing(cli, filled):
@@ -435,7 +552,7 @@ def test_brief_tells_what_belongs_into_the_prompt_and_writes_nothing(cli, filled
     assert text.out.split("\n")[2] == f"- 老大 --偏好--> {RULE} ({SENTENCE})"
     assert text.out.endswith("\n</memory>\n")
     assert (document["shown"], document["left_out"]) == ([["relation", 1]], [])
-    assert cli("brief", *BOSS, "--budget", "20").out == cli("brief", "--chan", "qq", "--peer", "anna", RULE).out == ""
+    assert cli("brief", *BOSS, "--budget", "20").out == ""
     assert RULE in cli("brief", "--scene", "chan:qq/peer:boss").out
     assert filled.read_bytes() == before
 
@@ -592,6 +709,13 @@ def test_an_operation_that_was_undone_cannot_be_undone_again(cli, filled):
     result = cli("undo", "1", "--json")
 
     assert (result.code, result.document["error"]["type"]) == (1, "Conflict")
+
+
+def test_a_brief_tells_one_person_nothing_of_another(cli):
+    cli("commit", "老大", "偏好", RULE, "--sentence", SENTENCE, "--scene", "chan:qq/peer:boss")
+
+    assert cli("brief", "--chan", "qq", "--peer", "anna", RULE, "老大").out == ""
+    assert RULE in cli("brief", *BOSS, RULE).out
 
 
 # ---- blocks and documents
@@ -777,7 +901,9 @@ def test_an_interrupt_ends_with_130_and_a_word(path, tmp_path):
     assert (process.returncode, error.strip()) == (130, b"interrupted")
 
 
-@pytest.mark.parametrize("arguments", [["enter", "--chan", "qq"], ["commit", "a", "b", "c"], ["undo", "1"]])
+@pytest.mark.parametrize(
+    "arguments", [["enter", "--chan", "qq"], ["commit", "a", "b", "c"], ["undo", "1"], ["reindex"]]
+)
 def test_a_locked_file_is_busy_and_nothing_is_changed(cli, filled, monkeypatch, arguments):  # CON-01
     monkeypatch.setenv("GRAPHMEM_BUSY_TIMEOUT", "0.01")
     before = scene_rows(cli)
@@ -821,6 +947,7 @@ def test_reading_goes_on_while_another_process_writes(cli, filled, monkeypatch, 
         "commit",
         "turn",
         "replay",
+        "reindex",
     ],
 )
 def test_what_succeeds_without_a_note_is_silent_on_standard_error(cli, filled, command):
@@ -828,7 +955,7 @@ def test_what_succeeds_without_a_note_is_silent_on_standard_error(cli, filled, c
 
     assert result.code == 0
     assert result.out
-    assert result.err.replace("replaying", "").strip() == ""
+    assert result.err.replace("replaying", "").replace("indexing", "").strip() == ""
 
 
 # ---- encodings
@@ -848,8 +975,8 @@ def test_no_encoding_of_the_terminal_breaks_a_command(path, encoding):  # CLI-01
     runs = [committed, shown, found, failed, failed_json, misused]
     assert [ran.returncode for ran in runs] == [0, 0, 0, 1, 1, 2]
     assert not any(b"Traceback" in ran.stderr for ran in runs)
-    (fact,) = json.loads(found.stdout)["relations"]
-    assert [fact["subject"], fact["relation"], fact["object"]] == told
+    (hit,) = json.loads(found.stdout)["hits"]
+    assert hit["text"] == " ".join(told)
     assert "没有🎉.db" in json.loads(failed_json.stdout)["error"]["message"]
 
 
@@ -862,8 +989,8 @@ def test_facts_on_standard_input_are_utf_8_whatever_the_code_page(path):  # TXT-
 
     assert ran.returncode == 0
     with Memory.open(path) as memory:
-        (fact,) = memory.recall("中文").relations
-    assert (fact.subject, fact.object) == ("中文 ★ Đ", "🎉")
+        (hit,) = memory.recall("中文")
+    assert hit.text == "中文 ★ Đ 是 🎉"
 
 
 def test_arguments_that_are_no_utf_8_are_stored_with_a_note(path):  # TXT-01
@@ -872,7 +999,7 @@ def test_arguments_that_are_no_utf_8_are_stored_with_a_note(path):  # TXT-01
     assert ran.returncode == 0
     assert b"U+FFFD" in ran.stderr
     with Memory.open(path) as memory:
-        assert memory.recall("stored").relations[0].subject.startswith("ok \ufffd")
+        assert memory.recall("stored")[0].text.startswith("ok \ufffd")
 
 
 def test_a_path_that_is_no_utf_8_is_named_in_json(tmp_path):
@@ -1127,6 +1254,7 @@ def test_control_characters_in_stored_text_never_reach_the_terminal(cli, path):
 
     shown = [cli(*arguments) for arguments in (["scenes"], ["recall", *BOSS], ["recall", "a"], ["dedupe"])]
     shown += [cli("path", NASTY, NASTY), *(cli("graph", "--format", form) for form in ("mermaid", "dot", "json"))]
+    shown += [cli("recall", "a", *options) for options in (["--explain"], ["--kind", "entity"], ["--precise"])]
     shown += [cli("neighbours", "a"), cli("neighbours", f"{NASTY} of old")]
 
     assert all(result.code == 0 and is_safe(result.out) and is_safe(result.err) for result in shown)

@@ -108,7 +108,7 @@ def test_a_name_of_one_to_fifty_characters_is_accepted(memory, path, name):  # d
 
     assert numbers(report) == (1, 0, 0)
     assert entities(path) == {name: 1, "object": 1}
-    assert memory.recall("object").relations[0].relation == name
+    assert [hit.text for hit in memory.recall("object")] == [f"{name} {name} object"]
 
 
 # ---- names
@@ -135,7 +135,7 @@ def test_spellings_of_one_name_are_one_entity_shown_as_first_written(memory, pat
     shown = spellings[0].strip()
     assert entities(path) == {shown: len(spellings), "known": len(spellings)}
     for spelling in spellings:
-        assert [relation.subject for relation in memory.recall(spelling).relations] == [shown]
+        assert [hit.text for hit in memory.recall(spelling)] == [f"{shown} is known"]
     assert len(memory.recall_by_scene("chan:qq").relations) == 1
 
 
@@ -209,7 +209,7 @@ def test_one_sentence_of_many_facts_is_stored_once(memory, path):
     memory.commit([Triple("a", "b", name, sentence="Both at once.") for name in "xy"])
 
     assert column(path, "sentences", "text") == ["Both at once."]
-    assert {relation.sentence for relation in memory.recall("both").relations} == {"Both at once."}
+    assert {hit.text for hit in memory.recall("both")} == {f"a b {name}: Both at once." for name in "xy"}
 
 
 @pytest.mark.parametrize("status", ["deleted", "archived"])
@@ -499,9 +499,8 @@ def test_what_cannot_be_stored_becomes_u_fffd_with_a_remark(memory, path, bad): 
     assert numbers(report) == (10, 0, 0)
     assert len(report.remarks) == 1
     assert "triples[9]" in report.remarks[0]
-    (found,) = memory.recall("ok").relations
-    assert (found.subject, found.relation, found.object) == (f"a{mark}", f"b{mark}", f"c{mark}")
-    assert found.sentence == f"ok {mark} 👍"
+    (found,) = memory.recall("ok")
+    assert found.text == f"a{mark} b{mark} c{mark}: ok {mark} 👍"
     assert sql(path, "SELECT 1 FROM evidence WHERE source_key = ?", entity_key(f"a{mark}"))
 
 
@@ -520,7 +519,7 @@ def test_a_damaged_label_of_a_commit_is_mended_or_refused(memory, path, name, ba
 def test_damaged_texts_in_questions_raise_no_foreign_error(memory, bad):  # TXT-01
     memory.commit([RULE], scenes="chan:qq")
 
-    assert memory.recall(f"x{bad}").relations == ()
+    assert memory.recall(f"x{bad}") == ()
     assert memory.recall_by_scene([f"chan:x{bad}y"]).relations == ()
     assert memory.tag_scene("chan:qq", glob=f"x{bad}*", dry_run=True).attached == ()
     with contextlib.suppress(InvalidInput):
@@ -680,44 +679,60 @@ SENTENCES = [
         ("㐂寿", 14),
         ("かな", 15),
         ("\u1112\u1161\u11a8\u110c\u1165\u11b7", 16),  # KEY-07
-        ("plan MULTI-AGENT", 0),  # all words, in any order
+        ("plan MULTI-AGENT", 0),  # in any order
     ],
 )
 def test_everyday_text_finds_its_fact(memory, query, found):
     memory.commit([Triple(f"fact {i}", "r", "o", sentence=text) for i, text in enumerate(SENTENCES)])
 
-    assert f"fact {found}" in [relation.subject for relation in memory.recall(query, limit=50).relations]
+    # 'a"b' says as much as "a AND b".
+    assert f"fact {found} r o: {SENTENCES[found]}" in [hit.text for hit in memory.recall(query)[:2]]
 
 
-@pytest.mark.parametrize("query", ["sure%thing", "s_re", "agent plan nowhere", "点署", "gateway\\run"])
+@pytest.mark.parametrize("query", ["nowhere", "s%e", "s_re", "点署", "gate%"])
 def test_words_that_do_not_occur_find_nothing(memory, query):
     memory.commit([Triple("fact", "r", "o", sentence=text) for text in SENTENCES])
 
-    assert memory.recall(query).relations == ()
+    assert memory.recall(query) == ()
 
 
-@pytest.mark.parametrize("query", ["", "   ", "\u200b", "\n", None, 7])
-def test_an_empty_query_is_refused_as_nothing_to_search_for(memory, query):  # FTS-02
+def test_by_keyword_every_word_has_to_occur(memory):
+    memory.commit([Triple(f"fact {i}", "r", "o", sentence=text) for i, text in enumerate(SENTENCES)])
+
+    assert len(memory.recall("agent plan", mode="keyword")) == 1
+    assert memory.recall("agent plan nowhere", mode="keyword") == ()
+    assert memory.recall("agent plan nowhere")
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\u200b", "\n", "!!!", '"', "*", "(", "。、？", "-_-"])
+def test_a_query_without_words_is_refused_as_nothing_to_search_for(memory, query):  # FTS-02
     with pytest.raises(InvalidInput, match="nothing to search for"):
         memory.recall(query)
 
 
-@pytest.mark.parametrize(("limit", "count"), [(None, 8), (0, 0), (3, 3), (50, 10)])
-def test_a_query_gives_the_latest_first_up_to_the_limit(memory, clock, limit, count):
-    for i in range(10):
+@pytest.mark.parametrize("query", [None, 7, b"port"])
+def test_a_query_is_a_text(memory, query):
+    with pytest.raises(InvalidInput, match=r"^query = .*text"):
+        memory.recall(query)
+
+
+@pytest.mark.parametrize(("limit", "count"), [(None, 10), (0, 0), (3, 3), (50, 12)])
+def test_of_facts_that_answer_alike_the_latest_come_first_up_to_the_limit(memory, clock, limit, count):
+    for i in range(12):
         memory.commit([Triple(f"s{i}", "uses", "port")])
         clock.advance(minutes=1)
 
-    found = [relation.subject for relation in memory.recall("port", limit=limit).relations]
+    found = [hit.text for hit in memory.recall("port", limit=limit)]
 
-    assert found == [f"s{i}" for i in range(9, -1, -1)][:count]
+    assert found == [f"s{i} uses port" for i in range(11, -1, -1)][:count]
 
 
 def test_a_query_finds_names_and_relations_of_active_facts_only(memory, path):
     memory.commit([Triple("metrics", "端口", "8328"), Triple("metrics", "端口", "4324")])
     sql(path, "UPDATE relations SET status = 'deleted' WHERE id = 2")
 
-    assert [objects(memory.recall(query)) for query in ("Metrics", "端口", "8328", "4324")] == [["8328"]] * 3 + [[]]
+    found = [[hit.text for hit in memory.recall(query)] for query in ("Metrics", "端口", "8328", "4324")]
+    assert found == [["metrics 端口 8328"]] * 3 + [[]]
 
 
 @pytest.mark.parametrize("limit", [-1, 1.5, True, "8"])
@@ -731,7 +746,7 @@ def test_facts_of_one_process_are_known_to_the_other(memory, path, clock):
 
     with Memory.open(path, clock=clock) as other:
         assert numbers(other.commit([RULE], scenes="chan:qq")) == (0, 1, 0)
-        assert objects(other.recall("boss")) == ["plain text"]
+        assert [hit.id for hit in other.recall("boss")] == [1]
 
     assert entities(path) == {"boss": 2, "plain text": 2}
 

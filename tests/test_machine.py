@@ -1,7 +1,7 @@
 """Any sequence of verbs leaves the file as a plain model says, whoever wrote, failed, reopened or undid in between.
 
 The model is written from the design alone: dictionaries, loops and the canonical forms of keys. It knows nothing of
-transactions, indexes or SQL.
+transactions, indexes or SQL. What sessions and notes hold is said by the models of `test_history` and `test_notes`.
 """
 
 import contextlib
@@ -25,6 +25,13 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from support import text_index_of
+from test_history import Model as Sessions
+from test_history import calls as mirror_calls
+from test_history import numbers, part_rows
+from test_notes import Model as Notes
+from test_notes import calls as note_calls
+from test_notes import note_rows, remember_in_both
 
 from graphmem import (
     Conflict,
@@ -32,6 +39,7 @@ from graphmem import (
     InvalidInput,
     Memory,
     NotFound,
+    Part,
     Situation,
     StoreFailed,
     Triple,
@@ -39,6 +47,7 @@ from graphmem import (
     normalize_key,
 )
 from graphmem.core.keys import feature_key, features_of_key, suffixed_key
+from graphmem.store import text_index
 
 WEIGHTS = {"chan": 1.0, "peer": 1.2, "peer_group": 1.2, "tool": 0.8, "topic": 0.4, "part": 0.2}
 IDENTITY = ["peer", "peer_group", "chan", "tool"]
@@ -102,6 +111,7 @@ class Model:
         self.evidence = {}  # label -> (count, at)
         self.facts = Counter()  # (subject, relation, object) -> times said
         self.mentions = Counter()
+        self.kept = {"block": {}, "document": {}}  # id -> ids of the blocks that belong to it
         self.operations = []
         self.last_id = 0
 
@@ -273,6 +283,30 @@ class Model:
             self.refs[self.new_id()] = ref
         ref["weight"], ref["clock"] = max(ref["weight"], weight), max(ref["clock"], at)
 
+    # ---- blocks and documents
+
+    def put(self, what, id_, keys, blocks, at):
+        scenes = [self.ensure(normalize_key(key)) for key in dict.fromkeys(map(normalize_key, keys))]
+        self.kept[what][id_] = list(dict.fromkeys([*self.kept[what].get(id_, []), *blocks]))
+        for scene in scenes:
+            self.attach(scene, what, id_, 1.0, at)
+
+    def remove(self, what, id_):
+        del self.kept[what][id_]
+        for blocks in self.kept["document"].values():
+            blocks[:] = [block for block in blocks if (what, block) != ("block", id_)]
+        self.sweep()
+
+    def sweep(self):
+        """Drop the refs to what was removed."""
+        for ref_id, ref in list(self.refs.items()):
+            if ref["name"] not in self.kept.get(ref["kind"], [ref["name"]]):
+                del self.refs[ref_id]
+
+    def scenes_of(self, what, id_):
+        held = (ref["scene"] for ref in self.refs.values() if (ref["kind"], ref["name"]) == (what, id_))
+        return tuple(sorted(self.scenes[scene]["key"] for scene in held))
+
     # ---- upkeep
 
     def dedupe(self):
@@ -339,7 +373,10 @@ class Model:
         later = [operation for operation in self.operations[number:] if not operation["undone"]]
         if mine["undone"] or any(self.touched_by(mine) & self.touched_by(operation) for operation in later):
             return Conflict
-        return None
+        trial = copy.deepcopy(self)
+        trial.undo(number)
+        places = [(ref["scene"], ref["kind"], ref["name"]) for ref in trial.refs.values()]
+        return Conflict if len(places) > len(set(places)) else None  # put anew since
 
     def undo(self, number):
         """Put images back: counters by their difference, other columns where they still hold what was put there."""
@@ -348,8 +385,9 @@ class Model:
         for table, key in self.touched_by(operation):
             rows = self.tables[table]
             old, new, now = operation["before"][table].get(key), operation["after"][table].get(key), rows.get(key)
-            if new is None:
-                rows[key] = dict(old)
+            if now is None:
+                if old is not None:
+                    rows[key] = dict(old)
             elif old is None:
                 since = {name: now[name] - new[name] for name in COUNTERS[table]}
                 if any(value > 1e-6 for value in since.values()):
@@ -362,6 +400,7 @@ class Model:
                         now[name] += old[name] - new[name]
                     elif now[name] == new[name]:
                         now[name] = old[name]
+        self.sweep()
 
 
 # ---- strategies: small alphabets, so that turns meet again
@@ -418,11 +457,15 @@ class MemoryMachine(RuleBasedStateMachine):
         self.memories = [Memory.open(self.path, clock=self.clock) for _ in range(2)]
         self.file = sqlite3.connect(self.path, timeout=0, isolation_level=None)
         self.model = Model()
+        self.sessions = Sessions()
+        self.notes = Notes()
         self.planted = set()
         self.write_keys = ()
 
     def teardown(self):
         if hasattr(self, "folder"):
+            self.records_are_those_of_the_models()
+            self.reindex(0)
             for memory in self.memories:
                 memory.close()
             self.file.close()
@@ -501,6 +544,60 @@ class MemoryMachine(RuleBasedStateMachine):
         weights = [relation.weight for relation in relations]
         assert weights == sorted(weights, reverse=True)
 
+    @rule(who=either, call=mirror_calls)
+    def mirror(self, who, call):
+        session, told = call
+        report = self.memories[who].mirror(session, [Part(name, author=by, text=text) for name, by, text in told])
+
+        assert numbers(report) == self.sessions.mirror(session, told)
+        self.records_are_those_of_the_models()
+
+    @rule(who=either, call=note_calls)
+    def remember(self, who, call):
+        told, expected = remember_in_both(self.memories[who], self.notes, call)
+        assert told == expected
+        self.records_are_those_of_the_models()
+
+    def records_are_those_of_the_models(self):
+        assert part_rows(self.path) == self.sessions.rows()
+        assert note_rows(self.path) == self.notes.rows()
+
+    @rule(who=either, text=st.sampled_from(["a red fox", "红色"]), scenes=keys)
+    def put_block(self, who, text, scenes):
+        block = self.memories[who].put_block(text, scenes=scenes)
+
+        self.model.put("block", block.id, scenes, [], self.now)
+        assert block.scenes == self.model.scenes_of("block", block.id)
+
+    @rule(who=either, text=st.sampled_from(["tea at noon", "排班 表"]), scenes=keys, with_blocks=st.booleans())
+    def put_document(self, who, text, scenes, with_blocks):
+        blocks = list(self.model.kept["block"]) * with_blocks
+        document = self.memories[who].put_document(text, scenes=scenes, blocks=blocks)
+
+        self.model.put("document", document.id, scenes, blocks, self.now)
+        assert document.scenes == self.model.scenes_of("document", document.id)
+
+    @precondition(lambda self: any(self.model.kept.values()))
+    @rule(who=either, pick=st.integers(0, 9))
+    def remove(self, who, pick):
+        kept = [(what, id_) for what, rows in self.model.kept.items() for id_ in rows]
+        what, id_ = kept[pick % len(kept)]
+        if what == "block":
+            self.memories[who].delete_block(id_)
+        else:
+            document = self.memories[who].consume_document(id_)
+            assert list(document.blocks) == self.model.kept[what][id_]
+        self.model.remove(what, id_)
+        with pytest.raises(NotFound):
+            (self.memories[who].delete_block if what == "block" else self.memories[who].consume_document)(id_)
+
+    @rule(who=either)
+    def reindex(self, who):
+        """The text index is the one that a rebuild makes."""
+        before = text_index_of(self.path)
+        self.memories[who].reindex()
+        assert text_index_of(self.path) == before
+
     @rule(days=st.sampled_from([1, 20, 31]))
     def time_passes(self, days):
         self.clock.advance(days=days)
@@ -521,7 +618,7 @@ class MemoryMachine(RuleBasedStateMachine):
         weight=st.sampled_from([0.1, 0.8]),
     )
     def plant_twin(self, pick, spell, strength, visits, origin, masses, weight):
-        """Another program writes a scene under another spelling of a key, with a ref to whatever entity there is."""
+        """Another program writes a scene under another spelling of a key, with refs to whatever there is."""
         ids = sorted(self.model.scenes)
         key = spell(self.model.scenes[ids[pick % len(ids)]]["key"])
         if key in self.planted or self.model.find(key):
@@ -546,10 +643,18 @@ class MemoryMachine(RuleBasedStateMachine):
                 " VALUES (?, 'entity', ?, ?, ?, ?)",
                 (row_id, entity_id, weight, at, at),
             )
+        for block_id in list(self.model.kept["block"])[:1]:
+            self.model.attach(id_, "block", block_id, weight, at)
+            self.file.execute(
+                "INSERT INTO scene_refs(scene_id, kind, ref_text, weight, decayed_at, created_at)"
+                " VALUES (?, 'block', ?, ?, ?, ?)",
+                (row_id, block_id, weight, at, at),
+            )
         self.file.execute("UPDATE counters SET value = value + 1 WHERE name = 'scene_revision'")
         self.file.execute(
             "INSERT INTO scene_changes SELECT value, ? FROM counters WHERE name = 'scene_revision'", (row_id,)
         )
+        text_index.add(self.file, "scene", [row_id])
         self.file.execute("COMMIT")
 
     @rule(target=operations, who=either)
@@ -599,6 +704,9 @@ class MemoryMachine(RuleBasedStateMachine):
             store = self.memories[who]._store
             with store.write() as tx:
                 tx.execute("DELETE FROM scene_features")
+                self.memories[who].mirror("s1", [Part("a", text="lost"), Part("new", text="lost")])
+                self.memories[who].remember("lost", slot="deploy", labels="lost")
+                self.memories[who].put_block("a red fox", scenes="chan:lost")
                 with store.write() as inner:
                     inner.execute("UPDATE scenes SET strength = 99")
                     raise ZeroDivisionError
@@ -657,7 +765,12 @@ class MemoryMachine(RuleBasedStateMachine):
             """SELECT s.key, 'entity', e.key, ref.weight, ref.decayed_at FROM scene_refs ref
                JOIN scenes s ON s.id = ref.scene_id JOIN entities e ON e.id = ref.ref_id WHERE ref.kind = 'entity'"""
         )
-        return {(row[0], "relation", row[1:4]): row[4:] for row in facts} | {row[:3]: row[3:] for row in entities}
+        texts = self.select(
+            """SELECT s.key, ref.kind, ref.ref_text, ref.weight, ref.decayed_at FROM scene_refs ref
+               JOIN scenes s ON s.id = ref.scene_id WHERE ref.kind IN ('block', 'document')"""
+        )
+        others = {row[:3]: row[3:] for row in entities + texts}
+        return {(row[0], "relation", row[1:4]): row[4:] for row in facts} | others
 
     @invariant()
     def each_saying_has_its_evidence(self):

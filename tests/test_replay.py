@@ -311,7 +311,7 @@ def test_turns_of_which_nothing_is_known_write_nothing_but_their_facts(tmp_path,
 
     assert (report.turns, report.unplaced, report.facts) == (3, 3, 1)
     assert memory.scenes() == memory.evidence() == ()
-    assert objects(memory.recall("a")) == ["b"]
+    assert [hit.text for hit in memory.recall("a")] == ["a is b"]
 
 
 @pytest.mark.parametrize("half", ["\\ud83d", "\\ude00"])
@@ -346,13 +346,13 @@ def test_half_an_emoji_in_a_name_stops_nothing(tmp_path, memory, field):  # TXT-
     report = memory.replay(write(tmp_path, line, line))
 
     assert (report.turns, report.facts, len(report.learnt)) == (2, 2, 1)
-    assert objects(memory.recall("a")) == ["b"]
+    assert [hit.text for hit in memory.recall("a")] == ["a is b"]
 
 
 def test_nul_in_a_fact_is_stored_replaced(tmp_path, memory):
     memory.replay(write(tmp_path, '{"facts": [{"subject": "a", "relation": "is", "object": "b\\u0000c"}]}'))
 
-    assert objects(memory.recall("a")) == ["b\ufffdc"]
+    assert [hit.text for hit in memory.recall("a")] == ["a is b\ufffdc"]
 
 
 def test_a_fact_that_is_refused_is_told_with_its_turn_and_the_others_are_written(tmp_path, memory):

@@ -9,7 +9,7 @@ import logging
 import pytest
 from support import dump, sql
 
-from graphmem import Config, Feature, InvalidInput, Memory, Situation, StoreFailed, Triple, normalize_key
+from graphmem import Config, Feature, InvalidInput, Memory, Part, Situation, StoreFailed, Triple, normalize_key
 
 RULE = Triple("boss", "wants", "plain text", sentence="The boss wants plain text.")
 
@@ -990,6 +990,12 @@ def test_a_name_comes_back_only_with_a_fact_of_the_scene_that_may(memory):
     assert not memory.recall_by_scene("chan:a", scopes=["other"])
     assert not memory.recall("argues", scopes=["other"])
     assert memory.recall("argues", scopes=["private"])
+    for entities in ({"kinds": "entity"}, {"kinds": "entity", "precise": True}):
+        told = [
+            {hit.text for name in ("boss", "Eve") for hit in memory.recall(name, scopes=[scope], **entities)}
+            for scope in ("other", "private")
+        ]
+        assert told == [{"Eve"}, {"boss", "Eve"}]
 
 
 def test_the_end_of_a_fact_that_no_longer_holds_is_not_recalled(memory):
@@ -1012,10 +1018,55 @@ def test_words_of_one_scene_are_neither_shown_nor_searched_in_another(memory):
         memory.commit([told], scenes=f"chan:qq/peer:{here}")
     memory.tag_scene("chan:qq/peer:bob", [1])
 
-    (fact,) = memory.recall("party", scenes="chan:qq/peer:bob").relations
-    assert fact.sentence == PARTY.sentence
-    assert not memory.recall("propose", scenes="chan:qq/peer:bob")
+    for here in ({"scenes": "chan:qq/peer:bob"}, {"situation": BOB}):
+        (hit,) = memory.recall("party", **here)
+        assert hit.text == f"party is on Friday: {PARTY.sentence}"
+        assert hit.scenes == ("chan:qq/peer:bob",)
+        assert not memory.recall("propose", **here)
+        assert not memory.recall("propose party", mode="keyword", **here)
     assert memory.recall_by_scene("chan:qq/peer:bob").relations[0].sentence == PARTY.sentence
+
+
+@pytest.mark.parametrize("precise", [False, True])
+def test_words_are_looked_for_only_in_the_scenes_that_were_named(memory, precise):
+    for key in ("chan:qq", "chan:qq/peer:bob", "chan:mail"):
+        memory.commit([Triple("panel", "port of", key.replace("/", "-"))], scenes=key)
+        memory.put_document(f"The panel of {key}.", scenes=key)
+        memory.put_block(f"A picture of the panel of {key}.", scenes=key)
+    memory.mirror("s1", [Part(id="m1", text="Where is the panel?")])
+
+    def places(**within):
+        return {(hit.kind, hit.scenes) for hit in memory.recall("panel", precise=precise, **within)}
+
+    def all_of(*keys):
+        return {(kind, (key,)) for key in keys for kind in ("relation", "document", "block")}
+
+    assert places() == all_of("chan:qq", "chan:qq/peer:bob", "chan:mail") | {("part", ())}
+    assert places(scenes="chan:qq") == all_of("chan:qq", "chan:qq/peer:bob")
+    assert places(scenes="chan:qq", exact=True) == all_of("chan:qq")
+    assert places(scenes=["chan:mail", "chan:nope"]) == all_of("chan:mail")
+    assert places(scenes="chan:nope") == places(scenes=[]) == set()
+    assert places(situation=ALICE) == all_of("chan:qq", "chan:mail") | {("part", ())}
+
+
+@pytest.mark.parametrize("query", ["", "?!", "nothing of this"])
+def test_a_situation_without_words_brings_back_what_its_scenes_hold(memory, query):
+    memory.commit([PARTY], scenes="chan:qq/peer:bob")
+    memory.commit([Triple("a", "b", "c")], scenes="chan:mail")
+    memory.put_block("A picture.", scenes="chan:qq/peer:bob")
+    document = memory.put_document("A long talk.", scenes="chan:qq/peer:bob").id
+    mode = "scene" if query == "nothing of this" else "hybrid"
+
+    hits = memory.recall(query, situation=BOB, mode=mode, explain=True)
+
+    assert {hit.kind for hit in hits} == {"relation", "block", "document"}
+    assert f"party is on Friday: {PARTY.sentence}" in [hit.text for hit in hits]
+    assert {reason.part for hit in hits for reason in hit.why} == {"scene"}
+    assert [hit.id for hit in memory.recall(query, situation=BOB, mode=mode, kinds="document")] == [document]
+    assert memory.recall(query, situation=BOB, mode=mode, scenes="chan:mail") == ()
+    assert memory.recall(query, situation=ALICE, mode=mode) == ()
+    assert len(memory.recall(query, situation=BOB, mode=mode, limit=1)) == 1
+    assert memory.recall(query, situation=BOB, mode=mode, until="2026-01-01") == ()
 
 
 def test_a_row_of_a_suffixed_key_is_nobody_elses_to_adopt(memory):

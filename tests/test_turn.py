@@ -3,6 +3,7 @@
 import logging
 import threading
 from dataclasses import dataclass
+from string import ascii_lowercase
 
 import pytest
 from support import dump
@@ -12,6 +13,7 @@ from graphmem.core.policies import effective_policy, payload_scenes
 
 RULE = "QQ回复禁用Markdown格式"
 FACT = Triple("老大", "偏好", RULE, sentence="老大说QQ上一律用纯文本。", confidence=0.9)
+TOLD = f"老大 偏好 {RULE}: {FACT.sentence}"
 BOSS = {"user_id": "boss"}
 
 
@@ -155,7 +157,7 @@ def test_no_memory_alone_does_not_stop_scenes(memory):  # C7
     assert strength(memory, "auto:peer:boss_chan:qq") == 2
     with memory.turn(event(), channel=quiet) as turn, pytest.raises(Conflict, match="no_memory"):
         turn.commit([FACT])
-    assert memory.recall("Markdown").relations == ()
+    assert memory.recall("Markdown") == ()
 
 
 def test_recall_none_tells_nothing_and_the_scene_still_grows(memory):  # W9
@@ -167,7 +169,7 @@ def test_recall_none_tells_nothing_and_the_scene_still_grows(memory):  # W9
             assert (turn.brief().text, turn.recall_message("Markdown").text, turn.recall_text) == ("", "", "")
 
     assert strength(memory, "auto:peer:boss_chan:qq") == 2
-    assert objects(turn.recall("Markdown")) == [RULE]  # asked for by the agent itself
+    assert [hit.text for hit in turn.recall("Markdown")] == [TOLD]  # asked for by the agent itself
 
 
 def test_a_turn_without_event_takes_part_and_writes_nothing(memory, path):  # C4
@@ -361,7 +363,7 @@ def test_the_words_of_the_event_are_looked_for_unless_others_are_given(memory):
     memory.commit([Triple("panel", "uses", "pnpm", sentence="It is pnpm.", confidence=0.1)], scenes=["chan:qq"])
 
     with memory.turn(Event(source="qq", text="pnpm")) as turn:
-        assert "- [relation] It is pnpm." in turn.brief().text
+        assert "- [relation] panel uses pnpm: It is pnpm." in turn.brief().text
         assert "It is pnpm." not in turn.brief("").text
         assert "It is pnpm." in turn.brief("panel").text
         assert len(turn.brief(budget=120).text) <= 120
@@ -373,7 +375,7 @@ def test_what_was_recalled_in_this_turn_is_not_found_again_and_in_another_turn_i
     memory.commit([Triple("panel", "uses", "pnpm", confidence=0.1)], scenes=["chan:qq"])
 
     with memory.turn(Event(source="qq", text="pnpm")) as turn:
-        assert objects(turn.recall("pnpm")) == ["pnpm"]
+        assert [hit.text for hit in turn.recall("pnpm")] == ["panel uses pnpm"]
         assert "[relation]" not in turn.brief().text
     with memory.turn(Event(source="qq", text="pnpm")) as other:
         assert "[relation] panel uses pnpm" in other.brief().text
@@ -383,22 +385,22 @@ def test_recall_in_a_turn_stays_in_its_scenes(memory):
     memory.commit([FACT], scenes=["chan:qq/peer:anna"])
 
     with memory.turn(event()) as turn:
-        assert turn.recall("Markdown").relations == ()
-        assert objects(turn.recall("Markdown", scenes="chan:qq", exact=False)) == [RULE]
+        assert turn.recall("Markdown") == turn.recall("Markdown", scenes="chan:qq") == ()
+        assert [hit.text for hit in turn.recall("Markdown", situation=None)] == [TOLD]
 
 
 def test_a_second_recall_message_takes_the_place_of_the_first(memory):  # W6
-    memory.commit([Triple(f"a{n}", "r", f"b{n}") for n in range(10, 40)], scenes=["chan:qq"])
+    memory.commit([Triple(letter * 3, "r", letter * 5) for letter in ascii_lowercase], scenes=["chan:qq"])
     memory.commit([Triple("make", "needs", "cmake")], scenes=["tool:shell"])
 
     with memory.turn(Event(source="qq")) as turn:
         turn.brief()
-        first = turn.recall_message("a11 b11")
+        first = turn.recall_message("bbb bbbbb")
         turn.tool("shell")
-        second = turn.recall_message("a12 b12")
+        second = turn.recall_message("ccc ccccc")
 
     assert turn.recall_text == second.text != first.text
-    assert first.text.split("\n")[1:3] == ["Found for the words of this turn:", "- [relation] a11 r b11"]
+    assert first.text.split("\n")[1:3] == ["Found for the words of this turn:", "- [relation] bbb r bbbbb"]
     # What the tool brings along, and what its words find; the rules of the channel are in the prompt.
     assert second.text.split("\n") == [
         "<recalled-memory>",
@@ -406,7 +408,7 @@ def test_a_second_recall_message_takes_the_place_of_the_first(memory):  # W6
         "- make --needs--> cmake",
         "These are standing rules; keep to them.",
         "Found for the words of this turn:",
-        "- [relation] a12 r b12",
+        "- [relation] ccc r ccccc",
         "</recalled-memory>",
     ]
 
@@ -433,8 +435,8 @@ def test_a_commit_goes_to_the_turn_and_with_scenes_to_those_only(memory):  # W7
         nowhere = turn.commit([Triple("d", "e", "f")], scenes=[])
 
     assert (own.scenes, given.scenes, nowhere.scenes) == (turn.write_keys, ("proj:x",), ())
-    (fact,) = memory.recall("Markdown").relations
-    assert fact.updated_at == "2026-09-01T09:00:00.000Z"
+    (hit,) = memory.recall("Markdown")
+    assert hit.at == "2026-09-01T09:00:00.000Z"
 
 
 def test_a_commit_that_writes_nothing_says_so(memory):  # W11

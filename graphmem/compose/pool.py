@@ -122,7 +122,7 @@ def admit(pool: Pool, items: Iterable[Item]) -> None:
                 admit_turns(pool, history.turns(pool.tx, ids, pool.request.scopes))
             continue
         rows = _standing(pool, kind, ids)
-        rows = {ref_id: row for ref_id, row in rows.items() if _in_time(pool.request, kind, row.at)}
+        rows = {ref_id: row for ref_id, row in rows.items() if in_time(pool.request, kind, row.at)}
         for ref_id, holdings in _holdings(pool, kind, list(rows)).items():
             pool.rows[kind, ref_id] = rows[ref_id]
             pool.holdings[kind, ref_id] = holdings
@@ -132,9 +132,7 @@ def admit_turns(pool: Pool, turns: Mapping[int, Turn]) -> None:
     """Note those of some parts that may be shown."""
     request = pool.request
     timeless = not (request.since or request.until or request.as_of)
-    pool.rows |= {
-        ("part", part): turn for part, turn in turns.items() if timeless or _in_time(request, "part", turn.at)
-    }
+    pool.rows |= {("part", part): turn for part, turn in turns.items() if timeless or in_time(request, "part", turn.at)}
 
 
 def admitted(pool: Pool, shares: Mapping[Item, float]) -> dict[Item, float]:
@@ -146,8 +144,14 @@ def admitted(pool: Pool, shares: Mapping[Item, float]) -> dict[Item, float]:
 def heard(pool: Pool, passages: Sequence[Passage]) -> list[tuple[Item, Passage]]:
     """Return the items of passages that may be shown, which are looked up when they are new, each with its passage."""
     items = _items_of(pool.tx, passages)
-    admit(pool, {item for item, _ in items})
-    return [(item, passage) for item, passage in items if item in pool.rows and _may_be_heard(pool, item, passage)]
+    new = {item for item, _ in items if item not in pool.rows}
+    admit(pool, new)
+    shown = [(item, passage) for item, passage in items if item in pool.rows and _may_be_heard(pool, item, passage)]
+    # What only words found that were said where the asker does not read is not found.
+    for item in new.difference(item for item, _ in shown):
+        pool.rows.pop(item, None)
+        pool.holdings.pop(item, None)
+    return shown
 
 
 def _items_of(tx: sqlite3.Connection, passages: Sequence[Passage]) -> list[tuple[Item, Passage]]:
@@ -179,7 +183,7 @@ def _standing(pool: Pool, kind: str, ids: Sequence[int]) -> Mapping[int, Standin
     if kind == "note":
         return notes.standing(tx, ids, request.as_of or _EVER, request.scopes, past=request.asks_the_past)
     if kind == "entity":
-        return found.entity_standing(tx, ids)
+        return found.entity_standing(tx, ids, request.scopes)
     if kind == "scene":
         return found.scene_standing(tx, ids)
     return found.text_standing(tx, kind, ids)
@@ -203,7 +207,8 @@ def _holdings(pool: Pool, kind: str, ids: Sequence[int]) -> dict[int, list[Holdi
     return seen
 
 
-def _in_time(request: Request, kind: str, told_at: str | None) -> bool:
+def in_time(request: Request, kind: str, told_at: str | None) -> bool:
+    """Tell whether something told then is of the time that is asked for."""
     at = told_at or ""
     bounds = (request.since or at, request.until or _EVER, request.as_of or _EVER)
     return bounds[0] <= at < bounds[1] and (at <= bounds[2] or kind not in _SAID_ONCE)

@@ -11,7 +11,7 @@ import itertools
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,8 +19,8 @@ from graphmem.compose import evidence
 from graphmem.compose.evidence import Corpus, Item, Matches, Terms
 from graphmem.compose.meaning import MeaningIndex, of_meaning
 from graphmem.compose.naming import facts_of_named, named_notes
-from graphmem.compose.pool import Pool, Request, admit_turns, admitted, heard
-from graphmem.compose.shown import reasons_of, shown
+from graphmem.compose.pool import Pool, Request, admit_turns, admitted, heard, in_time
+from graphmem.compose.shown import of_recollection, reasons_of, shown
 from graphmem.config import Ranking
 from graphmem.core.arbitration import Statement, abstains, superseded
 from graphmem.core.dates import named_times
@@ -63,14 +63,14 @@ def search(
     meanings: the vectors of the memory where it has an embedder.
     """
     words = query_words(request.text)
+    inside = None if within is None else {row[0] for row in tx.execute(within.sql, within.parameters)}
     if request.mode == "scene" or (not words and request.situation):
-        return _by_scene(tx, request, answering)
+        return _by_scene(tx, request, inside, answering)
     if not words:
         raise InvalidInput("query", request.text, "nothing to search for; give a word, or a situation")
     scores = {candidate.scene_id: candidate.score for candidate in answering}
     if request.situation is not None:
         scores |= dict.fromkeys(found.scenes_of_keys(tx, request.situation.declared_keys), 1.0)
-    inside = None if within is None else {row[0] for row in tx.execute(within.sql, within.parameters)}
     pool = Pool(tx, vocabulary, request, inside, scores, meanings)
     return _precise(pool, words, ranking) if request.precise else _by_words(pool, words, ranking)
 
@@ -119,7 +119,7 @@ def _ranked(
     for name, weight in weights.items():
         for item, share in values[name].items():
             totals[item] = totals.get(item, 0.0) + weight * share
-    chosen = heapq.nsmallest(pool.request.limit, totals, key=lambda item: (-totals[item], item))
+    chosen = heapq.nsmallest(pool.request.limit, totals, key=_best_first(totals))
     whole = sum(weights.values())
     hits = shown(pool, chosen, best)
     explain = pool.request.explain
@@ -133,13 +133,18 @@ def _ranked(
     )
 
 
+def _best_first(scores: Mapping[Item, float]) -> Callable[[Item], tuple[float, str, int]]:
+    """Return the key to sort items by; of those that score alike the one written last comes first."""
+    return lambda item: (-scores[item], item[0], -item[1])
+
+
 # ---- candidates
 
 
 def _known(pool: Pool, words: Iterable[QueryWord]) -> dict[str, int]:
-    """Return the frequencies of the tokens of a query."""
-    whole = {token for word in words if not word.prefix for token in word.tokens}
-    beginnings = {part for word in words if word.prefix for part in word.parts} - whole
+    """Return the frequencies of the tokens of a query, in its order."""
+    whole = dict.fromkeys(token for word in words if not word.prefix for token in word.tokens)
+    beginnings = dict.fromkeys(part for word in words if word.prefix for part in word.parts if part not in whole)
     known = pool.vocabulary.frequencies(pool.tx, whole)
     return known | {part: text_index.prefix_frequency(pool.tx, part) for part in beginnings}
 
@@ -267,7 +272,7 @@ def _evidence(
         turns = {item[1]: row for item, row in pool.rows.items() if isinstance(row, Turn)}
         values |= evidence.of_turns(tx, turns, matches, found_words, of_parts, corpus, ranking)
         values["speaker"] = evidence.of_speaker(turns, speakers)
-    top = heapq.nsmallest(ranking.association_of, found_words, key=lambda item: (-found_words[item], item))
+    top = heapq.nsmallest(ranking.association_of, found_words, key=_best_first(found_words))
     shared = evidence.of_association(
         tx, pool.vocabulary, [(best[item], found_words[item]) for item in top], said, request.kinds, corpus, ranking
     )
@@ -338,14 +343,17 @@ def _replaced(pool: Pool, words: Mapping[Item, float]) -> dict[Item, float]:
     return before
 
 
-def _by_scene(tx: sqlite3.Connection, request: Request, answering: "Sequence[Candidate]") -> tuple[Hit, ...]:
+def _by_scene(
+    tx: sqlite3.Connection, request: Request, within: Collection[int] | None, answering: "Sequence[Candidate]"
+) -> tuple[Hit, ...]:
     """Return what a situation brings back, without looking at words."""
     if request.situation is None:
         raise InvalidInput("situation", None, "mode 'scene' needs to know who asks and where")
-    keys = request.situation.declared_keys
+    keys: Sequence[str] = request.situation.declared_keys
+    if within is not None:
+        keys = [key for key in keys if set(found.scenes_of_keys(tx, [key])).issubset(within)]
+        answering = [candidate for candidate in answering if candidate.scene_id in within]
     recalled = recall_by_candidates(tx, keys, answering, limit=request.limit, scopes=request.scopes, at=request.moment)
-    hits = [
-        Hit("relation", one.id, f"{one.subject} {one.relation} {one.object}", min(one.weight, 1.0), at=one.updated_at)
-        for one in recalled.relations
-    ]
-    return tuple(hit for hit in hits if "relation" in request.kinds)
+    hits = sorted(of_recollection(recalled), key=lambda hit: -hit.score)
+    wanted = [hit for hit in hits if hit.kind in request.kinds and in_time(request, hit.kind, hit.at)]
+    return tuple(hit if request.explain else replace(hit, why=()) for hit in wanted[: request.limit])

@@ -1,12 +1,13 @@
 """Hits: what is shown of an item, and what its score is made of."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from graphmem.compose.evidence import Item, Matches, Terms
 from graphmem.compose.pool import Pool
-from graphmem.core.model import Hit, Reason
+from graphmem.core.model import Hit, Reason, RecalledRelation, Recollection
 from graphmem.core.tokens import piece_of
 from graphmem.graph import found
+from graphmem.graph.found import StoredFact
 from graphmem.records import history, notes
 from graphmem.store.text_index import Passage
 
@@ -56,6 +57,30 @@ def shown(pool: Pool, items: Sequence[Item], best: Mapping[Item, Passage]) -> di
     return hits
 
 
+def of_recollection(recalled: Recollection) -> Iterator[Hit]:
+    """Yield what scenes brought back as hits; their weight is the score."""
+    for fact in recalled.relations:
+        yield _by_weight(fact.weight, "relation", fact.id, _fact_line(fact, fact.sentence), at=fact.updated_at)
+    for block in recalled.blocks:
+        yield _by_weight(block.weight, "block", block.id, block.text, block.source, block.created_at)
+    for document in recalled.documents:
+        yield _by_weight(
+            document.weight, "document", document.id, document.summary, document.source, document.created_at
+        )
+    for entity in recalled.entities:
+        yield _by_weight(entity.weight, "entity", entity.id, entity.name)
+
+
+def _by_weight(weight: float, kind: str, ref: int | str, text: str, source: str = "", at: str = "") -> Hit:
+    score = min(weight, 1.0)
+    return Hit(kind, ref, text, score, source, at, why=(Reason("scene", score, 1.0, _TOLD["scene"]),))
+
+
+def _fact_line(fact: StoredFact | RecalledRelation, sentence: str) -> str:
+    told = f"{fact.subject} {fact.relation} {fact.object}"
+    return f"{told}: {sentence}" if sentence else told
+
+
 def _show_parts(pool: Pool, ids: Sequence[int], best: Mapping[Item, Passage]) -> dict[int, Hit]:
     return {
         ref_id: Hit("part", part.part, part.text, 0.0, "/".join(filter(None, (part.session, part.author))), part.at)
@@ -82,8 +107,7 @@ def _show_facts(pool: Pool, ids: Sequence[int], best: Mapping[Item, Passage]) ->
     sentences = found.sentences(pool.tx, [sentence for sentence in heard.values() if sentence is not None])
     hits: dict[int, Hit] = {}
     for ref_id, fact in facts.items():
-        told = f"{fact.subject} {fact.relation} {fact.object}"
-        text = ": ".join(filter(None, (told, sentences.get(heard[ref_id] or 0, ""))))
+        text = _fact_line(fact, sentences.get(heard[ref_id] or 0, ""))
         keys = _keys(pool, ("relation", ref_id))
         hits[ref_id] = Hit("relation", ref_id, text, 0.0, fact.source, fact.at, keys, fact.status)
     return hits

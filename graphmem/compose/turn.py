@@ -280,7 +280,7 @@ def closeness(query: str, texts: Sequence[str]) -> list[float]:
     """Return how close each text is to a query, 0 to 1: the cosine of their words, weighed by rarity.
 
     >>> [round(score, 1) for score in closeness("deploy with pnpm", ["we deploy by pnpm", "good morning"])]
-    [0.7, 0.0]
+    [0.2, 0.0]
     """
     counted = [Counter(tokens_of(text)) for text in (query, *texts)]
     spread = Counter(token for tokens in counted for token in tokens)

@@ -26,6 +26,11 @@ _POINTING = re.compile(
     "[那这這](?:[个個些次条條件边邊里裡天位份种種张張段项項回])|之前|以前|先前|此前|上次|上回|上一|刚才|剛才|刚刚|剛剛|前面|上面"
     r"|\b(?:this|that|these|those|previous|previously|earlier|before|above|aforementioned|last time|the other day)\b"
 )
+# A number that is a bound need not be in any text.
+_COMPARING = re.compile(
+    "[高低大小多少早晚长長短快慢重轻輕远遠近][于於]|[以之][上下内內外间間]|超[过過]|不[到足]|[至最][多少]"
+    r"|\b(?:than|over|under|above|below|between|at least|at most|up to|within|exceed\w*)\b"
+)
 _RETIRED = re.compile(
     "旧|舊|停用|作废|作廢|废弃|廢棄|弃用|棄用|不再"
     r"|\b(?:old|retired|deprecated|obsolete|formerly|former|no longer|out of use)\b"
@@ -57,13 +62,13 @@ def abstains(query: str, texts: Iterable[str]) -> bool:
 
     A question with numbers or versions is about those; one without them and without Latin words, all Chinese, Japanese
     or Korean, is about its content words, and one pair of neighbouring characters of them is enough to be known.
-    A question that points back ("那个", "the earlier one") is never held back.
+    A question that points back ("那个", "the earlier one") or compares ("超过 175", "over 175") is never held back.
 
     >>> abstains("端口 13010 是谁的", ["网关端口是 4379"]), abstains("那个 13010 是谁的", ["网关端口是 4379"])
     (True, False)
     """
     folded = fold(query)
-    if _POINTING.search(folded):
+    if _POINTING.search(folded) or _COMPARING.search(folded):
         return False
     if asked := _numbers(folded):
         return not any(asked & _numbers(fold(text), single=True) for text in texts)

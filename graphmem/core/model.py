@@ -265,7 +265,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class MirrorReport:
-    """What mirroring came to: parts new to the session, parts whose text changed, parts that were known."""
+    """What mirroring came to: new parts, parts told otherwise than before, parts that were known."""
 
     session: str
     added: int
@@ -279,7 +279,7 @@ class Note:
     """A curated memory: a fact, a lesson, a rule. slot: what it is about, one live note of a scope each.
 
     status: live, proposed, archived, superseded or forgotten. seen: how often the same was remembered.
-    superseded_by: the id of the note that took its slot.
+    superseded_by: the id of the note that took its slot. created_at, updated_at: for when it was told first, and last.
     """
 
     id: int

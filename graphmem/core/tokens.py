@@ -29,7 +29,8 @@ _JOINTS = r"[-._/:@&+#'’\\]{1,2}"
 _RUN = regex.compile(
     rf"(?P<unspaced>[{_UNSPACED}]+|\p{{Thai}}+|\p{{Lao}}+|\p{{Khmer}}+|\p{{Myanmar}}+)"
     rf"|(?P<word>{_SPACED}+(?:{_JOINTS}{_SPACED}+)*[+#]*)"
-    r"|(?P<symbol>[\p{S}--[\p{ASCII}\p{Sk}]])",
+    # U+FFFD only says that something was lost there.
+    r"|(?P<symbol>[\p{S}--[\p{ASCII}\p{Sk}\uFFFD]])",
     regex.VERSION1,
 )
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:[-._/:@&+#'\\]{1,2}[A-Za-z0-9]+)*[+#]*")
@@ -43,7 +44,7 @@ _LETTERS = re.compile("[a-z]+")
 _CLITIC = re.compile(r"['’](?:s|t|d|m|ll|re|ve)$", re.IGNORECASE)
 # Marks that readers leave out: accents of Latin and Greek, the points of Hebrew, the vowel signs of Arabic.
 _OPTIONAL_MARKS = regex.compile(
-    r"(?<=[\p{Latin}\p{Greek}]\p{M}*)\p{Mn}|[\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]|(?<=[Ее])\u0308"
+    r"[\p{Latin}\p{Greek}]\K\p{Mn}+|[\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]+|(?<=[Ее])\u0308"
 )
 _SENTENCE_END = re.compile(r"(?<=[。！？!?\n])|(?<=[.;；])(?=\s)")
 # English forms that no stemmer leads back; the last word of each group is the one they are forms of.
@@ -280,7 +281,7 @@ def _word(run: str) -> QueryWord:
     if _LETTERS.fullmatch(plain) and (name.islower() or name.isupper() or name.istitle()):
         return QueryWord(plain, (_stem(plain),))
     parts = tuple(_stem(plain_part) for part in _PART.findall(name) if (plain_part := _plain(part)))
-    whole = plain[:_LONGEST_TOKEN]
+    whole = _stem(plain)  # `YouTube` is `youtube`
     if parts in ((), (whole,)):
         return QueryWord(plain, (whole,))
     return QueryWord(plain, parts, whole)

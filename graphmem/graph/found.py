@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from graphmem.core.keys import PERSON_KINDS, features_of_key, kind_of
 from graphmem.core.model import Standing
 from graphmem.core.situations import Situation, recall_ground
+from graphmem.graph.entities import visible
 from graphmem.graph.scenes import of_scopes, scene_id_of
 from graphmem.graph.validity import holding
 
@@ -143,9 +144,16 @@ def entity_names(tx: sqlite3.Connection, entity_ids: Sequence[int]) -> dict[int,
     return {entity_id: (name, at) for entity_id, name, at in rows}
 
 
-def entity_standing(tx: sqlite3.Connection, entity_ids: Sequence[int]) -> dict[int, Standing]:
-    """Return entities by id, with the time of their last mention."""
-    return {entity_id: Standing(at, True) for entity_id, (_, at) in entity_names(tx, entity_ids).items()}
+def entity_standing(
+    tx: sqlite3.Connection, entity_ids: Sequence[int], scopes: Sequence[str] | None
+) -> dict[int, Standing]:
+    """Return the entities that facts of these scopes or of none know, with the time of their last mention."""
+    seen, parameters = visible(scopes)
+    rows = tx.execute(
+        f"SELECT e.id, e.updated_at FROM entities e WHERE e.id IN ({_marks(entity_ids)}) {seen}",
+        (*entity_ids, *parameters),
+    )
+    return {entity_id: Standing(at, True) for entity_id, at in rows}
 
 
 def scene_standing(tx: sqlite3.Connection, scene_ids: Sequence[int]) -> dict[int, Standing]:

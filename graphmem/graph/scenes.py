@@ -49,7 +49,7 @@ _CHANGES_KEPT = 10_000
 _TRIM_EVERY = 1_000
 # Three values a scene; SQLite allows 32766 in a statement. Scenes beyond fit so badly that they add nothing.
 _SCENES_IN_A_RECALL = 5_000
-_KEYS_IN_A_RECALL = 5_000
+KEYS_IN_A_RECALL = 5_000
 
 
 @dataclass(slots=True)
@@ -430,13 +430,15 @@ def recall_by_keys(
     """Recall what the scenes of these normalised keys hold, and without `exact` all below them; None means all."""
     if keys is None:
         return _recall(tx, EVERY_SCENE, limit, scopes, at)
-    return _recall(tx, below(keys, exact=exact), limit, scopes, at) if keys else Recollection()
+    return _recall(tx, below(keys, exact=exact), limit, scopes, at)
 
 
 def below(keys: Sequence[str], *, exact: bool = False) -> Selection:
     """Return the selection of the scenes with these normalised keys or aliases and, unless `exact`, of those below."""
-    if len(keys) > _KEYS_IN_A_RECALL:
-        raise _too_many("keys", keys)
+    if len(keys) > KEYS_IN_A_RECALL:
+        raise too_many("keys", keys)
+    if not keys:
+        return Selection("SELECT id, 0, 1.0 FROM scenes WHERE FALSE", [])
     one = f"(VALUES {', '.join(['(?)'] * len(keys))}) AS k"
     parts = [
         f"SELECT s.id AS id FROM {one} JOIN scenes s ON s.key = k.column1",
@@ -460,8 +462,8 @@ def recall_by_candidates(
     at: str,
 ) -> Recollection:
     """Recall what declared scenes hold, read exactly, then what answering scenes hold by score times weight."""
-    if len(declared) > _KEYS_IN_A_RECALL:
-        raise _too_many("declared", declared)
+    if len(declared) > KEYS_IN_A_RECALL:
+        raise too_many("declared", declared)
     scored: dict[int, tuple[int, float]] = {}
     for key in declared:
         scene_id = scene_id_of(tx, key)
@@ -480,8 +482,6 @@ def of_scopes(scopes: Sequence[str] | None) -> tuple[str, list[str]]:
     """Return the condition that a relation `r` is of one of the scopes or of none, and its parameters."""
     if scopes is None:
         return "", []
-    if len(scopes) > _KEYS_IN_A_RECALL:
-        raise _too_many("scopes", scopes)
     return f"AND r.scope IN ({', '.join(['?'] * (len(scopes) + 1))})", ["", *scopes]
 
 
@@ -495,8 +495,9 @@ def facts_of(ranked: str) -> str:
         LEFT JOIN sentences t ON t.id = k.sentence_id"""
 
 
-def _too_many(argument: str, values: Sequence[str]) -> InvalidInput:
-    return InvalidInput(argument, len(values), f"more than {_KEYS_IN_A_RECALL} at once; recall them in parts")
+def too_many(argument: str, values: Sequence[str]) -> InvalidInput:
+    """Return the refusal of more keys or scopes than a statement takes."""
+    return InvalidInput(argument, len(values), f"more than {KEYS_IN_A_RECALL} at once; recall them in parts")
 
 
 def _recall(

@@ -12,7 +12,6 @@ from graphmem.core.model import MirrorReport, Part
 from graphmem.core.times import read_time, utc_text
 from graphmem.errors import InvalidInput
 from graphmem.store import text_index
-from graphmem.store.text_index import Tokens
 
 _AT_ONCE = 10_000
 
@@ -26,15 +25,14 @@ class Told:
     role: str
     text: str
     at: str | None
-    tokens: Tokens
 
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
     id: int
     seq: int
-    text: str
     length: int
+    told: Told
 
 
 class Turn(NamedTuple):
@@ -49,7 +47,10 @@ class Turn(NamedTuple):
 
 
 def check_parts(parts: Iterable[Part], zone: dt.tzinfo) -> tuple[list[Told], tuple[str, ...]]:
-    """Return the parts, the last of those with one id, and remarks about what had to be replaced in their texts."""
+    """Return the parts, those of one id as one, and remarks about what had to be replaced in their texts.
+
+    Raises InvalidInput naming the place of what is no Part, or has a time that cannot be read.
+    """
     if not isinstance(parts, Iterable):
         raise InvalidInput("parts", parts, "give a list of Part(id, text=...) objects")
     told: dict[str, Told] = {}
@@ -62,38 +63,59 @@ def check_parts(parts: Iterable[Part], zone: dt.tzinfo) -> tuple[list[Told], tup
         if (name, author, role, text) != texts:
             remarks.append(f"parts[{place}]: characters that cannot be stored were replaced by U+FFFD")
         at = None if part.at is None else utc_text(read_time(part.at, zone, argument=f"parts[{place}].at"))
-        told[name] = Told(name, author.strip(), role.strip(), text, at, text_index.tokens(body=text))
+        one = Told(name, author.strip(), role.strip(), text, at)
+        told[name] = _told_again(told[name], one) if name in told else one
     return list(told.values()), tuple(remarks)
+
+
+def _told_again(before: Told, again: Told) -> Told:
+    """Return a part as it is after it was told again: what is left out of it then is kept.
+
+    >>> _told_again(Told("m1", "Ann", "user", "He", None), Told("m1", "", "", "Hello", None))
+    Told(part='m1', author='Ann', role='user', text='Hello', at=None)
+    """
+    return Told(again.part, again.author or before.author, again.role or before.role, again.text, again.at or before.at)
 
 
 def mirror(tx: sqlite3.Connection, session: str, scope: str, told: Sequence[Told], at: str) -> MirrorReport:
     """Write the parts of a session that are new or changed; new ones go behind the part they were told after."""
-    session_id = _session(tx, session, scope, at)
+    session_id, remarks = _session(tx, session, scope, at)
     known = _known(tx, session_id, [part.part for part in told])
     fresh = [part for part in told if part.part not in known]
-    changed = [part for part in told if part.part in known and known[part.part].text != part.text]
+    retold = ((known[part.part], part) for part in told if part.part in known)
+    changed = [(stored, now) for stored, part in retold if (now := _told_again(stored.told, part)) != stored.told]
+    grown = 0
     if fresh:
-        _insert(tx, session_id, told, known, fresh, at)
+        (length,) = tx.execute("SELECT parts FROM sessions WHERE id = ?", (session_id,)).fetchone()
+        places = _places([part.part for part in told], {name: stored.seq for name, stored in known.items()}, length)
+        _make_room(tx, session_id, places)
+        grown += _insert(tx, session_id, [place + shift for shift, place in enumerate(places)], fresh, at)
     if changed:
-        _rewrite(tx, [(known[part.part].id, part) for part in changed])
+        grown += _rewrite(tx, changed)
     if fresh or changed:
-        grown = sum(part.tokens.length for part in (*fresh, *changed))
-        grown -= sum(known[part.part].length for part in changed)
         tx.execute(
             "UPDATE sessions SET parts = parts + ?, length = length + ?, updated_at = MAX(updated_at, ?) WHERE id = ?",
             (len(fresh), grown, at, session_id),
         )
-    return MirrorReport(session, len(fresh), len(changed), len(told) - len(fresh) - len(changed))
+    return MirrorReport(session, len(fresh), len(changed), len(told) - len(fresh) - len(changed), remarks)
 
 
-def _session(tx: sqlite3.Connection, name: str, scope: str, at: str) -> int:
-    row = tx.execute("SELECT id FROM sessions WHERE name = ?", (name,)).fetchone()
+def _session(tx: sqlite3.Connection, name: str, scope: str, at: str) -> tuple[int, tuple[str, ...]]:
+    """Return the id of a session, made when it is new, and remarks; one without a scope takes the given one."""
+    row = tx.execute("SELECT id, scope FROM sessions WHERE name = ?", (name,)).fetchone()
     if row is None:
-        row = tx.execute(
+        (session_id,) = tx.execute(
             "INSERT INTO sessions(name, scope, created_at, updated_at) VALUES (?, ?, ?, ?) RETURNING id",
             (name, scope, at, at),
         ).fetchone()
-    return int(row[0])
+        return session_id, ()
+    session_id, own = row
+    if not scope or scope == own:
+        return session_id, ()
+    if own:
+        return session_id, (f"the session is of scope {own!r} and stays so; mirror other scopes into other sessions",)
+    tx.execute("UPDATE sessions SET scope = ? WHERE id = ?", (scope, session_id))
+    return session_id, ()
 
 
 def _known(tx: sqlite3.Connection, session_id: int, names: Sequence[str]) -> dict[str, _Stored]:
@@ -102,35 +124,35 @@ def _known(tx: sqlite3.Connection, session_id: int, names: Sequence[str]) -> dic
     for start in range(0, len(names), _AT_ONCE):
         chunk = names[start : start + _AT_ONCE]
         rows = tx.execute(
-            f"""SELECT part, id, seq, text, length FROM parts
+            f"""SELECT id, seq, length, part, author, role, text, at FROM parts
                 WHERE session_id = ? AND part IN ({", ".join("?" * len(chunk))})""",
             (session_id, *chunk),
         )
-        found.update({part: _Stored(*row) for part, *row in rows})
+        found.update(
+            {part: _Stored(part_id, seq, length, Told(part, *told)) for part_id, seq, length, part, *told in rows}
+        )
     return found
 
 
-def _insert(
-    tx: sqlite3.Connection,
-    session_id: int,
-    told: Sequence[Told],
-    known: Mapping[str, _Stored],
-    fresh: Sequence[Told],
-    at: str,
-) -> None:
-    (stored,) = tx.execute("SELECT parts FROM sessions WHERE id = ?", (session_id,)).fetchone()
-    places = _places([part.part for part in told], {name: part.seq for name, part in known.items()}, stored)
-    _make_room(tx, session_id, places)
-    indexed: list[tuple[int, Tokens]] = []
-    for shift, part in enumerate(fresh):
-        (part_id,) = tx.execute(
-            """INSERT INTO parts(session_id, seq, part, author, author_key, role, text, length, at, recorded_at)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id""",
-            (session_id, places[shift] + shift, part.part, part.author, entity_key(part.author), part.role,
-             part.text, part.tokens.length, part.at, at),
-        ).fetchone()  # fmt: skip
-        indexed.append((part_id, part.tokens))
-    text_index.put(tx, "part", indexed)
+def _insert(tx: sqlite3.Connection, session_id: int, seqs: Sequence[int], fresh: Sequence[Told], at: str) -> int:
+    """Write new parts to their places, which are free; return their length in tokens."""
+    tokens = [text_index.tokens(body=part.text) for part in fresh]
+    tx.executemany(
+        """INSERT INTO parts(session_id, seq, part, author, author_key, role, text, length, at, recorded_at)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        [
+            (session_id, seq, part.part, part.author, entity_key(part.author), part.role, part.text, own.length,
+             part.at, at)
+            for seq, part, own in zip(seqs, fresh, tokens, strict=True)
+        ],
+    )  # fmt: skip
+    ids = dict(
+        tx.execute(
+            "SELECT seq, id FROM parts WHERE session_id = ? AND seq BETWEEN ? AND ?", (session_id, seqs[0], seqs[-1])
+        ).fetchall()
+    )
+    text_index.put(tx, "part", [(ids[seq], own) for seq, own in zip(seqs, tokens, strict=True)])
+    return sum(own.length for own in tokens)
 
 
 def _places(told: Sequence[str], known: Mapping[str, int], stored: int) -> list[int]:
@@ -164,17 +186,19 @@ def _make_room(tx: sqlite3.Connection, session_id: int, places: Sequence[int]) -
     )
 
 
-def _rewrite(tx: sqlite3.Connection, changed: Sequence[tuple[int, Told]]) -> None:
-    text_index.drop(tx, "part", [part_id for part_id, _ in changed])
-    text_index.put(tx, "part", [(part_id, part.tokens) for part_id, part in changed])
+def _rewrite(tx: sqlite3.Connection, changed: Sequence[tuple[_Stored, Told]]) -> int:
+    """Write parts as they are now; return by how many tokens they grew."""
+    texts = [(stored.id, text_index.tokens(body=now.text)) for stored, now in changed]
+    text_index.drop(tx, "part", [part_id for part_id, _ in texts])
+    text_index.put(tx, "part", texts)
     tx.executemany(
-        """UPDATE parts SET text = ?, length = ?, author = ?, author_key = ?, role = ?, at = COALESCE(?, at)
-           WHERE id = ?""",
+        "UPDATE parts SET text = ?, length = ?, author = ?, author_key = ?, role = ?, at = ? WHERE id = ?",
         [
-            (part.text, part.tokens.length, part.author, entity_key(part.author), part.role, part.at, part_id)
-            for part_id, part in changed
+            (now.text, own.length, now.author, entity_key(now.author), now.role, now.at, part_id)
+            for (part_id, own), (_, now) in zip(texts, changed, strict=True)
         ],
     )
+    return sum(own.length for _, own in texts) - sum(stored.length for stored, _ in changed)
 
 
 _TURN = "p.id, p.session_id, p.seq, p.author_key, p.at, p.length"

@@ -8,12 +8,9 @@ from graphmem.core.keys import clean_text, entity_key, text_list
 from graphmem.core.model import Note, RememberReport, Standing
 from graphmem.errors import InvalidInput
 from graphmem.store import text_index
-from graphmem.store.text_index import Tokens
 
 KINDS = ("fact", "lesson", "rule", "preference", "decision", "pitfall", "checkpoint")
 STATUSES = ("live", "proposed", "archived", "superseded", "forgotten")
-# A superseded note is found by a question about the past; the others are not found at all.
-_INDEXED = ("live", "superseded")
 _COLUMNS = "id, kind, title, body, slot, scope, status, pinned, source, seen, created_at, updated_at, superseded_by"
 
 
@@ -30,8 +27,16 @@ class Draft:
     status: str
     pinned: bool
     source: str
-    tokens: Tokens
     remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    """A note that has or had a slot; content: the key of its title, its body, its kind."""
+
+    id: int
+    live: bool
+    content: tuple[str, str, str]
 
 
 def check_note(
@@ -51,8 +56,11 @@ def check_note(
     for name, value in given.items():
         if not isinstance(value, str):
             raise InvalidInput(name, value, "give a text")
-    texts = {name: clean_text(value).strip() for name, value in given.items()}
-    marks = tuple(dict.fromkeys(clean_text(label).strip() for label in text_list(labels, "labels") if label.strip()))
+    names = [label for label in text_list(labels, "labels") if entity_key(label)]
+    cleaned = {name: clean_text(value) for name, value in given.items()}
+    # A scope is compared as it is given, here as everywhere.
+    texts = {name: text if name == "scope" else text.strip() for name, text in cleaned.items()}
+    marks = _by_key(clean_text(label).strip() for label in names)
     if not entity_key(texts["title"]):
         raise InvalidInput("title", title, "nothing that can be seen is left of it; say in one line what to remember")
     if kind not in KINDS:
@@ -61,46 +69,100 @@ def check_note(
         raise InvalidInput("status", status, f"give one of {', '.join(STATUSES)}")
     if not isinstance(pinned, bool):
         raise InvalidInput("pinned", pinned, "give true or false")
-    replaced = any("\ufffd" in texts[name] and "\ufffd" not in value for name, value in given.items())
+    replaced = cleaned != given or any(clean_text(label) != label for label in names)
     remarks = ("characters that cannot be stored were replaced by U+FFFD",) if replaced else ()
-    tokens = text_index.tokens(title=f"{texts['title']}\n{texts['slot']}", labels="\n".join(marks), body=texts["body"])
-    return Draft(kind, labels=marks, status=status, pinned=pinned, tokens=tokens, remarks=remarks, **texts)
+    return Draft(kind, labels=tuple(marks.values()), status=status, pinned=pinned, remarks=remarks, **texts)
 
 
-def remember(tx: sqlite3.Connection, draft: Draft, at: str) -> RememberReport:
-    """Write a note. The same one again is seen once more; one for a slot that is taken supersedes what is there."""
-    same = tx.execute(
-        """SELECT id FROM notes WHERE scope = ? AND title_key = ? AND slot_key = ? AND body = ? AND kind = ?
-               AND status = ? ORDER BY id LIMIT 1""",
-        (draft.scope, entity_key(draft.title), entity_key(draft.slot), draft.body, draft.kind, draft.status),
-    ).fetchone()
-    if same is not None:
-        tx.execute(
-            "UPDATE notes SET seen = seen + 1, pinned = MAX(pinned, ?), updated_at = MAX(updated_at, ?) WHERE id = ?",
-            (draft.pinned, at, same[0]),
-        )
-        return RememberReport(note(tx, same[0]), created=False, remarks=draft.remarks)
-    taken: list[int] = []
-    if draft.status == "live" and entity_key(draft.slot):
-        rows = tx.execute(
-            """UPDATE notes SET status = 'superseded', updated_at = MAX(updated_at, ?)
-               WHERE scope = ? AND slot_key = ? AND status = 'live' RETURNING id""",
-            (at, draft.scope, entity_key(draft.slot)),
-        )
-        taken = [note_id for (note_id,) in rows.fetchall()]
+def _by_key(labels: Iterable[str]) -> dict[str, str]:
+    """Return labels by their canonical form, the first spelling of each.
+
+    >>> _by_key(["Redis", "redis", "缓存"])
+    {'redis': 'Redis', '缓存': '缓存'}
+    """
+    found: dict[str, str] = {}
+    for label in labels:
+        found.setdefault(entity_key(label), label)
+    return found
+
+
+def remember(tx: sqlite3.Connection, draft: Draft, at: str, *, at_is_given: bool = False) -> RememberReport:
+    """Write a note. The same one again is seen once more; one for a slot that is taken supersedes what is there.
+
+    One that is told for a time before that of the live note goes to its place among those that came before.
+    """
+    before, after = _in_slot(tx, draft, at if at_is_given else None)
+    same = next((one for one in (before, after) if one and one.content == _content(draft)), None)
+    same_id = same.id if same else _elsewhere(tx, draft)
+    if same_id is not None:
+        return _seen_again(tx, same_id, draft, at)
+    if before and before.live:
+        tx.execute("UPDATE notes SET status = 'superseded' WHERE id = ?", (before.id,))
     (note_id,) = tx.execute(
         """INSERT INTO notes(scope, kind, slot, slot_key, title, title_key, body, status, pinned, source,
-                             created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id""",
+                             superseded_by, created_at, updated_at)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id""",
         (draft.scope, draft.kind, draft.slot, entity_key(draft.slot), draft.title, entity_key(draft.title),
-         draft.body, draft.status, draft.pinned, draft.source, at, at),
+         draft.body, "superseded" if after else draft.status, draft.pinned, draft.source, after and after.id, at, at),
     ).fetchone()  # fmt: skip
-    tx.executemany("UPDATE notes SET superseded_by = ? WHERE id = ?", [(note_id, old) for old in taken])
-    tx.executemany(
-        "INSERT INTO note_labels(note_id, label) VALUES (?, ?)", [(note_id, label) for label in draft.labels]
+    if before:
+        tx.execute("UPDATE notes SET superseded_by = ? WHERE id = ?", (note_id, before.id))
+    _label(tx, note_id, draft.labels)
+    text_index.add(tx, "note", [note_id])
+    taken = (before.id,) if before and before.live else ()
+    return RememberReport(note(tx, note_id), created=True, superseded=taken, remarks=draft.remarks)
+
+
+def _content(draft: Draft) -> tuple[str, str, str]:
+    return entity_key(draft.title), draft.body, draft.kind
+
+
+def _in_slot(tx: sqlite3.Connection, draft: Draft, at: str | None) -> tuple[_Holder | None, _Holder | None]:
+    """Return which note held the slot of a draft at a time, None for now, and which took it after that."""
+    if draft.status != "live" or not entity_key(draft.slot):
+        return None, None
+    columns = "SELECT id, status, created_at, title_key, body, kind FROM notes"
+    row = tx.execute(
+        f"{columns} WHERE scope = ? AND slot_key = ? AND status = 'live'", (draft.scope, entity_key(draft.slot))
+    ).fetchone()
+    after: _Holder | None = None
+    while row is not None:
+        holder = _Holder(row[0], row[1] == "live", row[3:])
+        if at is None or row[2] <= at:
+            return holder, after
+        after = holder
+        row = tx.execute(f"{columns} WHERE superseded_by = ?", (holder.id,)).fetchone()
+    return None, after
+
+
+def _elsewhere(tx: sqlite3.Connection, draft: Draft) -> int | None:
+    """Return the id of the same note where no slot orders them."""
+    if draft.status == "live" and entity_key(draft.slot):
+        return None
+    row = tx.execute(
+        """SELECT id FROM notes WHERE scope = ? AND title_key = ? AND body = ? AND kind = ? AND slot_key = ?
+               AND status = ? ORDER BY id LIMIT 1""",
+        (draft.scope, *_content(draft), entity_key(draft.slot), draft.status),
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
+def _seen_again(tx: sqlite3.Connection, note_id: int, draft: Draft, at: str) -> RememberReport:
+    tx.execute(
+        """UPDATE notes SET seen = seen + 1, pinned = MAX(pinned, ?), created_at = MIN(created_at, ?),
+                            updated_at = MAX(updated_at, ?) WHERE id = ?""",
+        (draft.pinned, at, at, note_id),
     )
-    if draft.status in _INDEXED:
-        text_index.put(tx, "note", [(note_id, draft.tokens)])
-    return RememberReport(note(tx, note_id), created=True, superseded=tuple(taken), remarks=draft.remarks)
+    known = _by_key(note(tx, note_id).labels)
+    unknown = [label for label in draft.labels if entity_key(label) not in known]
+    if unknown:
+        _label(tx, note_id, unknown)
+        text_index.replace(tx, "note", [note_id])
+    return RememberReport(note(tx, note_id), created=False, remarks=draft.remarks)
+
+
+def _label(tx: sqlite3.Connection, note_id: int, labels: Iterable[str]) -> None:
+    tx.executemany("INSERT INTO note_labels(note_id, label) VALUES (?, ?)", [(note_id, label) for label in labels])
 
 
 def note(tx: sqlite3.Connection, note_id: int) -> Note:
@@ -130,13 +192,18 @@ def standing(
     """Return the notes that were live at an instant and, with `past`, those that were superseded by then."""
     in_scope = "" if scopes is None else f"AND n.scope IN ({', '.join(['?'] * (len(scopes) + 1))})"
     rows = tx.execute(
-        f"""SELECT n.id, n.updated_at, n.status = 'live' OR later.created_at > ? AS current
+        f"""SELECT n.id, n.updated_at, n.status, later.created_at
             FROM notes n LEFT JOIN notes later ON later.id = n.superseded_by
             WHERE n.id IN ({", ".join("?" * len(note_ids))}) AND n.created_at <= ?
-                AND n.status IN ('live', 'superseded') AND (current OR ?) {in_scope}""",
-        (at, *note_ids, at, past, *([] if scopes is None else ["", *scopes])),
+                AND n.status IN ('live', 'superseded') {in_scope}""",
+        (*note_ids, at, *([] if scopes is None else ["", *scopes])),
     )
-    return {note_id: Standing(told_at, bool(current)) for note_id, told_at, current in rows}
+    found: dict[int, Standing] = {}
+    for note_id, told_at, status, superseded_at in rows:
+        current = status == "live" or (superseded_at is not None and superseded_at > at)
+        if current or past:
+            found[note_id] = Standing(told_at, current)
+    return found
 
 
 def pinned(tx: sqlite3.Connection) -> set[int]:

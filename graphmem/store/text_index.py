@@ -5,6 +5,7 @@ holds the kind, the id and the passage, so that a kind is a range of numbers and
 tokens made by `core.tokens`, apart by two spaces, so that a token is counted by plain text search.
 """
 
+import itertools
 import sqlite3
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +25,8 @@ _IDS = (1 << _KIND_SHIFT) - 1
 # only the texts that hold its rarest ones are candidates.
 _MOST_MATCHES = 30_000
 
-# What is indexed: id, title, labels and body of each row of a kind.
+# What is indexed: id, title, labels and body of each row of a kind. Superseded notes answer questions about the past,
+# those of the other states answer none.
 _NUMBERED = ("document", "block")  # their ids are texts
 _SOURCES: Mapping[str, str] = {
     "scene": "SELECT t.id, t.key, '', '' FROM scenes t",
@@ -34,7 +36,7 @@ _SOURCES: Mapping[str, str] = {
     "entity": "SELECT t.id, t.name, '', '' FROM entities t",
     "note": """SELECT t.id, t.title || ' ' || t.slot,
                    COALESCE((SELECT group_concat(l.label, ' ') FROM note_labels l WHERE l.note_id = t.id), ''), t.body
-               FROM notes t""",
+               FROM (SELECT * FROM notes WHERE status IN ('live', 'superseded')) t""",
     "part": "SELECT t.id, '', '', t.text FROM parts t",
     "document": "SELECT t.num, t.summary, t.tags || ' ' || t.entities, t.text FROM documents t",
     "block": "SELECT t.num, '', '', t.text FROM blocks t",
@@ -98,7 +100,9 @@ def number_of(kind: str, ref_id: int, place: int = 0) -> int:
 def tokens(*, title: str = "", labels: str = "", body: str = "") -> Tokens:
     """Return what the index will hold of a text; no transaction is needed for this, the slow part of indexing."""
     head = (tokens_of(title), tokens_of(labels))
-    passages = passages_of(body)[: _LAST_PASSAGE + 1]
+    passages = passages_of(body)
+    # What a very long text has more is its last passage, however long: nothing of it is lost.
+    passages[_LAST_PASSAGE:] = [list(itertools.chain(*passages[_LAST_PASSAGE:]))] if passages[_LAST_PASSAGE:] else []
     first = (_line(head[0]), _line(head[1]), _line(passages[0]))
     others = (("", "", _line(passage)) for passage in passages[1:])
     return Tokens((first, *others), sum(map(len, (*head, *passages))))
@@ -158,12 +162,33 @@ def fill(tx: sqlite3.Connection, kinds: Iterable[str] = tuple(_SOURCES)) -> Iter
             yield done
 
 
+def stored(tx: sqlite3.Connection) -> int:
+    """Return how many rows there are to index."""
+    counts = " UNION ALL ".join(f"SELECT COUNT(*) AS rows FROM ({source})" for source in _SOURCES.values())
+    (rows,) = tx.execute(f"SELECT SUM(rows) FROM ({counts})").fetchone()
+    return int(rows)
+
+
 def clear(tx: sqlite3.Connection) -> None:
     """Make the index anew, empty: it heals also where FTS5 finds its own tables damaged."""
-    for statement in ("DROP TABLE IF EXISTS text_terms", "DROP TABLE IF EXISTS text_index"):
-        tx.execute(statement)
+    tx.execute("DROP TABLE IF EXISTS text_terms")
+    try:
+        tx.execute("DROP TABLE IF EXISTS text_index")
+    except sqlite3.DatabaseError:
+        _cut_out(tx)
     create(tx)
     tx.execute("DELETE FROM text_sizes")
+
+
+def _cut_out(tx: sqlite3.Connection) -> None:
+    """Remove a table that FTS5 can no longer open, and so not drop, from the schema, with what it was stored in."""
+    tx.execute("PRAGMA writable_schema = ON")
+    try:
+        tx.execute("DELETE FROM sqlite_master WHERE name = 'text_index'")
+    finally:
+        tx.execute("PRAGMA writable_schema = RESET")
+    for part in ("data", "idx", "content", "docsize", "config"):
+        tx.execute(f"DROP TABLE IF EXISTS text_index_{part}")
 
 
 def create(tx: sqlite3.Connection) -> None:
@@ -293,39 +318,64 @@ def spellings(tx: sqlite3.Connection, token: str) -> list[str]:
 def candidates(
     tx: sqlite3.Connection, tokens: Mapping[str, bool], known: Mapping[str, int], kinds: Collection[str], at_once: int
 ) -> Iterator[list[Passage]]:
-    """Yield the passages that hold some of the tokens, the best first as FTS5 sees it, some at once.
+    """Yield the passages that hold all of the tokens, then the others that hold some, some at once.
 
-    tokens: whether each is only the beginning of one. known: their frequencies. Of tokens that are in very many
-    passages only the rarest ones are looked for, and when all of them are, the latest passages come first.
+    tokens: whether each is only the beginning of one. known: their frequencies.
     """
-    chosen: list[str] = []
-    matches = 0
-    for token in sorted(tokens, key=lambda one: (known[one], one)):
-        if not known[token] or (chosen and matches + known[token] > _MOST_MATCHES):
-            continue
-        matches += known[token]
-        chosen.append(_quoted(token, prefix=tokens[token]))
-    if not chosen:
-        return
-    codes = sorted(CODES[kind] for kind in kinds)
-    if len(codes) == 1:
-        within = f"AND rowid BETWEEN {codes[0] << _KIND_SHIFT} AND {((codes[0] + 1) << _KIND_SHIFT) - 1}"
-    else:  # an expression, since SQLite would run the whole query once for each of several ranges
-        within = f"AND (rowid >> {_KIND_SHIFT}) IN ({', '.join(map(str, codes))})"
-    order = "rank" if matches <= _MOST_MATCHES else "rowid DESC"
-    rows = tx.execute(
-        f"SELECT rowid, title, labels, body FROM text_index WHERE text_index MATCH ? {within} ORDER BY {order}",
-        (" OR ".join(chosen),),
-    )
-    while batch := rows.fetchmany(at_once):
-        yield list(map(Passage._make, batch))
+    rarest_first = sorted(filter(known.get, tokens), key=lambda one: (known[one], one))
+    yielded: set[int] = set()
+    if len(rarest_first) > 1:
+        every = " AND ".join(_quoted(token, prefix=tokens[token]) for token in rarest_first)
+        for batch in _matching(tx, every, known[rarest_first[0]], kinds, at_once):
+            yielded |= {passage.number for passage in batch}
+            yield batch
+    for batch in _holding_some(tx, tokens, known, kinds, at_once):
+        yield [passage for passage in batch if passage.number not in yielded]
 
 
 def first_candidates(
     tx: sqlite3.Connection, tokens: Iterable[str], known: Mapping[str, int], kinds: Collection[str], most: int
 ) -> list[Passage]:
     """Return the first of the passages that hold some of the tokens."""
-    return next(candidates(tx, dict.fromkeys(tokens, False), known, kinds, most), [])
+    return next(_holding_some(tx, dict.fromkeys(tokens, False), known, kinds, most), [])
+
+
+def _holding_some(
+    tx: sqlite3.Connection, tokens: Mapping[str, bool], known: Mapping[str, int], kinds: Collection[str], at_once: int
+) -> Iterator[list[Passage]]:
+    """Yield the passages that hold some of the tokens.
+
+    Of tokens that are in very many passages only the rarest ones are looked for.
+    """
+    chosen: list[str] = []
+    matches = 0
+    for token in sorted(filter(known.get, tokens), key=lambda one: (known[one], one)):
+        if not chosen or matches + known[token] <= _MOST_MATCHES:
+            matches += known[token]
+            chosen.append(_quoted(token, prefix=tokens[token]))
+    if chosen:
+        yield from _matching(tx, " OR ".join(chosen), matches, kinds, at_once)
+
+
+def _matching(
+    tx: sqlite3.Connection, expression: str, most: int, kinds: Collection[str], at_once: int
+) -> Iterator[list[Passage]]:
+    """Yield the passages of some kinds that an expression matches, the best first as FTS5 sees it.
+
+    most: how many there are at most; where that is more than can be scored, the latest come first.
+    """
+    codes = sorted(CODES[kind] for kind in kinds)
+    if len(codes) == 1:
+        within = f"AND rowid BETWEEN {codes[0] << _KIND_SHIFT} AND {((codes[0] + 1) << _KIND_SHIFT) - 1}"
+    else:  # an expression, since SQLite would run the whole query once for each of several ranges
+        within = f"AND (rowid >> {_KIND_SHIFT}) IN ({', '.join(map(str, codes))})"
+    order = "rank" if most <= _MOST_MATCHES else "rowid DESC"
+    rows = tx.execute(
+        f"SELECT rowid, title, labels, body FROM text_index WHERE text_index MATCH ? {within} ORDER BY {order}",
+        (expression,),
+    )
+    while batch := rows.fetchmany(at_once):
+        yield list(map(Passage._make, batch))
 
 
 def _quoted(token: str, *, prefix: bool) -> str:

@@ -4,11 +4,16 @@ import dataclasses
 import json
 import sys
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
+if TYPE_CHECKING:
+    from rich.console import JustifyMethod, RenderableType
+
 _WIDTH_OF_A_PIPE = 160
+_UNBOUNDED = 1 << 30
 _BIDI_CONTROLS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
 
 
@@ -29,25 +34,55 @@ def _plain(value: object) -> object:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, empty: str) -> None:
-    """Print rows as a table, or what is said when there are none; columns whose name ends in `#` hold numbers."""
+    """Print rows as a table, or what is said when there are none.
+
+    Columns whose name ends in `#` hold numbers; on a terminal, one that ends in `~` is cut to what is left of a line.
+    """
     if not rows:
         click.echo(empty)
         return
     # rich takes 60 ms to import: only what prints a table pays it.
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    width = None if sys.stdout.isatty() else _WIDTH_OF_A_PIPE
-    console = Console(width=width, highlight=False, markup=False, emoji=False)
+    cut = [column.endswith("~") and sys.stdout.isatty() for column in columns]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        table.add_column(column.removesuffix("#"), justify="right" if column.endswith("#") else "left", overflow="fold")
+        justify: JustifyMethod = "right" if column.endswith("#") else "left"
+        # rich takes room from columns that may wrap; so where one is cut, the others may not.
+        keeps = any(cut) and not column.endswith("~")
+        table.add_column(column.rstrip("#~"), justify=justify, overflow="fold", no_wrap=keeps)
     for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row))
+        cells = zip(map(_cell, row), cut, strict=True)
+        table.add_row(
+            *(Text(text, no_wrap=True, overflow="ellipsis") if short else Text(text) for text, short in cells)
+        )
+    _print(table)
+
+
+def print_tree(branches: Iterable[tuple[str, Iterable[str]]]) -> None:
+    """Print lines, each with the lines below it; on a terminal they are cut to its width."""
+    from rich.text import Text
+    from rich.tree import Tree
+
+    def line(text: str) -> Text:
+        return Text(printable(text), no_wrap=True, overflow="ellipsis")
+
+    for head, below in branches:
+        tree = Tree(line(head))
+        for text in below:
+            tree.add(line(text))
+        _print(tree, width_of_a_pipe=_UNBOUNDED)
+
+
+def _print(shown: "RenderableType", *, width_of_a_pipe: int = _WIDTH_OF_A_PIPE) -> None:
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else width_of_a_pipe
+    console = Console(width=width, highlight=False, markup=False, emoji=False)
     with console.capture() as capture:
-        console.print(table)
+        console.print(shown)
     click.echo("\n".join(line.rstrip() for line in capture.get().split("\n") if line.strip()))
 
 

@@ -1,25 +1,17 @@
-"""Commands about facts: commit, recall, replay."""
+"""Commands about facts: commit, replay."""
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from graphmem.errors import InvalidInput
-from graphmem.surfaces.cli.group import (
-    Session,
-    json_option,
-    limit_option,
-    scene_option,
-    situation_of,
-    situation_options,
-)
+from graphmem.surfaces.cli.group import Session, json_option, scene_option
 from graphmem.surfaces.output import print_table, printable, to_json
 
 if TYPE_CHECKING:
-    from graphmem.core.model import CommitReport, Hit, Recollection, ReplayReport, Triple
+    from graphmem.core.model import CommitReport, ReplayReport, Triple
 
 _SHOWN_FACTS = 3
 
@@ -101,79 +93,6 @@ def _print_commit(report: "CommitReport") -> None:
         click.echo(printable(f"refused {told}: {refusal.reason}"), err=True)
     for remark in report.remarks:
         click.echo(printable(remark), err=True)
-
-
-@click.command("recall", short_help="Bring back what is known.")
-@click.argument("words", nargs=-1)
-@scene_option
-@click.option("--exact", is_flag=True, help="Only the named scenes, not those below them.")
-@situation_options
-@limit_option
-@json_option
-@click.pass_obj
-def recall_command(
-    session: Session,
-    /,
-    words: tuple[str, ...],
-    scenes: tuple[str, ...],
-    exact: bool,
-    limit: int | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
-    """Bring back what is known: by a situation, by scenes, or by words. A situation needs no words at all.
-
-    \b
-    Example:
-      graphmem recall --chan qq --peer boss
-      graphmem recall --scene chan:qq
-      graphmem recall Markdown
-    """
-    situation = situation_of(options, session.config())
-    query = " ".join(words).strip()
-    if exact and (situation or not scenes):
-        raise click.UsageError("--exact goes with --scene; a situation reads its scenes exactly anyway")
-    within = scenes[0] if len(scenes) == 1 else scenes  # a single empty key means all scenes
-    if not (query or situation or scenes):
-        raise click.UsageError("nothing to search for: give words, --scene KEY, or a situation such as --chan qq")
-    with session.open(create=False) as memory:
-        if query:
-            hits = memory.recall(query, situation=situation or None, scenes=within or "", exact=exact, limit=limit)
-            _print_hits(hits, as_json=as_json)
-            return
-        if situation:
-            found = memory.recall_by_situation(situation, declared=scenes or situation.derived_key, limit=limit)
-        else:
-            found = memory.recall_by_scene(within, limit=limit, exact=exact)
-    if as_json:
-        click.echo(to_json(found))
-    else:
-        _print_recollection(found)
-
-
-def _print_hits(hits: "Sequence[Hit]", *, as_json: bool) -> None:
-    if as_json:
-        click.echo(to_json({"hits": hits}))
-        return
-    rows = [(hit.kind, hit.id, hit.score, hit.text) for hit in hits]
-    print_table(["kind", "id", "score#", "text"], rows, empty="nothing answers this")
-
-
-def _print_recollection(found: "Recollection") -> None:
-    if found.scenes:
-        click.echo(printable(f"from {', '.join(found.scenes)}"))
-    columns = ["id#", "weight#", "fact", "sentence"]
-    rows = [
-        (one.id, one.weight, f"{one.subject} - {one.relation} - {one.object}", one.sentence) for one in found.relations
-    ]
-    if rows or not found:
-        print_table(columns, rows, empty="nothing is known here")
-    if found.blocks:
-        shown = [(one.id, one.weight, one.modality, one.text) for one in found.blocks]
-        print_table(["block", "weight#", "modality", "text"], shown, empty="")
-    if found.documents:
-        shown = [(one.id, one.weight, one.source, one.summary) for one in found.documents]
-        print_table(["document", "weight#", "source", "summary"], shown, empty="")
 
 
 @click.command("replay", short_help="Run a log of turns through the memory.")

@@ -25,7 +25,7 @@ _COMMANDS = {
     "evidence": "scenes",
     "tag": "scenes",
     "commit": "facts",
-    "recall": "facts",
+    "recall": "recall",
     "brief": "prompt",
     "turn": "prompt",
     "neighbours": "graph",
@@ -34,6 +34,7 @@ _COMMANDS = {
     "replay": "facts",
     "block": "blocks",
     "document": "blocks",
+    "reindex": "upkeep",
     "dedupe": "upkeep",
     "undo": "upkeep",
     "operations": "upkeep",
@@ -123,7 +124,6 @@ def graphmem(ctx: click.Context, db: str | None, config_file: Path | None, verbo
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be done and change nothing.")
-limit_option = click.option("--limit", type=click.IntRange(min=0), help="How many at the most.  [default: 8]")
 scene_option = click.option("--scene", "scenes", multiple=True, metavar="KEY", help="A scene key; may be repeated.")
 
 

@@ -1,4 +1,4 @@
-"""Commands that keep a memory in order: dedupe, undo, operations, embed."""
+"""Commands that keep a memory in order: reindex, dedupe, undo, operations, embed."""
 
 import sys
 from pathlib import Path
@@ -12,6 +12,29 @@ from graphmem.surfaces.output import print_table, printable, to_json
 
 if TYPE_CHECKING:
     from graphmem.core.model import DedupeReport
+
+
+@click.command("reindex", short_help="Make the text index anew.")
+@json_option
+@click.pass_obj
+def reindex_command(session: Session, /, as_json: bool) -> None:
+    """Make the text index anew from what is stored, also where it is damaged.
+
+    \b
+    Example:
+      graphmem reindex
+    """
+    with (
+        session.open(create=False) as memory,
+        click.progressbar(length=0, label="indexing", file=sys.stderr, hidden=not sys.stderr.isatty()) as bar,
+    ):
+
+        def progress(done: int, texts: int) -> None:
+            bar.length = texts
+            bar.update(done - bar.pos)
+
+        indexed = memory.reindex(progress=progress)
+    click.echo(to_json({"indexed": indexed}) if as_json else f"{indexed} texts indexed")
 
 
 @click.command("dedupe", short_help="Merge scenes that are one under several keys.")
