@@ -10,6 +10,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from graphmem.compose.turn import Turn
 from graphmem.config import DEFAULT, Config
+from graphmem.core.embedding import Embedder
 from graphmem.core.events import Event, Log
 from graphmem.core.model import DedupeReport, Visit
 from graphmem.core.policies import ChannelPolicy
@@ -92,9 +93,11 @@ class AsyncMemory:
         config: Config = DEFAULT,
         clock: Clock = system_clock,
         create: bool = True,
+        embedder: Embedder | None = None,
     ) -> "_Opening":
         """Open a memory file as `Memory.open` does: `await` it, or use it with `async with`."""
-        return _Opening(functools.partial(Memory.open, path, config=config, clock=clock, create=create))
+        opening = functools.partial(Memory.open, path, config=config, clock=clock, create=create, embedder=embedder)
+        return _Opening(opening)
 
     @property
     def path(self) -> str:
@@ -162,6 +165,7 @@ class AsyncMemory:
 
     dedupe_scenes = _in_thread(Memory.dedupe_scenes)
     reindex = _in_thread(Memory.reindex)
+    embed = _in_thread(Memory.embed)
     operations = _in_thread(Memory.operations)
     undo = _in_thread(Memory.undo)
     replay = _in_thread(Memory.replay)

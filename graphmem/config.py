@@ -57,7 +57,7 @@ class Ranking:
     beyond: share of the turns two steps away. neighbours_of: turns whose neighbours are looked up.
     association_of: best hits whose words are followed. association_terms: how many words at most.
     association_frequency: words of more texts link nothing. association_candidates: texts looked at.
-    edges: facts looked at for each hop.
+    edges: facts looked at for each hop. meaning_beside: what a turn gets of the meaning of the better one beside it.
     """
 
     k1: float = 0.9
@@ -75,8 +75,8 @@ class Ranking:
     beyond: float = 0.5
     neighbours_of: int = 64
     session: float = 0.6
-    speaker: float = 0.5
-    date: float = 0.6
+    speaker: float = 0.75
+    date: float = 0.9
     scene: float = 0.3
     graph: float = 0.3
     replaced: float = 1.0
@@ -86,6 +86,8 @@ class Ranking:
     association_frequency: int = 30
     association_candidates: int = 64
     edges: int = 200
+    meaning: float = 1.0
+    meaning_beside: float = 0.8
 
     def __post_init__(self) -> None:
         for each in dataclasses.fields(self):
@@ -111,6 +113,7 @@ class Config:
     language: of what is written for a prompt, "en" or "zh".
     ranking: the weights of text recall; a file may hold a table of some of them.
     busy_timeout: seconds to wait for another writer. durable: fsync each commit (PRAGMA synchronous=FULL).
+    semantic: embed what is written with the model of the extra `semantic`, and recall by meaning as well.
     """
 
     weights: Mapping[str, float] = field(default_factory=lambda: KIND_WEIGHTS, hash=False)
@@ -129,6 +132,7 @@ class Config:
     language: str = "en"
     busy_timeout: float = 5.0
     durable: bool = False
+    semantic: bool = False
     ranking: Ranking = Ranking()
 
     def __post_init__(self) -> None:
@@ -143,8 +147,9 @@ class Config:
         if isinstance(names, str) or not isinstance(names, Iterable) or not all(isinstance(n, str) for n in names):
             raise InvalidInput("self_names", names, "give a list of names")
         object.__setattr__(self, "self_names", frozenset(names))
-        if not isinstance(self.durable, bool):
-            raise InvalidInput("durable", self.durable, "give true or false")
+        for name in ("durable", "semantic"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidInput(name, getattr(self, name), "give true or false")
         for kind, weight in self.weights.items():
             if not isinstance(kind, str) or not _KIND.fullmatch(kind):
                 raise InvalidInput("weights", kind, "write a kind as in the keys of features, in small letters: 'chan'")

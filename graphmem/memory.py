@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from graphmem.compose import pool, search
 from graphmem.compose.brief import brief_of
+from graphmem.compose.meaning import MeaningIndex
 from graphmem.compose.turn import Turn
 from graphmem.config import DEFAULT, Config, check_count
+from graphmem.core.embedding import Embedder, check_embedder
 from graphmem.core.events import Event, Log
 from graphmem.core.keys import channel_key, clean_text, key_list, require_key, text_list
 from graphmem.core.model import (
@@ -54,7 +56,7 @@ from graphmem.graph import relations
 from graphmem.graph import scenes as scene_graph
 from graphmem.graph.neighbours import Reading
 from graphmem.records import history, notes
-from graphmem.store import text_index
+from graphmem.store import text_index, vectors
 from graphmem.store.blobs import lies_in_row, read_blob, remove_blob, write_blob
 from graphmem.store.copies import open_copy
 from graphmem.store.database import Store
@@ -77,9 +79,11 @@ class Memory:
     stays. Errors are those of `graphmem.errors`.
     """
 
-    def __init__(self, store: Store, *, config: Config, clock: Clock) -> None:
+    def __init__(self, store: Store, *, config: Config, clock: Clock, embedder: Embedder | None = None) -> None:
         self._store = store
         self._clock = clock
+        self._embedder = embedder
+        self._meanings = None if embedder is None else MeaningIndex(embedder)
         self._index: SceneIndex | None = None
         self._vocabulary = text_index.Vocabulary()
         self._last_day = ""
@@ -93,13 +97,26 @@ class Memory:
         config: Config = DEFAULT,
         clock: Clock = system_clock,
         create: bool = True,
+        embedder: Embedder | None = None,
     ) -> Self:
         """Open a memory file, made and migrated when needed; ':memory:' for one that is gone when closed.
 
-        Raises StoreFailed when the file cannot be used (or is missing and `create` is false), StoreCorrupt when it is
-        damaged or no database, SchemaTooNew when a newer graphmem wrote it, StoreBusy when it stays locked.
+        embedder: makes vectors of what is written, so that `recall` finds what means the same in other words; None for
+        that of the extra `graphmem[semantic]` where `config.semantic` is set, else for none. Texts written without it
+        have no vectors until `embed` makes them.
+
+        Raises InvalidInput for an embedder that cannot be used or is not installed, StoreFailed when the file cannot be
+        used (or is missing and `create` is false), StoreCorrupt when it is damaged or no database, SchemaTooNew when a
+        newer graphmem wrote it, StoreBusy when it stays locked.
         """
-        return cls(Store(path, config=config, create=create), config=config, clock=clock)
+        if embedder is None and config.semantic:
+            from graphmem.semantic import bundled_embedder
+
+            embedder = bundled_embedder()
+        if embedder is not None:
+            check_embedder(embedder)
+        store = Store(path, config=config, create=create, embedder=embedder)
+        return cls(store, config=config, clock=clock, embedder=embedder)
 
     def close(self) -> None:
         """Close the file. Closing twice does nothing; any other verb on a closed memory raises Conflict."""
@@ -410,10 +427,11 @@ class Memory:
         what these scenes hold and, unless `exact`, those below them; '' for everything. since, until: only what was
         said or written from, and before, these times. as_of: what held then.
 
-        mode: 'hybrid' weighs all evidence; 'keyword' wants every word of the query; 'vector' compares texts as TF-IDF
-        vectors; 'scene' brings back what the situation does, whatever the words; 'graph' what is linked to the entities
-        that are named. precise: only what clearly answers, nothing when nothing does, pinned notes first. limit: None
-        for 10, 0 for none. explain: each hit says what its score is made of.
+        mode: 'hybrid' weighs all evidence, the meaning of texts as well where the memory has an embedder; 'keyword'
+        wants every word of the query; 'vector' compares texts as TF-IDF vectors; 'scene' brings back what the situation
+        does, whatever the words; 'graph' what is linked to the entities that are named. precise: only what clearly
+        answers, nothing when nothing does, pinned notes first. limit: None for 10, 0 for none. explain: each hit says
+        what its score is made of.
 
         Raises InvalidInput for a query without words and without a situation, and for an unknown kind or mode.
         """
@@ -426,7 +444,10 @@ class Memory:
         with self._store.read() as tx:
             here = request.situation
             answering = self._read_index(tx).answering(here) if here else []
-            return search.search(tx, self._vocabulary, request, self.config.ranking, within=within, answering=answering)
+            return search.search(
+                tx, self._vocabulary, request, self.config.ranking,
+                within=within, answering=answering, meanings=self._meanings,
+            )  # fmt: skip
 
     # ---- blocks and documents
 
@@ -528,7 +549,7 @@ class Memory:
         request = self._request(query, kinds="document", limit=limit)
         at = self._at(None)
         with self._store.write() as tx:
-            hits = search.search(tx, self._vocabulary, request, self.config.ranking)
+            hits = search.search(tx, self._vocabulary, request, self.config.ranking, meanings=self._meanings)
             found = document_rows.count_access(tx, [str(hit.id) for hit in hits], at)
             self._mark_day(tx, at)
         return found
@@ -699,6 +720,33 @@ class Memory:
             texts = text_index.stored(tx)
             for done in text_index.fill(tx):
                 progress(done, texts)
+        return done
+
+    def embed(self, *, progress: Callable[[int, int], None] = lambda done, texts: None) -> int:
+        """Make the vectors of the texts that have none of this embedder; return the number of these texts.
+
+        Each batch is a transaction, so that an embedding that was broken off goes on where it was. progress is called
+        with the number of texts done and of all. Raises InvalidInput for a memory without an embedder.
+        """
+        embedder = self._embedder
+        if embedder is None:
+            raise InvalidInput("embedder", None, "open the memory with one, or with Config(semantic=True)")
+        done = 0
+        with self._store.read() as tx:
+            lacking = vectors.count_lacking(tx, embedder.fingerprint)
+        for kind in vectors.KINDS:
+            last = 0
+            while True:
+                with self._store.read() as tx:
+                    texts = vectors.lacking(tx, embedder.fingerprint, kind, last)
+                if not texts:
+                    break
+                made = vectors.embedded(embedder, texts)
+                with self._store.write() as tx:
+                    vectors.put_unchanged(tx, embedder.fingerprint, kind, texts, made)
+                last = texts[-1].ref_id
+                done += len(texts)
+                progress(done, max(done, lacking))
         return done
 
     def operations(self, *, limit: int | None = None) -> tuple[Operation, ...]:

@@ -6,8 +6,12 @@ import os
 import sqlite3
 import subprocess
 import sys
+import zlib
+
+import numpy as np
 
 from graphmem import GraphmemError
+from graphmem.core.tokens import tokens_of
 
 NOBODY = 65534
 
@@ -88,3 +92,29 @@ def text_index_of(path):
     """What the text index holds, and what it counts."""
     rows = sql(path, "SELECT rowid, title, labels, body FROM text_index ORDER BY rowid")
     return rows, sql(path, "SELECT kind, texts, tokens FROM text_sizes WHERE texts > 0 ORDER BY kind")
+
+
+# Words that mean the same to the embedder of these tests, and to nothing else.
+SYNONYMS = {"automobile": "car", "vehicle": "car", "purchased": "bought"}
+SAME = {tokens_of(word)[0]: tokens_of(same)[0] for word, same in SYNONYMS.items()}
+
+
+class HashEmbedder:
+    """Sums a random direction for each token; synonyms have one direction."""
+
+    dimensions = 64
+
+    def __init__(self, fingerprint="hash 1"):
+        self.fingerprint = fingerprint
+        self.calls = []
+
+    def embed(self, texts):
+        self.calls.append(list(texts))
+        return [self.vector(text) for text in texts]
+
+    def vector(self, text):
+        vector = np.zeros(self.dimensions)
+        for token in sorted(set(tokens_of(text))):
+            meant = SAME.get(token, token)
+            vector += np.random.default_rng(zlib.crc32(meant.encode())).standard_normal(self.dimensions)
+        return vector

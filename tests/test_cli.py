@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import click
 import pytest
+from support import HashEmbedder
 
 from graphmem import Memory, Part, Situation, Triple
 from graphmem.compose.pool import KINDS, MODES
@@ -42,7 +43,7 @@ BOSS = ["--chan", "qq", "--peer", "boss"]
 BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 NASTY = f"a\x1b[2J\x07b\x9b31mc\r{BIDI}d"
 
-# One call of each command that a filled memory answers.
+# One call of each command that a filled memory answers; to embed needs a setting.
 CALLS = {
     "enter": BOSS,
     "match": BOSS,
@@ -63,6 +64,7 @@ CALLS = {
     "dedupe": [],
     "undo": ["1"],
     "operations": [],
+    "embed": [],
 }
 
 # The same mistakes for the text and the JSON form: arguments, exit code, kind, what the message names.
@@ -789,16 +791,17 @@ def test_json_is_one_document_and_nothing_else(cli, path, request, command, plac
     result = cli(command, *CALLS[command], "--json", db=None if place == "first run" else path)
 
     assert isinstance(result.document, dict | list)
-    assert result.code == (3 if command in ("undo", "path") and place != "filled" else 0)
+    refused = 1 if command == "embed" else 3 if command in ("undo", "path") and place != "filled" else 0
+    assert result.code == refused  # embed: no embedder is set
     assert "Traceback" not in result.err
 
 
 def test_json_stays_one_document_with_logging_on(filled):  # CLI-03
-    calls = [["--db", filled, "-v", command, *CALLS[command], "--json"] for command in COMMANDS]
+    calls = [["--db", filled, "-v", command, *CALLS[command], "--json"] for command in COMMANDS if command != "embed"]
 
     outs, log, _ = in_one_process(*calls)
 
-    assert [type(json.loads(out)) in (dict, list) for out in outs] == [True] * len(COMMANDS)
+    assert [type(json.loads(out)) in (dict, list) for out in outs] == [True] * len(calls)
     assert "graphmem: joined" in log
     assert SENTENCE not in log
 
@@ -1490,6 +1493,8 @@ def test_the_list_of_commands_cuts_no_sentence(cli):
 def test_the_examples_in_help_run(cli, path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GRAPHMEM_DB", str(path))
+    monkeypatch.setenv("GRAPHMEM_SEMANTIC", "true")
+    monkeypatch.setattr("graphmem.semantic.bundled_embedder", HashEmbedder)
     (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
     cli("replay", WEEK)
     for _ in range(3):

@@ -5,6 +5,7 @@ import re
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from graphmem.compose.evidence import Item
 from graphmem.core.keys import text_list
@@ -17,6 +18,9 @@ from graphmem.graph.found import Holding
 from graphmem.records import history, notes
 from graphmem.records.history import Turn
 from graphmem.store.text_index import Passage, Vocabulary
+
+if TYPE_CHECKING:
+    from graphmem.compose.meaning import MeaningIndex
 
 KINDS = ("note", "relation", "part", "document", "block", "entity", "scene")
 # Entities and scenes are names: what is known of them says more, so they come when they are asked for.
@@ -55,6 +59,11 @@ class Request:
         return self.as_of or utc_text(self.now)
 
     @property
+    def indexed_kinds(self) -> set[str]:
+        """The kinds of texts that speak for what is wanted: sentences tell facts."""
+        return {*self.kinds, *(["sentence"] if "relation" in self.kinds else [])}
+
+    @property
     def asks_the_past(self) -> bool:
         """Whether what was superseded is wanted too."""
         return not self.precise and bool(_ASKS_THE_PAST.search(self.text))
@@ -87,6 +96,7 @@ class Pool:
     within: ids of the scenes that must hold an item, None for all. scene_scores: how well scenes answer the asker.
     rows: what is known of each item. holdings: the open scenes that hold it. passages: those with words of the query.
     ways: from an entity that is named to the fact, by the entities in between.
+    meanings: the vectors of the memory, None without an embedder. nearest: the passage of an item that means the query.
     """
 
     tx: sqlite3.Connection
@@ -94,10 +104,12 @@ class Pool:
     request: Request
     within: Collection[int] | None
     scene_scores: Mapping[int, float]
+    meanings: "MeaningIndex | None" = None
     rows: dict[Item, Turn | Standing] = field(default_factory=dict)
     holdings: dict[Item, list[Holding]] = field(default_factory=dict)
     passages: list[tuple[Item, Passage]] = field(default_factory=list)
     ways: dict[Item, tuple[int, ...]] = field(default_factory=dict)
+    nearest: dict[Item, Passage] = field(default_factory=dict)
 
 
 def admit(pool: Pool, items: Iterable[Item]) -> None:
@@ -129,6 +141,40 @@ def admitted(pool: Pool, shares: Mapping[Item, float]) -> dict[Item, float]:
     """Return the shares of the items that may be shown, which are looked up when they are new."""
     admit(pool, shares)
     return {item: share for item, share in shares.items() if item in pool.rows}
+
+
+def heard(pool: Pool, passages: Sequence[Passage]) -> list[tuple[Item, Passage]]:
+    """Return the items of passages that may be shown, which are looked up when they are new, each with its passage."""
+    items = _items_of(pool.tx, passages)
+    new = {item for item, _ in items if item not in pool.rows}
+    admit(pool, new)
+    shown = [(item, passage) for item, passage in items if item in pool.rows and _may_be_heard(pool, item, passage)]
+    # What only words found that were said where the asker does not read is not found.
+    for item in new.difference(item for item, _ in shown):
+        pool.rows.pop(item, None)
+        pool.holdings.pop(item, None)
+    return shown
+
+
+def _items_of(tx: sqlite3.Connection, passages: Sequence[Passage]) -> list[tuple[Item, Passage]]:
+    """Return the items that passages belong to: a sentence is part of the facts that it told."""
+    items = [(passage.item, passage) for passage in passages]
+    sentences = [item[1] for item, _ in items if item[0] == "sentence"]
+    if not sentences:
+        return items
+    told = found.told_by(tx, sentences)
+    return [
+        (one, passage)
+        for item, passage in items
+        for one in ([("relation", fact) for fact in told.get(item[1], ())] if item[0] == "sentence" else [item])
+    ]
+
+
+def _may_be_heard(pool: Pool, item: Item, passage: Passage) -> bool:
+    """Tell whether a sentence was said in a scene that is open here: others may have put the same fact differently."""
+    if passage.item[0] != "sentence" or (pool.request.situation is None and pool.within is None):
+        return True
+    return any(holding.sentence_id == passage.item[1] for holding in pool.holdings[item])
 
 
 def _standing(pool: Pool, kind: str, ids: Sequence[int]) -> Mapping[int, Standing]:

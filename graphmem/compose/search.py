@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 
 from graphmem.compose import evidence
 from graphmem.compose.evidence import Corpus, Item, Matches, Terms
+from graphmem.compose.meaning import MeaningIndex, of_meaning
 from graphmem.compose.naming import facts_of_named, named_notes
-from graphmem.compose.pool import Pool, Request, admit, admit_turns, admitted
+from graphmem.compose.pool import Pool, Request, admit, admit_turns, admitted, heard
 from graphmem.compose.shown import reasons_of, shown
 from graphmem.config import Ranking
 from graphmem.core.arbitration import Statement, abstains, superseded
@@ -56,17 +57,19 @@ def search(
     *,
     within: Selection | None = None,
     answering: "Sequence[Candidate]" = (),
+    meanings: MeaningIndex | None = None,
 ) -> tuple[Hit, ...]:
     """Return what answers a request, the best first.
 
     within: the scenes that must hold a hit, None for all. answering: the scenes that answer the asker's situation.
+    meanings: the vectors of the memory where it has an embedder.
     """
     words = query_words(request.text)
     inside = None if within is None else {row[0] for row in tx.execute(within.sql, within.parameters)}
     scores = {candidate.scene_id: candidate.score for candidate in answering}
     if request.situation is not None:
         scores |= dict.fromkeys(found.scenes_of_keys(tx, request.situation.declared_keys), 1.0)
-    pool = Pool(tx, vocabulary, request, inside, scores)
+    pool = Pool(tx, vocabulary, request, inside, scores, meanings)
     if request.mode == "scene" or (not words and request.situation):
         return _by_scene(pool, answering)
     if not words:
@@ -101,7 +104,8 @@ def _by_words(pool: Pool, words: Sequence[QueryWord], ranking: Ranking) -> tuple
         _keep_those_with_all(pool, words)
     matches, best = evidence.matches_of(pool.passages, terms, corpus, ranking)
     sought = Sought(words, known, terms, corpus, matches, best)
-    hits = _ranked(pool, _evidence(pool, sought, ranking), sought, ranking)
+    values = _evidence(pool, sought, ranking)
+    hits = _ranked(pool, values, replace(sought, best={**pool.nearest, **best}), ranking)
     return () if _asks_the_unknown(pool, known, hits) else hits
 
 
@@ -212,41 +216,12 @@ def _terms(words: Iterable[QueryWord], known: Mapping[str, int], corpus: Corpus,
 
 def _gather(pool: Pool, words: Iterable[QueryWord], known: Mapping[str, int], ranking: Ranking) -> None:
     """Take candidates from the text index until there are enough that may be shown."""
-    kinds = {*pool.request.kinds, *(["sentence"] if "relation" in pool.request.kinds else [])}
+    kinds = pool.request.indexed_kinds
     tokens = {token: word.prefix for word in words for token in word.tokens}
     for batch in text_index.candidates(pool.tx, tokens, known, kinds, ranking.candidates):
-        items = _items_of(pool.tx, batch)
-        admit(pool, {item for item, _ in items})
-        pool.passages += [
-            (item, passage) for item, passage in items if item in pool.rows and _may_be_heard(pool, item, passage)
-        ]
+        pool.passages += heard(pool, batch)
         if len(pool.passages) >= ranking.candidates:
             break
-    # What only words found that were said where the asker does not read is not found.
-    heard = {item for item, _ in pool.passages}
-    pool.rows = {item: row for item, row in pool.rows.items() if item in heard}
-    pool.holdings = {item: holdings for item, holdings in pool.holdings.items() if item in heard}
-
-
-def _items_of(tx: sqlite3.Connection, passages: Sequence[Passage]) -> list[tuple[Item, Passage]]:
-    """Return the items that passages belong to: a sentence is part of the facts that it told."""
-    items = [(passage.item, passage) for passage in passages]
-    sentences = [item[1] for item, _ in items if item[0] == "sentence"]
-    if not sentences:
-        return items
-    told = found.told_by(tx, sentences)
-    return [
-        (one, passage)
-        for item, passage in items
-        for one in ([("relation", fact) for fact in told.get(item[1], ())] if item[0] == "sentence" else [item])
-    ]
-
-
-def _may_be_heard(pool: Pool, item: Item, passage: Passage) -> bool:
-    """Tell whether a sentence was said in a scene that is open here: others may have put the same fact differently."""
-    if passage.item[0] != "sentence" or (pool.request.situation is None and pool.within is None):
-        return True
-    return any(holding.sentence_id == passage.item[1] for holding in pool.holdings[item])
 
 
 def _keep_those_with_all(pool: Pool, words: Iterable[QueryWord]) -> None:
@@ -320,6 +295,8 @@ def _evidence(pool: Pool, sought: Sought, ranking: Ranking) -> dict[str, Mapping
     values["association"] = admitted(pool, shared)
     if "relation" in request.kinds:
         values["graph"] = admitted(pool, _linked(pool, said, corpus, ranking))
+    if pool.meanings is not None:
+        values["meaning"] = of_meaning(pool, pool.meanings, ranking)
     values["scene"] = _in_scene(pool)
     values["replaced"] = admitted(pool, _replaced(pool, found_words))
     values["date"] = evidence.of_dates(pool.rows, named_times(request.text, request.now), request.now.tzinfo or dt.UTC)

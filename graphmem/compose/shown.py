@@ -19,6 +19,7 @@ _TOLD = {
     "neighbours": "what was said beside it matches",
     "session": "its session is about this",
     "speaker": "said by somebody who is named",
+    "meaning": "means much the same, or was said right beside what does",
     "date": "said at a time that is named",
     "scene": "held by a scene that answers the situation",
     "graph": "linked to what is named: {}",

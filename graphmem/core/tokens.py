@@ -198,14 +198,23 @@ def passages_of(text: str) -> list[list[str]]:
     return [tokens for _, tokens in _pieces(text)]
 
 
+def pieces_of(text: str) -> list[str]:
+    """Return the words of each passage of a text as they stand there.
+
+    >>> pieces_of("To be."), len(pieces_of("To be. Or not. " * 60))
+    (['To be.'], 2)
+    """
+    return [said.strip() for said, _ in _pieces(text)]
+
+
 def piece_of(text: str, place: int) -> str:
     """Return the words of one passage of a text as they stand there.
 
     >>> piece_of("To be. Or not. " * 60, 1).split(". ")[0]
     'To be'
     """
-    pieces = _pieces(text)
-    return pieces[min(place, len(pieces) - 1)][0].strip()
+    pieces = pieces_of(text)
+    return pieces[min(place, len(pieces) - 1)]
 
 
 def _pieces(text: str) -> list[tuple[str, list[str]]]:

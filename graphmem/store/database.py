@@ -6,6 +6,7 @@ fails at once when another writer came between, whatever the timeout.
 """
 
 import contextlib
+import functools
 import logging
 import os
 import sqlite3
@@ -14,12 +15,15 @@ import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from graphmem.config import DEFAULT, Config
+from graphmem.core.embedding import Embedder
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
+from graphmem.store import text_index, vectors
 from graphmem.store.schema import is_current, migrate
+from graphmem.store.text_index import NotingConnection
 
 MEMORY_PATH = ":memory:"
 
@@ -43,11 +47,25 @@ _REMEDIES = {
 
 
 class Store:
-    """An open graphmem file. Its errors are StoreFailed, StoreCorrupt, StoreBusy and SchemaTooNew, never sqlite3's."""
+    """An open graphmem file. Its errors are StoreFailed, StoreCorrupt, StoreBusy and SchemaTooNew, never sqlite3's.
 
-    def __init__(self, path: str | os.PathLike[str], *, config: Config = DEFAULT, create: bool = True) -> None:
+    With an embedder what is written is embedded before the end of its transaction.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        config: Config = DEFAULT,
+        create: bool = True,
+        embedder: Embedder | None = None,
+    ) -> None:
         self.path = _ready_file(path, create=create)
         self.config = config
+        self._embedder = embedder
+        self._open_connection: Callable[..., sqlite3.Connection] = sqlite3.connect
+        if embedder is not None:
+            self._open_connection = functools.partial(sqlite3.connect, factory=NotingConnection)
         self._lock = threading.RLock()
         self._writing_thread: int | None = None
         self._local = threading.local()
@@ -77,7 +95,7 @@ class Store:
             migrate(self._writer, self.path)
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
+        connection = self._open_connection(
             self.path,
             timeout=self.config.busy_timeout,
             isolation_level=None,
@@ -106,6 +124,8 @@ class Store:
             self._writing_thread = threading.get_ident()
             try:
                 yield self._writer
+                if outermost and keep and self._embedder is not None:
+                    vectors.put_indexed(self._writer, self._embedder)
                 # Inside the try: a COMMIT that fails leaves the transaction open, and the next write block would
                 # silently become a savepoint of it.
                 if keep:
@@ -118,6 +138,7 @@ class Store:
             finally:
                 if outermost:
                     self._writing_thread = None
+                    text_index.forget_noted(self._writer)
         except sqlite3.Error as error:
             raise _translation(error, self.path, self.config.busy_timeout) from error
         finally:

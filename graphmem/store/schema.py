@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
 APPLICATION_ID = 0x676D656D  # "gmem"
-VERSION = 3  # the number of migrations below, kept in user_version: a current file is told by one read
+VERSION = 4  # the number of migrations below, kept in user_version: a current file is told by one read
 
 
 def _migrations() -> "Migrations":
@@ -305,6 +305,24 @@ def _migrations() -> "Migrations":
             CREATE INDEX document_blocks_block ON document_blocks(block_id);
 
             CREATE INDEX scene_refs_text ON scene_refs(kind, ref_text) WHERE ref_text <> '';
+        """)
+
+    @migrations()
+    def m004_vectors(db: "Database") -> None:
+        db.executescript("""
+            -- Of the passages of the text index, under its numbers of kinds; written where a memory has an embedder.
+            -- vector: float32, little endian, unit length; empty where a text has no direction.
+            CREATE TABLE vectors(
+                id INTEGER PRIMARY KEY AUTOINCREMENT,
+                kind INTEGER NOT NULL,
+                ref_id INTEGER NOT NULL,
+                passage INTEGER NOT NULL,
+                fingerprint TEXT NOT NULL,
+                vector BLOB NOT NULL,
+                UNIQUE (kind, ref_id, passage, fingerprint)
+            ) STRICT;
+            -- How many were removed, which tells indexes in memory that some of theirs are gone.
+            INSERT INTO counters VALUES ('vectors_removed', 0);
         """)
 
     return migrations

@@ -10,14 +10,14 @@ import sqlite3
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from graphmem.core.tokens import passages_of, tokens_of
 from graphmem.errors import StoreCorrupt
 
 KINDS = ("scene", "relation", "sentence", "entity", "note", "part", "document", "block")
+CODES = {kind: code for code, kind in enumerate(KINDS)}
 
-_CODES = {kind: code for code, kind in enumerate(KINDS)}
 _KIND_SHIFT = 60
 _PASSAGE_BITS = 10
 _LAST_PASSAGE = (1 << _PASSAGE_BITS) - 1
@@ -46,6 +46,14 @@ _FILLED_AT_ONCE = 2_000
 _COMMON = 64  # passages; to count fewer is quicker than to remember them
 
 
+class NotingConnection(sqlite3.Connection):
+    """A connection that notes what is indexed in its transaction, for who embeds it before the end: kinds and ids."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.indexed: dict[str, set[int]] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class Tokens:
     """A text as the index holds it: its columns for each passage, and its length in tokens.
@@ -55,6 +63,15 @@ class Tokens:
 
     passages: tuple[tuple[str, str, str], ...]
     length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text as it is stored: the id of its row, its title, its body."""
+
+    ref_id: int
+    head: str
+    body: str
 
 
 class Passage(NamedTuple):
@@ -76,6 +93,11 @@ class Passage(NamedTuple):
         return self.number & _LAST_PASSAGE
 
 
+def number_of(kind: str, ref_id: int, place: int = 0) -> int:
+    """Return the number in the index of a passage of a text."""
+    return CODES[kind] << _KIND_SHIFT | ref_id << _PASSAGE_BITS | place
+
+
 def tokens(*, title: str = "", labels: str = "", body: str = "") -> Tokens:
     """Return what the index will hold of a text; no transaction is needed for this, the slow part of indexing."""
     head = (tokens_of(title), tokens_of(labels))
@@ -87,12 +109,29 @@ def tokens(*, title: str = "", labels: str = "", body: str = "") -> Tokens:
     return Tokens((first, *others), sum(map(len, (*head, *passages))))
 
 
-def put(tx: sqlite3.Connection, kind: str, texts: Iterable[tuple[int, Tokens]]) -> None:
+def put(tx: sqlite3.Connection, kind: str, texts: Sequence[tuple[int, Tokens]]) -> None:
     """Index texts by the ids of their rows; what the index held under these ids must have been dropped."""
+    _insert(tx, kind, texts)
+    if isinstance(tx, NotingConnection):
+        tx.indexed.setdefault(kind, set()).update(ref_id for ref_id, _ in texts)
+
+
+def noted(tx: sqlite3.Connection, kind: str) -> list[int]:
+    """Return the ids of the texts of a kind that were indexed in this transaction, where the connection notes them."""
+    return sorted(tx.indexed.get(kind, ())) if isinstance(tx, NotingConnection) else []
+
+
+def forget_noted(tx: sqlite3.Connection) -> None:
+    """Forget what was noted, at the end of a transaction."""
+    if isinstance(tx, NotingConnection):
+        tx.indexed.clear()
+
+
+def _insert(tx: sqlite3.Connection, kind: str, texts: Iterable[tuple[int, Tokens]]) -> None:
     rows: list[tuple[int, str, str, str]] = []
     length = 0
     for ref_id, text in texts:
-        first = _first_row(kind, ref_id)
+        first = number_of(kind, ref_id)
         rows += [(first + place, *columns) for place, columns in enumerate(text.passages)]
         length += text.length
     tx.executemany("INSERT INTO text_index(rowid, title, labels, body) VALUES (?, ?, ?, ?)", rows)
@@ -102,8 +141,7 @@ def put(tx: sqlite3.Connection, kind: str, texts: Iterable[tuple[int, Tokens]]) 
 def add(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> None:
     """Index rows that were just written, as they are stored."""
     marks = ", ".join("?" * len(ref_ids))
-    number = "t.num" if kind in _NUMBERED else "t.id"
-    rows = tx.execute(f"{_SOURCES[kind]} WHERE {number} IN ({marks})", [*ref_ids]).fetchall()
+    rows = tx.execute(f"{_SOURCES[kind]} WHERE {_number(kind)} IN ({marks})", [*ref_ids]).fetchall()
     put(tx, kind, [(row[0], tokens(title=row[1], labels=row[2], body=row[3])) for row in rows])
 
 
@@ -120,7 +158,7 @@ def fill(tx: sqlite3.Connection, kinds: Iterable[str] = tuple(_SOURCES)) -> Iter
         rows = tx.execute(f"{_SOURCES[kind]} ORDER BY 1").fetchall()
         for start in range(0, len(rows), _FILLED_AT_ONCE):
             chunk = rows[start : start + _FILLED_AT_ONCE]
-            put(tx, kind, [(row[0], tokens(title=row[1], labels=row[2], body=row[3])) for row in chunk])
+            _insert(tx, kind, [(row[0], tokens(title=row[1], labels=row[2], body=row[3])) for row in chunk])
             done += len(chunk)
             yield done
 
@@ -164,10 +202,11 @@ def create(tx: sqlite3.Connection) -> None:
     tx.execute("CREATE VIRTUAL TABLE text_terms USING fts5vocab(text_index, row)")
 
 
-def drop(tx: sqlite3.Connection, kind: str, ref_ids: Iterable[int]) -> None:
-    """Take texts out of the index; ids that are not in it are nothing."""
+def drop(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> None:
+    """Take texts out of the index, and their vectors away; ids that are not in it are nothing."""
+    drop_vectors(tx, kind, ref_ids)
     for ref_id in ref_ids:
-        first = _first_row(kind, ref_id)
+        first = number_of(kind, ref_id)
         rows = tx.execute(
             "SELECT rowid, title, labels, body FROM text_index WHERE rowid BETWEEN ? AND ?",
             (first, first | _LAST_PASSAGE),
@@ -176,8 +215,44 @@ def drop(tx: sqlite3.Connection, kind: str, ref_ids: Iterable[int]) -> None:
         _resize(tx, kind, -len(rows), -sum(len(column.split()) for row in rows for column in row[1:]))
 
 
-def _first_row(kind: str, ref_id: int) -> int:
-    return _CODES[kind] << _KIND_SHIFT | ref_id << _PASSAGE_BITS
+def drop_vectors(tx: sqlite3.Connection, kind: str, ref_ids: Iterable[int]) -> None:
+    """Remove the vectors of texts, and count them for the indexes that others hold in memory."""
+    for ref_id in ref_ids:
+        gone = tx.execute("DELETE FROM vectors WHERE kind = ? AND ref_id = ?", (CODES[kind], ref_id)).rowcount
+        if gone:
+            tx.execute("UPDATE counters SET value = value + ? WHERE name = 'vectors_removed'", (gone,))
+
+
+def texts(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> list[Text]:
+    """Return the texts of rows, as they are stored."""
+    return _texts(tx, kind, f"WHERE {_number(kind)} IN ({', '.join('?' * len(ref_ids))})", [*ref_ids])
+
+
+def texts_without_vectors(tx: sqlite3.Connection, kind: str, fingerprint: str, after: int, most: int) -> list[Text]:
+    """Return the first texts of a kind behind an id that have no vectors with a fingerprint."""
+    condition = f"WHERE {_number(kind)} > ? AND {_lacks_vectors(kind)} ORDER BY 1 LIMIT ?"
+    return _texts(tx, kind, condition, [after, CODES[kind], fingerprint, most])
+
+
+def count_without_vectors(tx: sqlite3.Connection, kind: str, fingerprint: str) -> int:
+    """Return how many texts of a kind have no vectors with a fingerprint."""
+    counted = f"SELECT COUNT(*) FROM ({_SOURCES[kind]} WHERE {_lacks_vectors(kind)})"
+    (count,) = tx.execute(counted, (CODES[kind], fingerprint)).fetchone()
+    return int(count)
+
+
+def _texts(tx: sqlite3.Connection, kind: str, condition: str, parameters: Sequence[object]) -> list[Text]:
+    rows = tx.execute(f"{_SOURCES[kind]} {condition}", parameters)
+    return [Text(ref_id, title, body) for ref_id, title, _, body in rows]
+
+
+def _lacks_vectors(kind: str) -> str:
+    return f"""NOT EXISTS (SELECT 1 FROM vectors v
+                   WHERE v.kind = ? AND v.ref_id = {_number(kind)} AND v.passage = 0 AND v.fingerprint = ?)"""
+
+
+def _number(kind: str) -> str:
+    return "t.num" if kind in _NUMBERED else "t.id"
 
 
 def _line(tokens: Sequence[str]) -> str:
@@ -189,7 +264,7 @@ def _resize(tx: sqlite3.Connection, kind: str, texts: int, tokens: int) -> None:
         tx.execute(
             """INSERT INTO text_sizes(kind, texts, tokens) VALUES (?, ?, ?)
                ON CONFLICT (kind) DO UPDATE SET texts = texts + excluded.texts, tokens = tokens + excluded.tokens""",
-            (_CODES[kind], texts, tokens),
+            (CODES[kind], texts, tokens),
         )
 
 
@@ -290,7 +365,7 @@ def _matching(
 
     most: how many there are at most; where that is more than can be scored, the latest come first.
     """
-    codes = sorted(_CODES[kind] for kind in kinds)
+    codes = sorted(CODES[kind] for kind in kinds)
     if len(codes) == 1:
         within = f"AND rowid BETWEEN {codes[0] << _KIND_SHIFT} AND {((codes[0] + 1) << _KIND_SHIFT) - 1}"
     else:  # an expression, since SQLite would run the whole query once for each of several ranges

@@ -38,6 +38,7 @@ _COMMANDS = {
     "dedupe": "upkeep",
     "undo": "upkeep",
     "operations": "upkeep",
+    "embed": "upkeep",
 }
 
 

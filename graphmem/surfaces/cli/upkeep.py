@@ -1,4 +1,4 @@
-"""Commands that keep a memory in order: reindex, dedupe, undo, operations."""
+"""Commands that keep a memory in order: reindex, dedupe, undo, operations, embed."""
 
 import sys
 from pathlib import Path
@@ -152,3 +152,29 @@ def operations_command(session: Session, /, limit: int | None, as_json: bool) ->
         for one in found
     ]
     print_table(["id#", "operation", "at (UTC)", "what", "undone (UTC)"], rows, empty="nothing was merged yet")
+
+
+@click.command("embed", short_help="Make the vectors that are missing, for recall by meaning.")
+@json_option
+@click.pass_obj
+def embed_command(session: Session, /, as_json: bool) -> None:
+    """Make the vectors of texts that have none, such as those written before `semantic = true` was set.
+
+    It needs that setting (or GRAPHMEM_SEMANTIC=true) and `pip install 'graphmem[semantic]'`. Broken off, it goes on
+    where it was when run again.
+
+    \b
+    Example:
+      graphmem embed
+    """
+    with (
+        session.open(create=False) as memory,
+        click.progressbar(length=0, label="embedding", file=sys.stderr, hidden=not sys.stderr.isatty()) as bar,
+    ):
+
+        def advance(done: int, texts: int) -> None:
+            bar.length = texts
+            bar.update(done - bar.pos)
+
+        embedded = memory.embed(progress=advance)
+    click.echo(to_json({"embedded": embedded}) if as_json else f"{embedded} texts embedded")
