@@ -53,11 +53,11 @@ class Ranking:
 
     k1, b: of BM25. title, labels: how often a word of a title, of labels counts. pair: what two words of the query that
     stand side by side add, as a share of their own worth. name: what is left of the worth of a speaker's name.
-    candidates: texts that are looked at. words and so on: weights of the evidence of that name, each 0 to 1 before.
-    beyond: share of the turns two steps away. neighbours_of: turns whose neighbours are looked up.
-    association_of: best hits whose words are followed. association_terms: how many words at most.
-    association_frequency: words of more texts link nothing. association_candidates: texts looked at.
-    edges: facts looked at for each hop. meaning_beside: what a turn gets of the meaning of the better one beside it.
+    candidates: texts that are looked at, for each hit that is wanted. words and so on: weights of the evidence of that
+    name, each 0 to 1 before. beyond: share of turns two steps away. neighbours_of: turns whose neighbours are looked
+    up, for each hit that is wanted. association_of: best hits whose words are followed. association_terms: how many
+    words at most. association_frequency: words of more texts link nothing. association_candidates: texts looked at.
+    meaning_beside: share of what is said beside something that means much the same. edges: facts looked at in each hop.
     """
 
     k1: float = 0.9
@@ -66,14 +66,14 @@ class Ranking:
     labels: float = 2.0
     pair: float = 0.5
     name: float = 0.2
-    candidates: int = 160
+    candidates: int = 8
     words: float = 1.0
     vector: float = 1.0
     symbol: float = 1.0
     window: float = 0.2
     neighbours: float = 0.5
     beyond: float = 0.5
-    neighbours_of: int = 64
+    neighbours_of: int = 3
     session: float = 0.6
     speaker: float = 0.75
     date: float = 0.9
@@ -81,10 +81,10 @@ class Ranking:
     graph: float = 0.3
     replaced: float = 1.0
     association: float = 0.5
-    association_of: int = 4
-    association_terms: int = 10
+    association_of: int = 3
+    association_terms: int = 8
     association_frequency: int = 30
-    association_candidates: int = 64
+    association_candidates: int = 32
     edges: int = 200
     meaning: float = 1.0
     meaning_beside: float = 0.8

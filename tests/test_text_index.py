@@ -394,6 +394,7 @@ def as_first_schema(old, path):
                 connection.execute(f"DELETE FROM main.{table}")
                 columns = ", ".join(row[1] for row in connection.execute(f"PRAGMA main.table_info({table})"))
                 connection.execute(f"INSERT INTO main.{table}({columns}) SELECT {columns} FROM old.{table}")
+        connection.execute("DELETE FROM main.counters WHERE name LIKE 'vectors%'")
         connection.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
         connection.execute("PRAGMA user_version = 1")
 

@@ -83,9 +83,8 @@ def _count(
     )
     for column, weight in columns:
         if any(column):
-            lines = [f" {text} " for text in column]
-            counts += weight * np.array([[line.count(pattern) for line in lines] for pattern in terms.patterns])
-            lengths += [line.count("  ") + 1 for line in lines]
+            counts += weight * np.array([[line.count(pattern) for line in column] for pattern in terms.patterns])
+            lengths += [line.count("  ") + 1 for line in column]
     return counts.T, lengths
 
 

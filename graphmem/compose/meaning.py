@@ -125,14 +125,15 @@ def _grown(rows: "NDArray[_Number]", capacity: int) -> "NDArray[_Number]":
 def of_meaning(pool: Pool, meanings: MeaningIndex, ranking: Ranking) -> dict[Item, float]:
     """Score what means much the same as the query, and what was said right beside it."""
     request = pool.request
+    most = ranking.candidates * request.effort
     shares: dict[Item, float] = {}
-    for batch in meanings.nearest(pool.tx, request.text, request.indexed_kinds, ranking.candidates):
+    for batch in meanings.nearest(pool.tx, request.text, request.indexed_kinds, most):
         share_of = {near.passage.number: near.share for near in batch}
         for item, passage in heard(pool, [near.passage for near in batch]):
             if item not in shares:  # the closest of its passages comes first
                 shares[item] = share_of[passage.number]
                 pool.nearest[item] = passage
-        if len(shares) >= ranking.candidates:
+        if len(shares) >= most:
             break
     near = [row for item, row in pool.rows.items() if item in shares and isinstance(row, Turn)]
     admit_turns(pool, history.beside(pool.tx, near))

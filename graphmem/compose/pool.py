@@ -27,6 +27,7 @@ KINDS = ("note", "relation", "part", "document", "block", "entity", "scene")
 DEFAULT_KINDS = KINDS[:5]
 MODES = ("hybrid", "keyword", "vector", "scene", "graph")
 
+_LEAST_EFFORT = 10
 _EVER = "9999-12-31T23:59:59.999Z"
 _SAID_ONCE = ("part", "document", "block")  # what they say does not change, so it was known from then on
 _ASKS_THE_PAST = re.compile(
@@ -52,6 +53,11 @@ class Request:
     limit: int
     explain: bool
     situation: Situation | None
+
+    @property
+    def effort(self) -> int:
+        """How many hits the work is measured by: a long answer needs more candidates."""
+        return max(self.limit, _LEAST_EFFORT)
 
     @property
     def moment(self) -> str:
@@ -148,7 +154,10 @@ def heard(pool: Pool, passages: Sequence[Passage]) -> list[tuple[Item, Passage]]
     items = _items_of(pool.tx, passages)
     new = {item for item, _ in items if item not in pool.rows}
     admit(pool, new)
-    shown = [(item, passage) for item, passage in items if item in pool.rows and _may_be_heard(pool, item, passage)]
+    shown = [each for each in items if each[0] in pool.rows]
+    if pool.request.situation is None and pool.within is None:
+        return shown
+    shown = [(item, passage) for item, passage in shown if _may_be_heard(pool, item, passage)]
     # What only words found that were said where the asker does not read is not found.
     for item in new.difference(item for item, _ in shown):
         pool.rows.pop(item, None)
@@ -172,7 +181,7 @@ def _items_of(tx: sqlite3.Connection, passages: Sequence[Passage]) -> list[tuple
 
 def _may_be_heard(pool: Pool, item: Item, passage: Passage) -> bool:
     """Tell whether a sentence was said in a scene that is open here: others may have put the same fact differently."""
-    if passage.item[0] != "sentence" or (pool.request.situation is None and pool.within is None):
+    if passage.item[0] != "sentence":
         return True
     return any(holding.sentence_id == passage.item[1] for holding in pool.holdings[item])
 

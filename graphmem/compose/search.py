@@ -158,7 +158,11 @@ def _details(pool: Pool, item: Item, sought: Sought) -> dict[str, str]:
     row = sought.matches.places.get(item)
     counts = () if row is None else sought.matches.counts[row]
     held = {token for token, count in zip(sought.terms.tokens, counts, strict=False) if count}
-    words = [word.text for word in sought.words if held.intersection(word.tokens)]
+    words = [
+        each
+        for word in sought.words
+        for each in ([word.text] if held.issuperset(word.parts) else filter(held.__contains__, word.parts))
+    ]
     way = pool.ways.get(item, ())
     names = found.entity_names(pool.tx, way)
     return {"words": ", ".join(words), "graph": " → ".join(names[entity][0] for entity in way)}
@@ -218,9 +222,10 @@ def _gather(pool: Pool, words: Iterable[QueryWord], known: Mapping[str, int], ra
     """Take candidates from the text index until there are enough that may be shown."""
     kinds = pool.request.indexed_kinds
     tokens = {token: word.prefix for word in words for token in word.tokens}
-    for batch in text_index.candidates(pool.tx, tokens, known, kinds, ranking.candidates):
+    most = ranking.candidates * pool.request.effort
+    for batch in text_index.candidates(pool.tx, tokens, known, kinds, most):
         pool.passages += heard(pool, batch)
-        if len(pool.passages) >= ranking.candidates:
+        if len(pool.passages) >= most:
             break
 
 
@@ -242,7 +247,7 @@ def _keep_those_with_all(pool: Pool, words: Iterable[QueryWord]) -> None:
 def _asks_the_unknown(pool: Pool, known: Mapping[str, int], hits: Sequence[Hit]) -> bool:
     """Tell whether the query is about a number or a version that nothing names: the memory has no record of it."""
     asked = pool.request.text
-    if len(asked) > _LONGEST_QUESTION:
+    if len(asked) > _LONGEST_QUESTION or not _IDENTIFIES.search(asked):
         return False
     for time in named_times(asked, pool.request.now):
         asked = asked.replace(time.text, " ")
@@ -283,7 +288,8 @@ def _evidence(pool: Pool, sought: Sought, ranking: Ranking) -> dict[str, Mapping
     if request.mode == "keyword":
         return values
     if turns:
-        nearest = heapq.nlargest(ranking.neighbours_of, turns, key=lambda part: found_words.get(("part", part), 0.0))
+        most = ranking.neighbours_of * request.effort
+        nearest = heapq.nlargest(most, turns, key=lambda part: found_words.get(("part", part), 0.0))
         admit_turns(pool, history.beside(tx, [turns[part] for part in nearest]))
         turns = {item[1]: row for item, row in pool.rows.items() if isinstance(row, Turn)}
         values |= evidence.of_turns(tx, turns, matches, found_words, of_parts, corpus, ranking)
@@ -325,7 +331,7 @@ def _linked(pool: Pool, said: Collection[str], corpus: Corpus, ranking: Ranking)
     if "entity" not in corpus.sizes:
         return {}
     known = pool.vocabulary.frequencies(tx, said)
-    passages = text_index.first_candidates(tx, said, known, ["entity"], ranking.candidates)
+    passages = text_index.first_candidates(tx, said, known, ["entity"], ranking.edges)
     names = {passage.item[1]: passage.title.split() for passage in passages}
     seeds = evidence.said_in_full(names, said)
     if not seeds:

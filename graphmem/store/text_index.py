@@ -2,7 +2,7 @@
 
 FTS5 finds the candidates and counts; scoring is not its business. A row of it is one passage of one text; its number
 holds the kind, the id and the passage, so that a kind is a range of numbers and needs no second table. The columns hold
-tokens made by `core.tokens`, apart by two spaces, so that a token is counted by plain text search.
+tokens made by `core.tokens`, each between spaces of its own, so that plain text search counts a token.
 """
 
 import itertools
@@ -256,7 +256,7 @@ def _number(kind: str) -> str:
 
 
 def _line(tokens: Sequence[str]) -> str:
-    return "  ".join(tokens)
+    return f" {'  '.join(tokens)} " if tokens else ""
 
 
 def _resize(tx: sqlite3.Connection, kind: str, texts: int, tokens: int) -> None:
@@ -321,11 +321,12 @@ def candidates(
 ) -> Iterator[list[Passage]]:
     """Yield the passages that hold all of the tokens, then the others that hold some, some at once.
 
-    tokens: whether each is only the beginning of one. known: their frequencies.
+    tokens: whether each is only the beginning of one. known: their frequencies. Where there are few matches all of them
+    are looked at anyway, in one order.
     """
     rarest_first = sorted(filter(known.get, tokens), key=lambda one: (known[one], one))
     yielded: set[int] = set()
-    if len(rarest_first) > 1:
+    if len(rarest_first) > 1 and sum(known[token] for token in rarest_first) > at_once:
         every = " AND ".join(_quoted(token, prefix=tokens[token]) for token in rarest_first)
         for batch in _matching(tx, every, known[rarest_first[0]], kinds, at_once):
             yielded |= {passage.number for passage in batch}
