@@ -81,10 +81,10 @@ class Ranking:
     graph: float = 0.3
     replaced: float = 1.0
     association: float = 0.5
-    association_of: int = 3
-    association_terms: int = 8
+    association_of: int = 2
+    association_terms: int = 6
     association_frequency: int = 30
-    association_candidates: int = 32
+    association_candidates: int = 24
     edges: int = 200
     meaning: float = 1.0
     meaning_beside: float = 0.8

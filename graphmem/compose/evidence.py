@@ -167,22 +167,16 @@ def of_turns(
     import numpy as np
 
     items = [("part", part) for part in turns]
-    table = np.array([(turn.session_id, turn.seq, turn.length) for turn in turns.values()], dtype=np.int64)
-    # One row more, for the neighbour that is not there.
-    counts = np.zeros((len(items) + 1, len(weights)))
-    lengths, scores = np.zeros(len(items) + 1), np.zeros(len(items) + 1)
-    lengths[:-1] = table[:, 2]
-    scores[:-1] = [words.get(item, 0.0) for item in items]
+    missing = len(items)  # one row more, for the neighbour that is not there
+    counts = np.zeros((missing + 1, len(weights)))
     known = [(row, matches.places[item]) for row, item in enumerate(items) if item in matches.places]
     counts[[row for row, _ in known]] = matches.counts[[row for _, row in known]]
+    scores = np.array([*(words.get(item, 0.0) for item in items), 0.0])
+    lengths = np.array([*(turn.length for turn in turns.values()), 0])
+    rows = {(turn.session_id, turn.seq): row for row, turn in enumerate(turns.values())}
 
-    order = np.lexsort((table[:, 1], table[:, 0]))
-    keys = (table[order, 0] << 32) + table[order, 1]
-
-    def beside(step: int) -> "NDArray[np.intp]":
-        wanted = (table[:, 0] << 32) + table[:, 1] + step
-        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        return np.where(keys[place] == wanted, order[place], len(items))
+    def beside(step: int) -> list[int]:
+        return [rows.get((session, seq + step), missing) for session, seq in rows]
 
     before, after = beside(-1), beside(1)
     telling = np.array(weights)
@@ -195,11 +189,12 @@ def of_turns(
     )
     near = np.maximum(scores[before], scores[after])
     far = np.maximum(scores[beside(-2)], scores[beside(2)])
-    sessions, session_of = np.unique(table[:, 0], return_inverse=True)
+    sessions = {session: place for place, session in enumerate(dict.fromkeys(session for session, _ in rows))}
+    session_of = [sessions[session] for session, _ in rows]
     sums = np.zeros((len(sessions), len(weights)))
     np.add.at(sums, session_of, counts[:-1])
-    stored, ever = history.session_lengths(tx, sessions.tolist())
-    relative = np.array([stored[session] for session in sessions.tolist()]) / (corpus.sizes["part"][1] / ever)
+    stored, ever = history.session_lengths(tx, list(sessions))
+    relative = np.array([stored[session] for session in sessions]) / (corpus.sizes["part"][1] / ever)
     whole = bm25(sums, telling, relative, k1=ranking.k1, b=ranking.b)
     found = {"window": window, "neighbours": near + ranking.beyond * far, "session": whole[session_of]}
     # What stands around a match is worth no more than the match.
@@ -264,7 +259,7 @@ def of_association(
     if not chosen:
         return {}
     scores: dict[Item, float] = {}
-    for passage in text_index.first_candidates(tx, chosen, known, kinds, ranking.association_candidates):
+    for passage in text_index.latest_candidates(tx, chosen, kinds, ranking.association_candidates):
         tokens = {*passage.title.split(), *passage.body.split()}
         shared = sum(worth[token] for token in tokens.intersection(chosen))
         scores[passage.item] = max(shared, scores.get(passage.item, 0.0))

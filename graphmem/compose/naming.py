@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from graphmem.compose.evidence import Item
 from graphmem.compose.pool import Pool, Request, admit
 from graphmem.compose.shown import shown
 from graphmem.config import Ranking
@@ -26,7 +27,7 @@ def named_notes(pool: Pool) -> list[Hit]:
         for note in stored.values()
     ]
     matches = {("note", int(match.item.key)): match for match in precise_matches(text, texts)}
-    hits = shown(pool, list(matches), {})
+    hits = shown(pool, {item: match.strength for item, match in matches.items()}, {})
     return [_told(hits[item], match, pool.request) for item, match in matches.items()]
 
 
@@ -38,13 +39,13 @@ def facts_of_named(pool: Pool, ranking: Ranking) -> list[Hit]:
     named = {int(match.item.key): match for match in precise_matches(request.text, texts)}
     edges = found.edges_around(tx, named, request.moment, request.scopes, ranking.edges) if named else []
     admit(pool, (("relation", edge.id) for edge in edges))
-    hits = shown(pool, [("relation", edge.id) for edge in edges if ("relation", edge.id) in pool.rows], {})
-    told: list[Hit] = []
+    matches: dict[Item, Match] = {}
     for edge in edges:
-        if ("relation", edge.id) in hits:
+        if ("relation", edge.id) in pool.rows:
             ends = [named[end] for end in (edge.source_id, edge.target_id) if end in named]
-            told.append(_told(hits["relation", edge.id], max(ends, key=lambda match: match.strength), request))
-    return told
+            matches["relation", edge.id] = max(ends, key=lambda match: match.strength)
+    hits = shown(pool, {item: match.strength for item, match in matches.items()}, {})
+    return [_told(hits[item], match, request) for item, match in matches.items()]
 
 
 def _ids_with_words(pool: Pool, kind: str) -> list[int]:
@@ -58,5 +59,4 @@ def _ids_with_words(pool: Pool, kind: str) -> list[int]:
 
 
 def _told(hit: Hit, match: Match, request: Request) -> Hit:
-    why = (Reason("named", match.strength, 1.0, match.reason),) if request.explain else ()
-    return replace(hit, score=match.strength, why=why)
+    return replace(hit, why=(Reason("named", match.strength, 1.0, match.reason),)) if request.explain else hit

@@ -6,8 +6,8 @@ words with the best hits, what was replaced. The weights are those of `Config.ra
 """
 
 import datetime as dt
-import heapq
 import itertools
+import math
 import re
 import sqlite3
 from collections import Counter
@@ -137,20 +137,25 @@ def _ranked(
             totals[item] = totals.get(item, 0.0) + weight * share
     request = pool.request
     spare = _BLOCKS_WEIGHED if any(kind == "block" for kind, _ in totals) else 0
-    chosen = heapq.nsmallest(request.limit + spare, totals, key=_best_first(totals))
-    hits = shown(pool, chosen, sought.best)
+    hits = shown(pool, {item: totals[item] for item in _first(totals, request.limit + spare)}, sought.best)
     if spare and not request.asks_the_past:
         blocks = (hit for hit in hits.values() if hit.kind == "block")
         gone = superseded(Statement(hit.id, hit.text, hit.at) for hit in blocks)
-        chosen = [item for item in chosen if item[0] != "block" or hits[item].id not in gone]
+        hits = {item: hit for item, hit in hits.items() if hit.kind != "block" or hit.id not in gone}
+    chosen = sorted(hits, key=_best_first(totals))[: request.limit]
+    if not request.explain:
+        return tuple(hits[item] for item in chosen)
     return tuple(
-        replace(
-            hits[item],
-            score=round(totals[item], 6),
-            why=reasons_of(item, values, weights, _details(pool, item, sought)) if request.explain else (),
-        )
-        for item in chosen[: request.limit]
+        replace(hits[item], why=reasons_of(item, values, weights, _details(pool, item, sought))) for item in chosen
     )
+
+
+def _first(scores: Mapping[Item, float], most: int) -> list[Item]:
+    """Return the best items in order."""
+    if len(scores) > most:
+        least = sorted(scores.values(), reverse=True)[most - 1] if most else math.inf
+        scores = {item: score for item, score in scores.items() if score >= least}
+    return sorted(scores, key=_best_first(scores))[:most]
 
 
 def _details(pool: Pool, item: Item, sought: Sought) -> dict[str, str]:
@@ -289,12 +294,12 @@ def _evidence(pool: Pool, sought: Sought, ranking: Ranking) -> dict[str, Mapping
         return values
     if turns:
         most = ranking.neighbours_of * request.effort
-        nearest = heapq.nlargest(most, turns, key=lambda part: found_words.get(("part", part), 0.0))
-        admit_turns(pool, history.beside(tx, [turns[part] for part in nearest]))
+        nearest = _first({item: found_words.get(item, 0.0) for item in pool.rows if item[0] == "part"}, most)
+        admit_turns(pool, history.beside(tx, [turns[part] for _, part in nearest]))
         turns = {item[1]: row for item, row in pool.rows.items() if isinstance(row, Turn)}
         values |= evidence.of_turns(tx, turns, matches, found_words, of_parts, corpus, ranking)
         values["speaker"] = evidence.of_speaker(turns, speakers)
-    top = heapq.nsmallest(ranking.association_of, found_words, key=_best_first(found_words))
+    top = _first(found_words, ranking.association_of)
     shared = evidence.of_association(
         tx, pool.vocabulary, [(best[item], found_words[item]) for item in top], said, request.kinds, corpus, ranking
     )
@@ -391,13 +396,8 @@ def _by_scene(pool: Pool, answering: "Sequence[Candidate]") -> tuple[Hit, ...]:
         numbers = found.numbers_of(tx, kind, [one.id for one in texts])
         weights |= {(kind, numbers[one.id]): one.weight for one in texts}
     shares = admitted(pool, {item: min(weight, 1.0) for item, weight in weights.items() if item[0] in request.kinds})
-    chosen = sorted(shares, key=lambda item: -shares[item])[: request.limit]
-    hits = shown(pool, chosen, {})
-    return tuple(
-        replace(
-            hits[item],
-            score=round(shares[item], 6),
-            why=reasons_of(item, {"scene": shares}, {"scene": 1.0}, {}) if request.explain else (),
-        )
-        for item in chosen
-    )
+    hits = shown(pool, shares, {})
+    chosen = sorted(hits, key=lambda item: -shares[item])[: request.limit]
+    if not request.explain:
+        return tuple(hits[item] for item in chosen)
+    return tuple(replace(hits[item], why=reasons_of(item, {"scene": shares}, {"scene": 1.0}, {})) for item in chosen)

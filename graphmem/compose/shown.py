@@ -1,6 +1,6 @@
 """Hits: what is shown of an item, and what its score is made of."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from graphmem.compose.evidence import Item
 from graphmem.compose.pool import Pool
@@ -10,6 +10,8 @@ from graphmem.graph import found
 from graphmem.graph.found import StoredFact
 from graphmem.records import history, notes
 from graphmem.store.text_index import Passage
+
+_Scores = Mapping[int, float]  # of the items of one kind, by id
 
 _TOLD = {
     "words": "its words match: {}",
@@ -46,14 +48,15 @@ def reasons_of(
     return tuple(sorted(reasons, key=lambda reason: -reason.value * reason.weight))
 
 
-def shown(pool: Pool, items: Sequence[Item], best: Mapping[Item, Passage]) -> dict[Item, Hit]:
-    """Return the hits of items, their texts read and without a score. best: the passage of each that matched best."""
+def shown(pool: Pool, scores: Mapping[Item, float], best: Mapping[Item, Passage]) -> dict[Item, Hit]:
+    """Return items as hits with their scores, their texts read. best: the passage of each that matched best."""
     by_kind: dict[str, list[int]] = {}
-    for item in items:
+    for item in scores:
         by_kind.setdefault(item[0], []).append(item[1])
     hits: dict[Item, Hit] = {}
     for kind, ids in by_kind.items():
-        hits |= {(kind, ref_id): hit for ref_id, hit in _SHOW[kind](pool, ids, best).items()}
+        rounded = {ref_id: round(scores[kind, ref_id], 6) for ref_id in ids}
+        hits |= {(kind, ref_id): hit for ref_id, hit in _SHOW[kind](pool, rounded, best).items()}
     return hits
 
 
@@ -62,25 +65,28 @@ def _fact_line(fact: StoredFact | RecalledRelation, sentence: str) -> str:
     return f"{told}: {sentence}" if sentence else told
 
 
-def _show_parts(pool: Pool, ids: Sequence[int], best: Mapping[Item, Passage]) -> dict[int, Hit]:
+def _show_parts(pool: Pool, scores: _Scores, best: Mapping[Item, Passage]) -> dict[int, Hit]:
     return {
-        ref_id: Hit("part", part.part, part.text, 0.0, "/".join(filter(None, (part.session, part.author))), part.at)
-        for ref_id, part in history.parts(pool.tx, ids).items()
+        ref_id: Hit(
+            "part", part.part, part.text, scores[ref_id], "/".join(filter(None, (part.session, part.author))), part.at
+        )
+        for ref_id, part in history.parts(pool.tx, list(scores)).items()
     }
 
 
-def _show_notes(pool: Pool, ids: Sequence[int], best: Mapping[Item, Passage]) -> dict[int, Hit]:
+def _show_notes(pool: Pool, scores: _Scores, best: Mapping[Item, Passage]) -> dict[int, Hit]:
     return {
         ref_id: Hit(
-            "note", ref_id, "\n".join(filter(None, (note.title, note.body))), 0.0, note.source, note.updated_at,
+            "note", ref_id, "\n".join(filter(None, (note.title, note.body))), scores[ref_id], note.source,
+            note.updated_at,
             _keys(pool, ("note", ref_id)), note.status, note.pinned,
         )
-        for ref_id, note in notes.notes(pool.tx, ids).items()
+        for ref_id, note in notes.notes(pool.tx, list(scores)).items()
     }  # fmt: skip
 
 
-def _show_facts(pool: Pool, ids: Sequence[int], best: Mapping[Item, Passage]) -> dict[int, Hit]:
-    facts = found.facts(pool.tx, ids)
+def _show_facts(pool: Pool, scores: _Scores, best: Mapping[Item, Passage]) -> dict[int, Hit]:
+    facts = found.facts(pool.tx, list(scores))
     heard: dict[int, int | None] = {}
     for ref_id, fact in facts.items():
         matched, holdings = best.get(("relation", ref_id)), pool.holdings.get(("relation", ref_id))
@@ -93,37 +99,41 @@ def _show_facts(pool: Pool, ids: Sequence[int], best: Mapping[Item, Passage]) ->
     for ref_id, fact in facts.items():
         text = _fact_line(fact, sentences.get(heard[ref_id] or 0, ""))
         keys = _keys(pool, ("relation", ref_id))
-        hits[ref_id] = Hit("relation", ref_id, text, 0.0, fact.source, fact.at, keys, fact.status)
+        hits[ref_id] = Hit("relation", ref_id, text, scores[ref_id], fact.source, fact.at, keys, fact.status)
     return hits
 
 
-def _show_entities(pool: Pool, ids: Sequence[int], best: Mapping[Item, Passage]) -> dict[int, Hit]:
+def _show_entities(pool: Pool, scores: _Scores, best: Mapping[Item, Passage]) -> dict[int, Hit]:
     return {
-        ref_id: Hit("entity", ref_id, name, 0.0, "", at, _keys(pool, ("entity", ref_id)))
-        for ref_id, (name, at) in found.entity_names(pool.tx, ids).items()
+        ref_id: Hit("entity", ref_id, name, scores[ref_id], "", at, _keys(pool, ("entity", ref_id)))
+        for ref_id, (name, at) in found.entity_names(pool.tx, list(scores)).items()
     }
 
 
-def _show_scenes(pool: Pool, ids: Sequence[int], best: Mapping[Item, Passage]) -> dict[int, Hit]:
+def _show_scenes(pool: Pool, scores: _Scores, best: Mapping[Item, Passage]) -> dict[int, Hit]:
     return {
-        ref_id: Hit("scene", key, key, 0.0, "", at, (key,))
-        for ref_id, (key, at) in found.scene_keys(pool.tx, ids).items()
+        ref_id: Hit("scene", key, key, scores[ref_id], "", at, (key,))
+        for ref_id, (key, at) in found.scene_keys(pool.tx, list(scores)).items()
     }
 
 
-def _show_blocks(pool: Pool, ids: Sequence[int], best: Mapping[Item, Passage]) -> dict[int, Hit]:
+def _show_blocks(pool: Pool, scores: _Scores, best: Mapping[Item, Passage]) -> dict[int, Hit]:
     return {
-        ref_id: Hit("block", block.id, block.text, 0.0, block.source, block.at, _keys(pool, ("block", ref_id)))
-        for ref_id, block in found.texts(pool.tx, "block", ids).items()
+        ref_id: Hit(
+            "block", block.id, block.text, scores[ref_id], block.source, block.at, _keys(pool, ("block", ref_id))
+        )
+        for ref_id, block in found.texts(pool.tx, "block", list(scores)).items()
     }
 
 
-def _show_documents(pool: Pool, ids: Sequence[int], best: Mapping[Item, Passage]) -> dict[int, Hit]:
+def _show_documents(pool: Pool, scores: _Scores, best: Mapping[Item, Passage]) -> dict[int, Hit]:
     hits: dict[int, Hit] = {}
-    for ref_id, document in found.texts(pool.tx, "document", ids).items():
+    for ref_id, document in found.texts(pool.tx, "document", list(scores)).items():
         item = ("document", ref_id)
         piece = piece_of(document.text, best[item].place) if item in best else document.title
-        hits[ref_id] = Hit("document", document.id, piece, 0.0, document.source, document.at, _keys(pool, item))
+        hits[ref_id] = Hit(
+            "document", document.id, piece, scores[ref_id], document.source, document.at, _keys(pool, item)
+        )
     return hits
 
 
@@ -131,7 +141,7 @@ def _keys(pool: Pool, item: Item) -> tuple[str, ...]:
     return tuple(holding.key for holding in pool.holdings.get(item, ()) if holding.key)
 
 
-_SHOW: Mapping[str, Callable[[Pool, Sequence[int], Mapping[Item, Passage]], dict[int, Hit]]] = {
+_SHOW: Mapping[str, Callable[[Pool, _Scores, Mapping[Item, Passage]], dict[int, Hit]]] = {
     "part": _show_parts,
     "note": _show_notes,
     "relation": _show_facts,

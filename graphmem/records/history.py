@@ -12,6 +12,7 @@ from graphmem.core.model import MirrorReport, Part
 from graphmem.core.times import read_time, utc_text
 from graphmem.errors import InvalidInput
 from graphmem.store import text_index
+from graphmem.store.lists import in_list
 
 _AT_ONCE = 10_000
 
@@ -207,14 +208,14 @@ _TURN = "p.id, p.session_id, p.seq, p.author_key, COALESCE(p.at, p.recorded_at),
 
 def turns(tx: sqlite3.Connection, part_ids: Sequence[int], scopes: Sequence[str] | None) -> dict[int, Turn]:
     """Return parts by id, those of sessions of these scopes and of none; None for all."""
-    marks = ", ".join("?" * len(part_ids))
+    marks, ids = in_list(part_ids)
     if scopes is None:
-        rows = tx.execute(f"SELECT {_TURN} FROM parts p WHERE p.id IN ({marks})", part_ids)
+        rows = tx.execute(f"SELECT {_TURN} FROM parts p WHERE p.id IN ({marks})", ids)
     else:
         rows = tx.execute(
             f"""SELECT {_TURN} FROM parts p JOIN sessions s ON s.id = p.session_id
                 WHERE p.id IN ({marks}) AND s.scope IN ({", ".join(["?"] * (len(scopes) + 1))})""",
-            (*part_ids, "", *scopes),
+            (*ids, "", *scopes),
         )
     return {row[0]: Turn._make(row) for row in rows}
 
@@ -225,18 +226,19 @@ def beside(tx: sqlite3.Connection, these: Sequence[Turn]) -> dict[int, Turn]:
     places -= {(turn.session_id, turn.seq) for turn in these}
     if not places:
         return {}
+    _, filled = in_list(sorted(places))
     rows = tx.execute(
-        f"""SELECT {_TURN} FROM (VALUES {", ".join(["(?, ?)"] * len(places))}) AS k
+        f"""SELECT {_TURN} FROM (VALUES {", ".join(["(?, ?)"] * len(filled))}) AS k
             JOIN parts p ON p.session_id = k.column1 AND p.seq = k.column2""",
-        [value for place in sorted(places) for value in place],
+        [value for place in filled for value in place],
     )
     return {row[0]: Turn._make(row) for row in rows}
 
 
 def session_lengths(tx: sqlite3.Connection, session_ids: Sequence[int]) -> tuple[dict[int, int], int]:
     """Return the lengths of some sessions in tokens, and how many sessions there have been."""
-    marks = ", ".join("?" * len(session_ids))
-    lengths = dict(tx.execute(f"SELECT id, length FROM sessions WHERE id IN ({marks})", session_ids))
+    marks, ids = in_list(session_ids)
+    lengths = dict(tx.execute(f"SELECT id, length FROM sessions WHERE id IN ({marks})", ids))
     (sessions,) = tx.execute("SELECT MAX(id) FROM sessions").fetchone()
     return lengths, sessions
 
@@ -254,9 +256,10 @@ class StoredPart:
 
 def parts(tx: sqlite3.Connection, part_ids: Sequence[int]) -> dict[int, StoredPart]:
     """Return stored parts by id; the time is that of recording where it is not known when it was said."""
+    marks, ids = in_list(part_ids)
     rows = tx.execute(
         f"""SELECT p.id, p.part, s.name, p.author, p.text, COALESCE(p.at, p.recorded_at)
-            FROM parts p JOIN sessions s ON s.id = p.session_id WHERE p.id IN ({", ".join("?" * len(part_ids))})""",
-        part_ids,
+            FROM parts p JOIN sessions s ON s.id = p.session_id WHERE p.id IN ({marks})""",
+        ids,
     )
     return {part_id: StoredPart(*row) for part_id, *row in rows}

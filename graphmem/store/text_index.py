@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from graphmem.core.tokens import passages_of, tokens_of
 from graphmem.errors import StoreCorrupt
+from graphmem.store.lists import in_list
 
 KINDS = ("scene", "relation", "sentence", "entity", "note", "part", "document", "block")
 CODES = {kind: code for code, kind in enumerate(KINDS)}
@@ -287,8 +288,8 @@ class Vocabulary:
         """Return in how many passages each token is."""
         found = {token: self._common.get(token, 0) for token in tokens}
         unknown = [token for token, number in found.items() if not number]
-        marks = ", ".join("?" * len(unknown))
-        counted = tx.execute(f"SELECT term, doc FROM text_terms WHERE term IN ({marks})", unknown).fetchall()
+        marks, wanted = in_list(unknown)
+        counted = tx.execute(f"SELECT term, doc FROM text_terms WHERE term IN ({marks})", wanted).fetchall()
         self._common.update(row for row in counted if row[1] >= _COMMON)
         found.update(counted)
         return found
@@ -324,15 +325,23 @@ def candidates(
     tokens: whether each is only the beginning of one. known: their frequencies. Where there are few matches all of them
     are looked at anyway, in one order.
     """
+    passages = _all_then_some(tx, tokens, known, kinds, at_once)
+    while batch := list(itertools.islice(passages, at_once)):
+        yield batch
+
+
+def _all_then_some(
+    tx: sqlite3.Connection, tokens: Mapping[str, bool], known: Mapping[str, int], kinds: Collection[str], at_once: int
+) -> Iterator[Passage]:
     rarest_first = sorted(filter(known.get, tokens), key=lambda one: (known[one], one))
     yielded: set[int] = set()
     if len(rarest_first) > 1 and sum(known[token] for token in rarest_first) > at_once:
         every = " AND ".join(_quoted(token, prefix=tokens[token]) for token in rarest_first)
         for batch in _matching(tx, every, known[rarest_first[0]], kinds, at_once):
             yielded |= {passage.number for passage in batch}
-            yield batch
+            yield from batch
     for batch in _holding_some(tx, tokens, known, kinds, at_once):
-        yield [passage for passage in batch if passage.number not in yielded]
+        yield from (passage for passage in batch if passage.number not in yielded)
 
 
 def first_candidates(
@@ -340,6 +349,14 @@ def first_candidates(
 ) -> list[Passage]:
     """Return the first of the passages that hold some of the tokens."""
     return next(_holding_some(tx, dict.fromkeys(tokens, False), known, kinds, most), [])
+
+
+def latest_candidates(
+    tx: sqlite3.Connection, tokens: Iterable[str], kinds: Collection[str], most: int
+) -> list[Passage]:
+    """Return the passages written last that hold some of the tokens, which spares FTS5 to score them."""
+    expression = " OR ".join(_quoted(token, prefix=False) for token in tokens)
+    return next(_matching(tx, expression, _MOST_MATCHES + 1, kinds, most), [])
 
 
 def _holding_some(

@@ -1,0 +1,20 @@
+"""Lists of values in SQL."""
+
+from collections.abc import Collection
+from typing import TypeVar
+
+_Value = TypeVar("_Value")
+
+
+def in_list(values: Collection[_Value]) -> tuple[str, list[_Value]]:
+    """Return the marks of an IN list and its values, filled up to a power of two with the last one.
+
+    A statement then comes in few lengths, and the connection keeps each of them prepared.
+
+    >>> in_list([7, 8, 9])
+    ('?, ?, ?, ?', [7, 8, 9, 9])
+    """
+    filled = list(values)
+    if filled:
+        filled += filled[-1:] * ((1 << (len(filled) - 1).bit_length()) - len(filled))
+    return ", ".join("?" * len(filled)), filled
