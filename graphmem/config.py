@@ -51,13 +51,18 @@ def check_count(name: str, value: object, *, low: int = 0) -> None:
 class Ranking:
     """How text recall weighs what speaks for a hit. Chosen on the first five LoCoMo conversations; see PLAN.md.
 
-    k1, b: of BM25. title, labels: how often a word of a title, of labels counts. pair: what two words of the query that
-    stand side by side add, as a share of their own worth. name: what is left of the worth of a speaker's name.
-    candidates: texts that are looked at, for each hit that is wanted. words and so on: weights of the evidence of that
-    name, each 0 to 1 before. beyond: share of turns two steps away. neighbours_of: turns whose neighbours are looked
-    up, for each hit that is wanted. association_of: best hits whose words are followed. association_terms: how many
-    words at most. association_frequency: words of more texts link nothing. association_candidates: texts looked at.
-    meaning_beside: share of what is said beside something that means much the same. edges: facts looked at in each hop.
+    Weights of evidence, each kind of which is 0 to 1 before: words, vector, symbol, window, neighbours, session,
+    speaker, date, scene, graph, replaced, association, meaning.
+
+    Within a kind of evidence. k1, b: of BM25. title, labels: how often a word of a title, of labels counts. pair: what
+    two words of the query that stand side by side add, as a share of their own worth. name: what is left of the worth
+    of a speaker's name. beyond: share of turns two steps away. meaning_beside: share of what is said beside something
+    that means much the same. association_frequency: words of more texts link nothing.
+
+    Bounds of the work. candidates: texts that are looked at, for each hit that is wanted. neighbours_of: turns whose
+    neighbours are looked up, for each hit that is wanted. association_of: best hits whose words are followed.
+    association_terms: how many words at most. association_candidates: texts looked at. edges: facts looked at in each
+    hop.
     """
 
     k1: float = 0.9

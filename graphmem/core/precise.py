@@ -104,7 +104,13 @@ class _Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The names of a list of notes, by what a query has to hold."""
+    """The names of a list of notes, by what a query has to hold.
+
+    whole, rearranged: by their words joined, in order and in any order. carried: titles of pinned notes, by each run of
+    their words. beginnings: the first one and two characters of `whole`; pieces: the words of `rearranged`: where these
+    fail a search ends. holders: the places of the notes that have a word in a name. plurals: words by their singular.
+    alike: words by their first two letters, for typos.
+    """
 
     whole: dict[str, list[_Name]] = field(default_factory=lambda: defaultdict(list))
     rearranged: dict[str, list[_Name]] = field(default_factory=lambda: defaultdict(list))
@@ -150,7 +156,7 @@ def _rank(hit: _Hit) -> tuple[float, int, int, int]:
 
 
 def _plain(text: str) -> str:
-    """The text folded, without possessives and without the accents of Latin and Greek."""
+    """Return the text folded, without possessives and without the accents of Latin and Greek."""
     folded = fold(_ENDING.sub("", text)).replace("’", "'")
     if folded.isascii():
         return folded
@@ -192,7 +198,7 @@ def _only_links(unit: _Unit) -> bool:
 
 
 def _rearranged_key(units: Sequence[_Unit]) -> str:
-    """One key for all orders of words; characters without spaces between them keep theirs."""
+    """Return one key for all orders of words; characters without spaces between them keep theirs."""
     if all(unit.spaced for unit in units):
         return " ".join(sorted(unit.text for unit in units))
     return _key(units)
@@ -268,7 +274,7 @@ def _add(names: _Names, name: _Name, units: Sequence[_Unit]) -> None:
 
 
 def _hits(units: list[_Unit], notes: tuple[NoteText, ...]) -> Iterator[_Hit]:
-    """Every name that the query holds, wherever it stands in it."""
+    """Yield every name that the query holds, wherever it stands in it."""
     names = _names_of(notes)
     longest = max(map(len, names.whole), default=0)
 
@@ -290,7 +296,7 @@ def _hits(units: list[_Unit], notes: tuple[NoteText, ...]) -> Iterator[_Hit]:
 def _windows(
     units: list[_Unit], beginnings: set[str], longest: int, at: int | None, instead: str
 ) -> Iterator[tuple[int, int, str]]:
-    """Runs of units, joined, that may be names; with `at` only those that hold this unit, `instead` in its place."""
+    """Yield runs of units, joined, that may be names; with `at` those that hold this unit, `instead` in its place."""
     for start in range(len(units)) if at is None else range(max(0, at - longest), at + 1):
         key = ""
         for end in range(start, len(units)):
@@ -302,7 +308,7 @@ def _windows(
 
 
 def _variants(unit: _Unit, names: _Names, notes: tuple[NoteText, ...]) -> Iterator[tuple[str, float, str]]:
-    """Words of names that this word of the query may stand for."""
+    """Yield words of names that this word of the query may stand for."""
     word = unit.text
     if word[0] == "." and len(word) > 1:
         yield word[1:], WHOLE, "there as"
@@ -337,7 +343,7 @@ def _rearranged(units: list[_Unit], names: _Names) -> Iterator[_Hit]:
 
 
 def _written_as_names(query: str, units: list[_Unit]) -> set[str]:
-    """Words as written where only names are written so: in capitals, with one inside a sentence, among unspaced ones.
+    """Return words as written where only names are: in capitals, with one inside a sentence, among unspaced ones.
 
     >>> text = "Go to Bob, or ask IT. Will you? I do"
     >>> sorted(_written_as_names(text, _units(_plain(text))))
@@ -386,7 +392,7 @@ def _stands(hit: _Hit, units: list[_Unit], plain: str) -> bool:
 
 
 def _without_swallowed(hits: list[_Hit], units: list[_Unit]) -> list[_Hit]:
-    """Without names in a script without spaces that lie inside a longer one: nothing shows that they are words."""
+    """Drop names in a script without spaces that lie inside a longer one: nothing shows that they are words."""
     spans = {(hit.start, hit.end) for hit in hits}
 
     def swallowed(hit: _Hit) -> bool:

@@ -88,8 +88,9 @@ def walk(
     for _ in range(steps):
         moved = {node: restart * share for node, share in start.items()}
         for node, share in mass.items():
-            total = sum(weight for _, weight in near[node]) if node in near else 0.0
-            for other, weight in near.get(node, ()):
+            around = near.get(node, ())
+            total = sum(weight for _, weight in around)
+            for other, weight in around:
                 moved[other] = moved.get(other, 0.0) + (1 - restart) * share * weight / total
         mass = moved
     return mass

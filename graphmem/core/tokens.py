@@ -33,7 +33,8 @@ _RUN = regex.compile(
     r"|(?P<symbol>[\p{S}--[\p{ASCII}\p{Sk}\uFFFD]])",
     regex.VERSION1,
 )
-_ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:[-._/:@&+#'\\]{1,2}[A-Za-z0-9]+)*[+#]*")
+# What the word of `_RUN` comes to in ASCII, where most texts are.
+_ASCII_WORD = re.compile(rf"[A-Za-z0-9]+(?:{_JOINTS}[A-Za-z0-9]+)*[+#]*")
 # The parts of an identifier: letters of one script, or digits; a capital after a small letter begins a new one.
 _PART = regex.compile(
     r"\p{N}+|(?:\p{Lu}(?=\p{Ll}))?(?:[\p{Latin}--\p{Lu}]\p{M}*)+|(?:[\p{Latin}&&\p{Lu}](?!\p{Ll}))+"
@@ -249,7 +250,7 @@ def query_words(text: str, *, all_words: bool = False) -> tuple[QueryWord, ...]:
 def _query_words(text: str, *, all_words: bool) -> Iterable[QueryWord]:
     found: dict[tuple[str, ...], QueryWord] = {}
     lone: dict[tuple[str, ...], QueryWord] = {}
-    short = text.split()
+    alone = set(text.split())
     for kind, run in _runs(clean_text(text)):
         if kind != "unspaced":
             word = _word(run)
@@ -264,10 +265,10 @@ def _query_words(text: str, *, all_words: bool) -> Iterable[QueryWord]:
             if pairs:
                 found.setdefault(pairs, QueryWord(piece, pairs))
             else:
-                places = found if run in short else lone
+                places = found if run in alone else lone
                 places.setdefault((piece,), QueryWord(piece, (piece,), prefix=True))
-    # A single character left of a sentence is in every text: it counts when it is all there is. In a query of a word or
-    # two it is more likely a part of a word, as in 明天会议.
+    # A single character left of a sentence is in every text: it counts when it is all there is, or in a run that stands
+    # between spaces, where it is more likely a part of a word, as 议 in 明天会议.
     return found.values() or lone.values()
 
 

@@ -1,4 +1,4 @@
-"""Facts and entities as search sees them: what may be shown to whom, and what is linked to what."""
+"""What the graph holds as search sees it: what may be shown to whom, what is linked to what, and what is shown."""
 
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
@@ -12,6 +12,8 @@ from graphmem.graph.scenes import of_scopes, scene_id_of
 from graphmem.graph.validity import holding
 
 _NO_SCENE = 0
+# The kinds whose ids are texts: their tables, where search knows them by `num`.
+_TABLES = {"block": "blocks", "document": "documents"}
 # What was told in no scene, by kind: the item, and the sentence that told it.
 _TOLD_OPENLY = {
     "relation": """SELECT v.relation_id, v.sentence_id FROM evidence v
@@ -91,8 +93,9 @@ def holders(tx: sqlite3.Connection, kind: str, ids: Sequence[int]) -> dict[int, 
     """
     if kind == "scene":
         return {scene_id: [Holding(scene_id, key, None, 1.0)] for scene_id, (key, _) in scene_keys(tx, ids).items()}
-    numbered = {"document": "documents", "block": "blocks"}.get(kind)
-    ref, join = ("ref.ref_id", "") if numbered is None else ("t.num", f"JOIN {numbered} t ON t.id = ref.ref_text")
+    ref, join = "ref.ref_id", ""
+    if kind in _TABLES:
+        ref, join = "t.num", f"JOIN {_TABLES[kind]} t ON t.id = ref.ref_text"
     rows = tx.execute(
         f"""SELECT {ref}, s.id, s.key, ref.sentence_id, ref.weight
             FROM scene_refs ref {join} JOIN scenes s ON s.id = ref.scene_id
@@ -196,22 +199,24 @@ class StoredText:
 
 def texts(tx: sqlite3.Connection, kind: str, numbers: Sequence[int]) -> dict[int, StoredText]:
     """Return blocks or documents by number."""
-    table, title = {"block": ("blocks", "''"), "document": ("documents", "summary")}[kind]
+    title = {"block": "''", "document": "summary"}[kind]
     rows = tx.execute(
-        f"SELECT num, id, {title}, text, source, created_at FROM {table} WHERE num IN ({_marks(numbers)})", numbers
+        f"""SELECT num, id, {title}, text, source, created_at FROM {_TABLES[kind]}
+            WHERE num IN ({_marks(numbers)})""",
+        numbers,
     )
     return {number: StoredText(*row) for number, *row in rows}
 
 
 def numbers_of(tx: sqlite3.Connection, kind: str, ids: Sequence[str]) -> dict[str, int]:
     """Return the numbers of blocks or documents by id."""
-    table = {"block": "blocks", "document": "documents"}[kind]
-    return dict(tx.execute(f"SELECT id, num FROM {table} WHERE id IN ({_marks(ids)})", ids).fetchall())
+    return dict(tx.execute(f"SELECT id, num FROM {_TABLES[kind]} WHERE id IN ({_marks(ids)})", ids).fetchall())
 
 
 def text_standing(tx: sqlite3.Connection, kind: str, numbers: Sequence[int]) -> dict[int, Standing]:
     """Return blocks or documents by number, with the time they were written."""
-    return {number: Standing(text.at, True) for number, text in texts(tx, kind, numbers).items()}
+    rows = tx.execute(f"SELECT num, created_at FROM {_TABLES[kind]} WHERE num IN ({_marks(numbers)})", numbers)
+    return {number: Standing(at, True) for number, at in rows}
 
 
 def scenes_of_keys(tx: sqlite3.Connection, keys: Sequence[str]) -> list[int]:

@@ -5,7 +5,7 @@ import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from graphmem.core.keys import clean_text, entity_key
 from graphmem.core.model import Neighbour, Neighbourhood, RecalledRelation
@@ -24,8 +24,10 @@ _GENERIC = frozenset(
     """.split()  # noqa: SIM905 (a list of quoted words would be five times as long)
 )
 _TIERS = ("exact", "prefix", "contains")
+_EXACT, _PREFIX, _CONTAINS = range(len(_TIERS))
 _HITS_OF_A_KEYWORD = 50
 _KEYWORDS = 100  # each is one more pattern in the scan of the names
+_WORDS_OF_A_QUESTION = 25  # the names and the numbers in it are keywords as well
 _LONGEST_KEY = 900  # a name has 50 characters; folded, one of them may be 18
 _LONGEST_NAME = 50
 _QUESTION = 400  # characters of a question in which names are looked for
@@ -38,6 +40,9 @@ _NUMBER = re.compile(r"\d[\d.]*\d")
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U000323af]"
 )
+
+
+_Id = TypeVar("_Id", int, str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,9 @@ class _Entity(NamedTuple):
     mentions: int
     updated_at: str
 
+
+_SELECT = "SELECT e.id, e.key, e.name, e.type, e.mention_count, e.updated_at FROM entities e"
+_Found = dict[int, tuple[_Entity, int]]  # entities by id, each with the number of its tier
 
 # Found by generic words alone, the best tier, how many particular words found it (negative). The least comes first.
 _Rank = tuple[bool, int, int]
@@ -166,8 +174,8 @@ def told(tx: sqlite3.Connection, relation_ids: Sequence[int]) -> tuple[RecalledR
     return tuple(found[relation_id] for relation_id in relation_ids)
 
 
-def in_parts(ids: Iterable[int]) -> Iterator[tuple[list[int], str]]:
-    """Yield ids in parts that one statement takes, with the places for them.
+def in_parts(ids: Iterable[_Id]) -> Iterator[tuple[list[_Id], str]]:
+    """Yield ids, or keys, in parts that one statement takes, with the places for them.
 
     >>> list(in_parts([7, 8]))
     [([7, 8], '?, ?')]
@@ -189,9 +197,6 @@ def _entities(tx: sqlite3.Connection, entity_ids: Iterable[int]) -> list[_Entity
     ]
 
 
-_SELECT = "SELECT e.id, e.key, e.name, e.type, e.mention_count, e.updated_at FROM entities e"
-
-
 def _keywords(tx: sqlite3.Connection, names: str | Sequence[str], scopes: Sequence[str] | None) -> tuple[str, ...]:
     """Return what to look for: the names of a list, or what a text means.
 
@@ -206,7 +211,7 @@ def _keywords(tx: sqlite3.Connection, names: str | Sequence[str], scopes: Sequen
         if known or len(pieces) == 1:
             question = whole[:_QUESTION]
             inside = known or _longest(_named(tx, _windows(question), scopes))
-            words = () if known else (*content_words(question, _KEYWORDS // 4), *_NUMBER.findall(question))
+            words = () if known else (*content_words(question, _WORDS_OF_A_QUESTION), *_NUMBER.findall(question))
             pieces = [*inside, *(word for word in words if not any(word in name for name in inside))] or [whole]
     else:
         pieces = [entity_key(clean_text(name)) for name in names]
@@ -241,9 +246,7 @@ def _named(tx: sqlite3.Connection, keys: Sequence[str], scopes: Sequence[str] | 
     """Return those of some keys that name an entity."""
     seen, parameters = visible(scopes)
     known: set[str] = set()
-    for start in range(0, len(keys), _IDS):
-        part = keys[start : start + _IDS]
-        places = ", ".join(["?"] * len(part))
+    for part, places in in_parts(keys):
         rows = tx.execute(
             f"""SELECT e.key FROM entities e WHERE e.key IN ({places}) {seen}
                 UNION SELECT a.key FROM entity_aliases a JOIN entities e ON e.id = a.entity_id
@@ -280,9 +283,6 @@ def _hits(tx: sqlite3.Connection, keywords: Sequence[str], scopes: Sequence[str]
     return hits
 
 
-_Found = dict[int, tuple[_Entity, int]]
-
-
 def _candidates(tx: sqlite3.Connection, keywords: Sequence[str], scopes: Sequence[str] | None) -> dict[str, _Found]:
     """Return for each keyword the entities it may find, with the tier: the index first, the scan where that is few."""
     seen, parameters = visible(scopes)
@@ -297,8 +297,10 @@ def _candidates(tx: sqlite3.Connection, keywords: Sequence[str], scopes: Sequenc
                 ORDER BY e.key <> ?, e.mention_count DESC, length(e.name), e.id LIMIT {_HITS_OF_A_KEYWORD}""",
             (keyword, keyword + _LAST_CHARACTER, *parameters, keyword),
         )
-        prefixed = {entity.id: (entity, int(entity.key != keyword)) for entity in map(_Entity._make, begins)}
-        found[keyword] = prefixed | {row[0]: (_Entity(*row), 0) for row in alias}
+        prefixed = {
+            entity.id: (entity, _EXACT if entity.key == keyword else _PREFIX) for entity in map(_Entity._make, begins)
+        }
+        found[keyword] = prefixed | {row[0]: (_Entity(*row), _EXACT) for row in alias}
     wanting = [word for word in keywords if len(found[word]) < _HITS_OF_A_KEYWORD and len(word) <= _LONGEST_KEY]
     if wanting:
         patterns = " OR ".join([r"e.key LIKE ? ESCAPE '\'"] * len(wanting))
@@ -309,5 +311,5 @@ def _candidates(tx: sqlite3.Connection, keywords: Sequence[str], scopes: Sequenc
         for entity in map(_Entity._make, rows):
             for word in wanting:
                 if word in entity.key:
-                    found[word].setdefault(entity.id, (entity, 2))
+                    found[word].setdefault(entity.id, (entity, _CONTAINS))
     return found

@@ -17,6 +17,15 @@ from graphmem.graph.scenes import below
 
 Graph: TypeAlias = nx.MultiDiGraph
 
+# Tables of facts, each with the sentence that tells it here: `told_in` of `_add_facts`.
+_TOLD = "(SELECT id, sentence_id, 1.0 AS weight FROM relations)"
+_TOLD_IN = """(SELECT ref.ref_id AS id, ref.sentence_id, ref.weight FROM scene_refs ref
+               WHERE ref.kind = 'relation' AND ref.scene_id IN (SELECT id FROM ({scenes})))"""
+# What Mermaid would read as its own, or as HTML or Markdown.
+_MERMAID = frozenset('"#&<>`*_~|[]{}()\\')
+# Besides control characters, which `_line` replaces, XML has no place for these.
+_NO_XML = dict.fromkeys((0xFFFE, 0xFFFF), "\ufffd")
+
 
 def graph(tx: sqlite3.Connection, reading: Reading, *, scene: str | None, entity: str | None, depth: int) -> Graph:
     """Return the facts at and below a scene, or all, as a graph; around an entity, those within `depth` hops of it.
@@ -44,11 +53,6 @@ def graph(tx: sqlite3.Connection, reading: Reading, *, scene: str | None, entity
         for entity_id, name, kind, mentions in rows:
             picture.add_node(entity_id, name=name, type=kind, mentions=mentions)
     return picture
-
-
-_TOLD = "(SELECT id, sentence_id, 1.0 AS weight FROM relations)"
-_TOLD_IN = """(SELECT ref.ref_id AS id, ref.sentence_id, ref.weight FROM scene_refs ref
-               WHERE ref.kind = 'relation' AND ref.scene_id IN (SELECT id FROM ({scenes})))"""
 
 
 def _add_facts(
@@ -158,24 +162,21 @@ def _quoted(text: str) -> str:
 
 def _mermaid(picture: Graph) -> str:
     lines = ["flowchart LR"]
-    lines += [f'  n{node}["{_entities_of(name)}"]' for node, name in picture.nodes(data="name")]
+    lines += [f'  n{node}["{_escaped(name)}"]' for node, name in picture.nodes(data="name")]
     lines += [
-        f'  n{source} -->|"{_entities_of(relation)}"| n{target}'
+        f'  n{source} -->|"{_escaped(relation)}"| n{target}'
         for source, target, relation in picture.edges(data="relation")
     ]
     return "\n".join(lines)
 
 
-def _entities_of(text: str) -> str:
-    """Return a text with what Mermaid would read as its own, or as HTML or Markdown, by number.
+def _escaped(text: str) -> str:
+    """Return a text with the characters of `_MERMAID` by number.
 
-    >>> _entities_of('<b>"C#"')
+    >>> _escaped('<b>"C#"')
     '#60;b#62;#34;C#35;#34;'
     """
     return "".join(f"#{ord(c)};" if c in _MERMAID else c for c in _line(text))
-
-
-_MERMAID = frozenset('"#&<>`*_~|[]{}()\\')
 
 
 def _line(text: str) -> str:
@@ -209,7 +210,5 @@ def _written(values: dict[str, object]) -> dict[str, object]:
         if value is not None
     }
 
-
-_NO_XML = dict.fromkeys((0xFFFE, 0xFFFF), "\ufffd")
 
 FORMS: dict[str, Callable[[Graph], str]] = {"dot": _dot, "mermaid": _mermaid, "json": _json, "graphml": _graphml}
