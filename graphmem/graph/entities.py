@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from graphmem.core.keys import clean_text, entity_key
 from graphmem.errors import InvalidInput, NotFound
-from graphmem.graph.scenes import of_scopes
 from graphmem.store import text_index
+from graphmem.store.lists import of_scopes
 
 # Names that an unknown one is compared with: a fraction of a second.
 _COMPARED = 5000

@@ -8,12 +8,11 @@ from graphmem.core.keys import PERSON_KINDS, features_of_key, kind_of
 from graphmem.core.model import Standing
 from graphmem.core.situations import Situation, recall_ground
 from graphmem.graph.entities import visible
-from graphmem.graph.scenes import of_scopes, scene_id_of
+from graphmem.graph.scenes import TEXT_TABLES, scene_id_of
 from graphmem.graph.validity import holding
+from graphmem.store.lists import in_list, of_scopes
 
 _NO_SCENE = 0
-# The kinds whose ids are texts: their tables, where search knows them by `num`.
-_TABLES = {"block": "blocks", "document": "documents"}
 # What was told in no scene, by kind: the item, and the sentence that told it.
 _TOLD_OPENLY = {
     "relation": """SELECT v.relation_id, v.sentence_id FROM evidence v
@@ -56,20 +55,19 @@ def standing(
     """Return the facts that hold at an instant and, with `past`, those that did before and were superseded."""
     holds, moments = holding(at)
     in_scope, parameters = of_scopes(scopes)
+    marks, ids = in_list(relation_ids)
     rows = tx.execute(
         f"""SELECT r.id, r.updated_at, {holds} AS current FROM relations r
-            WHERE r.id IN ({_marks(relation_ids)}) AND (current OR (? AND r.status = 'superseded')) {in_scope}""",
-        (*moments, *relation_ids, past, *parameters),
+            WHERE r.id IN ({marks}) AND (current OR (? AND r.status = 'superseded')) {in_scope}""",
+        (*moments, *ids, past, *parameters),
     )
     return {relation_id: Standing(told_at, bool(current)) for relation_id, told_at, current in rows}
 
 
 def told_by(tx: sqlite3.Connection, sentence_ids: Sequence[int]) -> dict[int, list[int]]:
     """Return the facts that sentences told, by sentence."""
-    rows = tx.execute(
-        f"SELECT DISTINCT sentence_id, relation_id FROM evidence WHERE sentence_id IN ({_marks(sentence_ids)})",
-        sentence_ids,
-    )
+    marks, ids = in_list(sentence_ids)
+    rows = tx.execute(f"SELECT DISTINCT sentence_id, relation_id FROM evidence WHERE sentence_id IN ({marks})", ids)
     told: dict[int, list[int]] = {}
     for sentence_id, relation_id in rows:
         told.setdefault(sentence_id, []).append(relation_id)
@@ -94,13 +92,14 @@ def holders(tx: sqlite3.Connection, kind: str, ids: Sequence[int]) -> dict[int, 
     if kind == "scene":
         return {scene_id: [Holding(scene_id, key, None, 1.0)] for scene_id, (key, _) in scene_keys(tx, ids).items()}
     ref, join = "ref.ref_id", ""
-    if kind in _TABLES:
-        ref, join = "t.num", f"JOIN {_TABLES[kind]} t ON t.id = ref.ref_text"
+    if kind in TEXT_TABLES:
+        ref, join = "t.num", f"JOIN {TEXT_TABLES[kind]} t ON t.id = ref.ref_text"
+    marks, wanted = in_list(ids)
     rows = tx.execute(
         f"""SELECT {ref}, s.id, s.key, ref.sentence_id, ref.weight
             FROM scene_refs ref {join} JOIN scenes s ON s.id = ref.scene_id
-            WHERE ref.kind = ? AND {ref} IN ({_marks(ids)}) ORDER BY ref.weight DESC, s.key""",
-        (kind, *ids),
+            WHERE ref.kind = ? AND {ref} IN ({marks}) ORDER BY ref.weight DESC, s.key""",
+        (kind, *wanted),
     )
     held: dict[int, list[Holding]] = {}
     for ref_id, *holding_scene in rows:
@@ -108,7 +107,7 @@ def holders(tx: sqlite3.Connection, kind: str, ids: Sequence[int]) -> dict[int, 
     if kind == "note":
         told = [(note_id, None) for note_id in ids if note_id not in held]
     else:
-        told = tx.execute(_TOLD_OPENLY[kind].format(marks=_marks(ids)), ids).fetchall()
+        told = tx.execute(_TOLD_OPENLY[kind].format(marks=marks), wanted).fetchall()
     for ref_id, sentence_id in told:
         held.setdefault(ref_id, []).append(Holding(_NO_SCENE, "", sentence_id, 0.0))
     return held
@@ -118,8 +117,9 @@ def closed_to(tx: sqlite3.Connection, situation: Situation, scenes: Iterable[Hol
     """Return which of the scenes name people, none of whom is in the situation: what they hold is not for it."""
     keys = {scene.scene_id: scene.key for scene in scenes if scene.scene_id != _NO_SCENE}
     people = {scene_id: [*features_of_key(key)] for scene_id, key in keys.items()}
+    marks, ids = in_list(keys)
     for scene_id, feature in tx.execute(
-        f"SELECT scene_id, feature FROM scene_features WHERE scene_id IN ({_marks(list(keys))})", list(keys)
+        f"SELECT scene_id, feature FROM scene_features WHERE scene_id IN ({marks})", ids
     ):
         people[scene_id].append(feature)
     return {
@@ -135,11 +135,11 @@ def edges_around(
     """Return the facts that hold at an instant and touch one of the entities, the surest and latest first."""
     holds, moments = holding(at)
     in_scope, parameters = of_scopes(scopes)
-    ids = sorted(entity_ids)
+    marks, ids = in_list(sorted(entity_ids))
     columns = "r.id, r.source_id, r.target_id, r.confidence, r.updated_at"
     rows = tx.execute(
-        f"""SELECT {columns} FROM relations r WHERE r.source_id IN ({_marks(ids)}) AND {holds} {in_scope}
-            UNION SELECT {columns} FROM relations r WHERE r.target_id IN ({_marks(ids)}) AND {holds} {in_scope}
+        f"""SELECT {columns} FROM relations r WHERE r.source_id IN ({marks}) AND {holds} {in_scope}
+            UNION SELECT {columns} FROM relations r WHERE r.target_id IN ({marks}) AND {holds} {in_scope}
             ORDER BY 4 DESC, 5 DESC, 1 DESC LIMIT ?""",
         (*ids, *moments, *parameters, *ids, *moments, *parameters, most),
     )
@@ -148,24 +148,27 @@ def edges_around(
 
 def facts(tx: sqlite3.Connection, relation_ids: Sequence[int]) -> dict[int, StoredFact]:
     """Return facts by id, with who told them last."""
+    marks, ids = in_list(relation_ids)
     rows = tx.execute(
         f"""SELECT r.id, a.name, r.relation_type, b.name, r.sentence_id, r.updated_at, r.status,
                    (SELECT e.source FROM evidence e WHERE e.relation_id = r.id ORDER BY e.id DESC LIMIT 1)
             FROM relations r JOIN entities a ON a.id = r.source_id JOIN entities b ON b.id = r.target_id
-            WHERE r.id IN ({_marks(relation_ids)})""",
-        relation_ids,
+            WHERE r.id IN ({marks})""",
+        ids,
     )
     return {relation_id: StoredFact(*row) for relation_id, *row in rows}
 
 
 def sentences(tx: sqlite3.Connection, sentence_ids: Sequence[int]) -> dict[int, str]:
     """Return the texts of sentences by id."""
-    return dict(tx.execute(f"SELECT id, text FROM sentences WHERE id IN ({_marks(sentence_ids)})", sentence_ids))
+    marks, ids = in_list(sentence_ids)
+    return dict(tx.execute(f"SELECT id, text FROM sentences WHERE id IN ({marks})", ids))
 
 
 def entity_names(tx: sqlite3.Connection, entity_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
     """Return names and times of the last mention of entities by id."""
-    rows = tx.execute(f"SELECT id, name, updated_at FROM entities WHERE id IN ({_marks(entity_ids)})", entity_ids)
+    marks, ids = in_list(entity_ids)
+    rows = tx.execute(f"SELECT id, name, updated_at FROM entities WHERE id IN ({marks})", ids)
     return {entity_id: (name, at) for entity_id, name, at in rows}
 
 
@@ -174,10 +177,8 @@ def entity_standing(
 ) -> dict[int, Standing]:
     """Return the entities that facts of these scopes or of none know, with the time of their last mention."""
     seen, parameters = visible(scopes)
-    rows = tx.execute(
-        f"SELECT e.id, e.updated_at FROM entities e WHERE e.id IN ({_marks(entity_ids)}) {seen}",
-        (*entity_ids, *parameters),
-    )
+    marks, ids = in_list(entity_ids)
+    rows = tx.execute(f"SELECT e.id, e.updated_at FROM entities e WHERE e.id IN ({marks}) {seen}", (*ids, *parameters))
     return {entity_id: Standing(at, True) for entity_id, at in rows}
 
 
@@ -200,22 +201,23 @@ class StoredText:
 def texts(tx: sqlite3.Connection, kind: str, numbers: Sequence[int]) -> dict[int, StoredText]:
     """Return blocks or documents by number."""
     title = {"block": "''", "document": "summary"}[kind]
+    marks, wanted = in_list(numbers)
     rows = tx.execute(
-        f"""SELECT num, id, {title}, text, source, created_at FROM {_TABLES[kind]}
-            WHERE num IN ({_marks(numbers)})""",
-        numbers,
+        f"SELECT num, id, {title}, text, source, created_at FROM {TEXT_TABLES[kind]} WHERE num IN ({marks})", wanted
     )
     return {number: StoredText(*row) for number, *row in rows}
 
 
 def numbers_of(tx: sqlite3.Connection, kind: str, ids: Sequence[str]) -> dict[str, int]:
     """Return the numbers of blocks or documents by id."""
-    return dict(tx.execute(f"SELECT id, num FROM {_TABLES[kind]} WHERE id IN ({_marks(ids)})", ids).fetchall())
+    marks, wanted = in_list(ids)
+    return dict(tx.execute(f"SELECT id, num FROM {TEXT_TABLES[kind]} WHERE id IN ({marks})", wanted))
 
 
 def text_standing(tx: sqlite3.Connection, kind: str, numbers: Sequence[int]) -> dict[int, Standing]:
     """Return blocks or documents by number, with the time they were written."""
-    rows = tx.execute(f"SELECT num, created_at FROM {_TABLES[kind]} WHERE num IN ({_marks(numbers)})", numbers)
+    marks, wanted = in_list(numbers)
+    rows = tx.execute(f"SELECT num, created_at FROM {TEXT_TABLES[kind]} WHERE num IN ({marks})", wanted)
     return {number: Standing(at, True) for number, at in rows}
 
 
@@ -226,20 +228,18 @@ def scenes_of_keys(tx: sqlite3.Connection, keys: Sequence[str]) -> list[int]:
 
 def scene_keys(tx: sqlite3.Connection, scene_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
     """Return keys and times of the last visit of scenes by id."""
-    rows = tx.execute(f"SELECT id, key, updated_at FROM scenes WHERE id IN ({_marks(scene_ids)})", scene_ids)
+    marks, ids = in_list(scene_ids)
+    rows = tx.execute(f"SELECT id, key, updated_at FROM scenes WHERE id IN ({marks})", ids)
     return {scene_id: (key, at) for scene_id, key, at in rows}
 
 
 def predecessors(tx: sqlite3.Connection, relation_ids: Sequence[int]) -> dict[int, int]:
     """Return the superseded values of the functional relations of some facts, each with the fact that is current."""
+    marks, ids = in_list(relation_ids)
     rows = tx.execute(
         f"""SELECT old.id, r.id FROM relations r JOIN relations old
                 ON old.source_id = r.source_id AND old.relation_key = r.relation_key AND old.scope = r.scope
-            WHERE r.id IN ({_marks(relation_ids)}) AND old.status = 'superseded' AND old.id <> r.id""",
-        relation_ids,
+            WHERE r.id IN ({marks}) AND old.status = 'superseded' AND old.id <> r.id""",
+        ids,
     )
     return dict(rows.fetchall())
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" * len(values))

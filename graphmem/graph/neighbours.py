@@ -12,8 +12,9 @@ from graphmem.core.model import Neighbour, Neighbourhood, RecalledRelation
 from graphmem.core.tokens import content_words
 from graphmem.errors import InvalidInput
 from graphmem.graph.entities import visible
-from graphmem.graph.scenes import facts_of, of_scopes
+from graphmem.graph.scenes import facts_of
 from graphmem.graph.validity import holding
+from graphmem.store.lists import in_list, of_scopes
 
 # Words that name every second thing: what only they find comes after what a particular word finds.
 _GENERIC = frozenset(
@@ -182,8 +183,8 @@ def in_parts(ids: Iterable[_Id]) -> Iterator[tuple[list[_Id], str]]:
     """
     every = list(ids)
     for start in range(0, len(every), _IDS):
-        part = every[start : start + _IDS]
-        yield part, ", ".join(["?"] * len(part))
+        places, part = in_list(every[start : start + _IDS])
+        yield part, places
 
 
 # ---- finding entities by words

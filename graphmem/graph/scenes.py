@@ -38,6 +38,7 @@ from graphmem.core.situations import Situation, place_of, surplus_features
 from graphmem.errors import InvalidInput
 from graphmem.graph.validity import holding
 from graphmem.store import text_index
+from graphmem.store.lists import of_scopes
 
 if TYPE_CHECKING:
     from graphmem.graph.scene_index import Candidate, SceneIndex
@@ -337,8 +338,8 @@ def scenes_of_text(tx: sqlite3.Connection, kind: str, ref_text: str) -> tuple[st
     return tuple(key for (key,) in rows)
 
 
-# The kinds whose rows can be deleted, and their tables.
-_DELETABLE = {"block": "blocks", "document": "documents"}
+# The kinds whose ids are texts, and whose rows can be deleted: their tables.
+TEXT_TABLES = {"block": "blocks", "document": "documents"}
 
 
 def sweep_refs(tx: sqlite3.Connection) -> int:
@@ -349,7 +350,7 @@ def sweep_refs(tx: sqlite3.Connection) -> int:
                 WHERE kind = ? AND NOT EXISTS (SELECT 1 FROM {table} t WHERE t.id = scene_refs.ref_text)""",
             (kind,),
         ).rowcount
-        for kind, table in _DELETABLE.items()
+        for kind, table in TEXT_TABLES.items()
     )
 
 
@@ -476,13 +477,6 @@ def recall_by_candidates(
     values = ", ".join(["(?, ?, ?)"] * len(scored))
     parameters = [value for scene_id, (tier, score) in scored.items() for value in (scene_id, tier, score)]
     return _recall(tx, Selection(f"VALUES {values}", parameters), limit, scopes, at)
-
-
-def of_scopes(scopes: Sequence[str] | None) -> tuple[str, list[str]]:
-    """Return the condition that a relation `r` is of one of the scopes or of none, and its parameters."""
-    if scopes is None:
-        return "", []
-    return f"AND r.scope IN ({', '.join(['?'] * (len(scopes) + 1))})", ["", *scopes]
 
 
 def facts_of(ranked: str) -> str:

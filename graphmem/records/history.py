@@ -12,7 +12,7 @@ from graphmem.core.model import MirrorReport, Part
 from graphmem.core.times import read_time, utc_text
 from graphmem.errors import InvalidInput
 from graphmem.store import text_index
-from graphmem.store.lists import in_list
+from graphmem.store.lists import in_list, of_scopes
 
 _AT_ONCE = 10_000
 
@@ -123,10 +123,10 @@ def _known(tx: sqlite3.Connection, session_id: int, names: Sequence[str]) -> dic
     """Return the parts that are stored, by the id of their host."""
     found: dict[str, _Stored] = {}
     for start in range(0, len(names), _AT_ONCE):
-        chunk = names[start : start + _AT_ONCE]
+        marks, chunk = in_list(names[start : start + _AT_ONCE])
         rows = tx.execute(
             f"""SELECT id, seq, length, part, author, role, text, at FROM parts
-                WHERE session_id = ? AND part IN ({", ".join("?" * len(chunk))})""",
+                WHERE session_id = ? AND part IN ({marks})""",
             (session_id, *chunk),
         )
         found.update(
@@ -209,14 +209,9 @@ _TURN = "p.id, p.session_id, p.seq, p.author_key, COALESCE(p.at, p.recorded_at),
 def turns(tx: sqlite3.Connection, part_ids: Sequence[int], scopes: Sequence[str] | None) -> dict[int, Turn]:
     """Return parts by id, those of sessions of these scopes and of none; None for all."""
     marks, ids = in_list(part_ids)
-    if scopes is None:
-        rows = tx.execute(f"SELECT {_TURN} FROM parts p WHERE p.id IN ({marks})", ids)
-    else:
-        rows = tx.execute(
-            f"""SELECT {_TURN} FROM parts p JOIN sessions s ON s.id = p.session_id
-                WHERE p.id IN ({marks}) AND s.scope IN ({", ".join(["?"] * (len(scopes) + 1))})""",
-            (*ids, "", *scopes),
-        )
+    in_scope, parameters = of_scopes(scopes, column="s.scope")
+    sessions = "JOIN sessions s ON s.id = p.session_id" if in_scope else ""
+    rows = tx.execute(f"SELECT {_TURN} FROM parts p {sessions} WHERE p.id IN ({marks}) {in_scope}", (*ids, *parameters))
     return {row[0]: Turn._make(row) for row in rows}
 
 

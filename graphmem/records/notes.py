@@ -8,6 +8,7 @@ from graphmem.core.keys import clean_text, entity_key, text_list
 from graphmem.core.model import Note, RememberReport, Standing
 from graphmem.errors import InvalidInput
 from graphmem.store import text_index
+from graphmem.store.lists import in_list, of_scopes
 
 KINDS = ("fact", "lesson", "rule", "preference", "decision", "pitfall", "checkpoint")
 STATUSES = ("live", "proposed", "archived", "superseded", "forgotten")
@@ -172,14 +173,14 @@ def note(tx: sqlite3.Connection, note_id: int) -> Note:
 
 def notes(tx: sqlite3.Connection, note_ids: Sequence[int]) -> dict[int, Note]:
     """Return notes by id; unknown ids are left out."""
-    marks = ", ".join("?" * len(note_ids))
+    marks, ids = in_list(note_ids)
     labels: dict[int, list[str]] = {}
     for note_id, label in tx.execute(
-        f"SELECT note_id, label FROM note_labels WHERE note_id IN ({marks}) ORDER BY note_id, label", note_ids
+        f"SELECT note_id, label FROM note_labels WHERE note_id IN ({marks}) ORDER BY note_id, label", ids
     ):
         labels.setdefault(note_id, []).append(label)
     found: dict[int, Note] = {}
-    for row in tx.execute(f"SELECT {_COLUMNS} FROM notes WHERE id IN ({marks})", note_ids):
+    for row in tx.execute(f"SELECT {_COLUMNS} FROM notes WHERE id IN ({marks})", ids):
         note_id, kind, title, body, slot, scope, status, pinned, *others = row
         own = tuple(labels.get(note_id, ()))
         found[note_id] = Note(note_id, kind, title, body, slot, own, scope, status, bool(pinned), *others)
@@ -190,13 +191,14 @@ def standing(
     tx: sqlite3.Connection, note_ids: Sequence[int], at: str, scopes: Sequence[str] | None, *, past: bool
 ) -> dict[int, Standing]:
     """Return the notes that were live at an instant and, with `past`, those that were superseded by then."""
-    in_scope = "" if scopes is None else f"AND n.scope IN ({', '.join(['?'] * (len(scopes) + 1))})"
+    marks, ids = in_list(note_ids)
+    in_scope, parameters = of_scopes(scopes, column="n.scope")
     rows = tx.execute(
         f"""SELECT n.id, n.updated_at, n.status, later.created_at
             FROM notes n LEFT JOIN notes later ON later.id = n.superseded_by
-            WHERE n.id IN ({", ".join("?" * len(note_ids))}) AND n.created_at <= ?
+            WHERE n.id IN ({marks}) AND n.created_at <= ?
                 AND n.status IN ('live', 'superseded') {in_scope}""",
-        (*note_ids, at, *([] if scopes is None else ["", *scopes])),
+        (*ids, at, *parameters),
     )
     found: dict[int, Standing] = {}
     for note_id, told_at, status, superseded_at in rows:
@@ -213,7 +215,6 @@ def pinned(tx: sqlite3.Connection) -> set[int]:
 
 def predecessors(tx: sqlite3.Connection, note_ids: Sequence[int]) -> dict[int, int]:
     """Return the notes that some notes took the slot of, each with its successor."""
-    rows = tx.execute(
-        f"SELECT id, superseded_by FROM notes WHERE superseded_by IN ({', '.join('?' * len(note_ids))})", note_ids
-    )
+    marks, ids = in_list(note_ids)
+    rows = tx.execute(f"SELECT id, superseded_by FROM notes WHERE superseded_by IN ({marks})", ids)
     return dict(rows.fetchall())

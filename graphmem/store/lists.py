@@ -1,6 +1,6 @@
-"""Lists of values in SQL."""
+"""Lists of values in SQL, and the condition on scopes."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TypeVar
 
 _Value = TypeVar("_Value")
@@ -18,3 +18,15 @@ def in_list(values: Collection[_Value]) -> tuple[str, list[_Value]]:
     if filled:
         filled += filled[-1:] * ((1 << (len(filled) - 1).bit_length()) - len(filled))
     return ", ".join("?" * len(filled)), filled
+
+
+def of_scopes(scopes: Sequence[str] | None, *, column: str = "r.scope") -> tuple[str, list[str]]:
+    """Return the condition that a column names one of the scopes or none, and its parameters; None for all scopes.
+
+    >>> of_scopes(["work"])
+    ('AND r.scope IN (?, ?)', ['', 'work'])
+    """
+    if scopes is None:
+        return "", []
+    marks, wanted = in_list(["", *scopes])
+    return f"AND {column} IN ({marks})", wanted
