@@ -1,10 +1,11 @@
 """Memory, the facade: one method a verb, and the only opener of transactions."""
 
+import contextlib
 import datetime as dt
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -147,15 +148,13 @@ class Memory:
         if not situation and not keys:
             return Visit()
         at = utc_text(situation.at) if situation.at else self._at(None)
-        with self._store.write() as tx:
+        with self._writing(at) as tx:
             index = self._current_index()
             revision = scene_graph.begin_revision(tx)
             index.catch_up(tx, revision.number - 1)
             made = [scene_graph.declare(tx, revision, key, at, self.config) for key in keys]
             entered = scene_graph.enter(tx, index, revision, situation, at) if situation else scene_graph.Entered()
             scene_graph.end_revision(tx, revision)
-            self._mark_day(tx, at)
-        self._last_day = at[:10]
         if entered.joined is not None and revision.changed == {entered.joined.scene_id} and not revision.strengthened:
             index.joined(revision.number, entered.joined, entered.dropped)
         return scene_graph.visit_of(entered, made, situation)
@@ -164,11 +163,10 @@ class Memory:
         """Make a scene exist under a key; one that exists is strengthened by one."""
         name = require_key(key)
         at = self._at(None)
-        with self._store.write() as tx:
+        with self._writing(at) as tx:
             revision = scene_graph.begin_revision(tx)
             made = scene_graph.declare(tx, revision, name, at, self.config)
             scene_graph.end_revision(tx, revision)
-            self._mark_day(tx, at)
         return made
 
     def match_scenes(self, situation: Situation) -> tuple[SceneMatch, ...]:
@@ -312,11 +310,9 @@ class Memory:
             return CommitReport(0, 0, 0, refused, (None,) * len(checked), (), remarks)
         texts = {name: clean_text(value) for name, value in told.items()}
         saying = relations.Saying(**texts, turn=turn, at=moment, openly=not keys)
-        with self._store.write() as tx:
+        with self._writing(moment) as tx:
             scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
             report = relations.commit(tx, checked, saying, scene_ids)
-            self._mark_day(tx, moment)
-        self._last_day = moment[:10]
         return replace(report, scenes=keys, remarks=remarks)
 
     # ---- records
@@ -357,11 +353,8 @@ class Memory:
             pinned=pinned, status=status, source=source,
         )  # fmt: skip
         moment = self._at(at)
-        with self._store.write() as tx:
-            report = notes.remember(tx, draft, moment, at_is_given=at is not None)
-            self._mark_day(tx, moment)
-        self._last_day = moment[:10]
-        return report
+        with self._writing(moment) as tx:
+            return notes.remember(tx, draft, moment, at_is_given=at is not None)
 
     def mirror(
         self,
@@ -394,10 +387,8 @@ class Memory:
         moment = self._at(at)
         if not told:
             return MirrorReport(clean_text(session), 0, 0, 0)
-        with self._store.write() as tx:
+        with self._writing(moment) as tx:
             report = history.mirror(tx, clean_text(session), clean_text(scope or ""), told, moment)
-            self._mark_day(tx, moment)
-        self._last_day = moment[:10]
         return replace(report, remarks=(*remarks, *report.remarks))
 
     # ---- recall
@@ -476,12 +467,11 @@ class Memory:
         keys = key_list(scenes, "scenes")
         moment = self._at(at)
         in_row = lies_in_row(self.path, new.size)
-        with self._store.write() as tx:
+        with self._writing(moment) as tx:
             if payload is not None and not in_row:
                 write_blob(self.path, new.digest, payload)
             scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
             block = block_rows.put(tx, new, scene_ids, moment, at_is_given=at is not None, in_row=in_row)
-            self._mark_day(tx, moment)
         return replace(block, payload=payload)
 
     def block(self, block_id: str, *, payload: bool = True) -> Block:
@@ -505,9 +495,8 @@ class Memory:
         """Remove a block for good, from its scenes and documents too. Raises NotFound for an unknown id."""
         name = block_rows.checked_text("block_id", block_id)
         at = self._at(None)
-        with self._store.write() as tx:
+        with self._writing(at) as tx:
             block = block_rows.delete(tx, name)
-            self._mark_day(tx, at)
         if not lies_in_row(self.path, block.size):
             self._forget_payload(block.digest)
 
@@ -534,11 +523,9 @@ class Memory:
         )
         keys = key_list(scenes, "scenes")
         moment = self._at(at)
-        with self._store.write() as tx:
+        with self._writing(moment) as tx:
             scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
-            document = document_rows.put(tx, new, scene_ids, moment, at_is_given=at is not None)
-            self._mark_day(tx, moment)
-        return document
+            return document_rows.put(tx, new, scene_ids, moment, at_is_given=at is not None)
 
     def query_documents(self, query: str, *, limit: int = 3) -> tuple[Document, ...]:
         """Return the documents that answer a query, the best first, and count the access.
@@ -548,20 +535,16 @@ class Memory:
         check_count("limit", limit)
         request = self._request(query, kinds="document", limit=limit)
         at = self._at(None)
-        with self._store.write() as tx:
+        with self._writing(at) as tx:
             hits = search.search(tx, self._vocabulary, request, self.config.ranking, meanings=self._meanings)
-            found = document_rows.count_access(tx, [str(hit.id) for hit in hits], at)
-            self._mark_day(tx, at)
-        return found
+            return document_rows.count_access(tx, [str(hit.id) for hit in hits], at)
 
     def consume_document(self, document_id: str) -> Document:
         """Return a document and remove it for good; its blocks stay. Raises NotFound for an unknown id."""
         name = block_rows.checked_text("document_id", document_id)
         at = self._at(None)
-        with self._store.write() as tx:
-            document = document_rows.delete(tx, name)
-            self._mark_day(tx, at)
-        return document
+        with self._writing(at) as tx:
+            return document_rows.delete(tx, name)
 
     def archive_document(
         self,
@@ -938,6 +921,14 @@ class Memory:
                     remove_blob(self.path, digest)
         except (StoreBusy, StoreFailed) as error:
             _log.warning("the block is deleted, its payload is not: %s", error)
+
+    @contextlib.contextmanager
+    def _writing(self, at: str) -> "Iterator[sqlite3.Connection]":
+        """Open a write transaction whose day is marked as one of use."""
+        with self._store.write() as tx:
+            yield tx
+            self._mark_day(tx, at)
+        self._last_day = at[:10]
 
     def _mark_day(self, tx: "sqlite3.Connection", at: str) -> None:
         if at[:10] != self._last_day:
