@@ -15,7 +15,7 @@ from typing import Protocol
 
 from graphmem.config import Config, check_count
 from graphmem.core.keys import fold
-from graphmem.core.model import Brief, RecalledRelation, Recollection
+from graphmem.core.model import Brief, Hit, RecalledBlock, RecalledRelation, Recollection
 from graphmem.core.situations import Situation
 from graphmem.core.tokens import query_words
 from graphmem.errors import InvalidInput
@@ -31,6 +31,7 @@ _MOST_MENTIONED = 3
 _FIRST_NAMES = 5
 _SENTENCE_CHARACTERS = 60
 _TEXT_CHARACTERS = 200
+_SHORT_TEXT_CHARACTERS = 60  # of what was found, where the budget has no room for more
 _KEYS_NAMED = 3
 _RECALLED = 40  # enough to tell how much there is besides
 
@@ -42,28 +43,6 @@ _SCRIPTS_WITH_JOINERS = range(0x0600, 0x0E00)  # Arabic to Sinhala
 _SKIN_TONES = range(0x1F3FB, 0x1F400)
 _FLAG_LETTERS = range(0x1F1E6, 0x1F200)
 _OPENING = str.maketrans(dict.fromkeys("<\uff1c\ufe64", "&lt;"))
-
-
-class Found(Protocol):
-    """A direct answer to the words of a turn."""
-
-    @property
-    def id(self) -> int | str: ...  # noqa: D102
-    @property
-    def kind(self) -> str: ...  # noqa: D102
-    @property
-    def text(self) -> str: ...  # noqa: D102
-    @property
-    def score(self) -> float: ...  # noqa: D102
-
-
-class Block(Protocol):
-    """A block of text that a scene holds."""
-
-    @property
-    def id(self) -> int | str: ...  # noqa: D102
-    @property
-    def text(self) -> str: ...  # noqa: D102
 
 
 class Reader(Protocol):
@@ -87,7 +66,7 @@ class Reader(Protocol):
         *,
         situation: Situation | None = None,
         scopes: Iterable[str] | None = None,
-    ) -> Sequence[Found]:
+    ) -> tuple[Hit, ...]:
         """See `Memory.recall`."""
 
 
@@ -176,7 +155,7 @@ def brief_of(
     )
 
 
-def _answers(memory: Reader, query: str, situation: Situation, scopes: Iterable[str] | None) -> Sequence[Found]:
+def _answers(memory: Reader, query: str, situation: Situation, scopes: Iterable[str] | None) -> tuple[Hit, ...]:
     """Return what the words of a turn find; nothing for a turn without words."""
     return memory.recall(query, situation=situation, scopes=scopes) if query_words(query) else ()
 
@@ -195,8 +174,8 @@ class _Entry:
 
 def _entries(
     relations: Sequence[RecalledRelation],
-    blocks: Sequence[Block],
-    hits: Iterable[Found],
+    blocks: Sequence[RecalledBlock],
+    hits: Iterable[Hit],
     names: Iterable[tuple[int | str, str, int]],
     *,
     already: frozenset[Item],
@@ -219,7 +198,11 @@ def _entries(
     elsewhere = {(hit.kind, hit.id) for hit in found}
     entries = [entry for entry in entries if entry.forms or elsewhere.isdisjoint(entry.items)]
     entries += [
-        _Entry("found", ((hit.kind, hit.id),), tuple(_line_of(hit, room) for room in (_TEXT_CHARACTERS, 60)))
+        _Entry(
+            "found",
+            ((hit.kind, hit.id),),
+            tuple(_line_of(hit, room) for room in (_TEXT_CHARACTERS, _SHORT_TEXT_CHARACTERS)),
+        )
         for hit in found
     ]
     ends = {end for one in relations[:_RELATIONS] for end in (one.subject, one.object)}
@@ -242,16 +225,16 @@ def _forms_of_fact(fact: RecalledRelation, phrases: _Phrases) -> tuple[str, ...]
     return plain + phrases.sentence.format(_shown(fact.sentence, _SENTENCE_CHARACTERS)), plain
 
 
-def _forms_of_block(block: Block) -> tuple[str, ...]:
+def _forms_of_block(block: RecalledBlock) -> tuple[str, ...]:
     return (f"- {_shown(block.text, _TEXT_CHARACTERS)}",) if block.text.strip() else ()
 
 
-def _line_of(hit: Found, room: int) -> str:
+def _line_of(hit: Hit, room: int) -> str:
     return f"- [{_shown(hit.kind)}] {_shown(hit.text, room)}"
 
 
 def _index(names: Sequence[tuple[Item, str, int]], phrases: _Phrases) -> Iterator[_Entry]:
-    """The names that are known besides: their number, those most mentioned, then the first of the others."""
+    """Yield the names that are known besides: their number, those most mentioned, then the first of the others."""
     if not names:
         return
     top = sorted(names, key=lambda one: -one[2])[:_MOST_MENTIONED]

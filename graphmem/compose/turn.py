@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from graphmem.compose.brief import RECALL_MARK, Found, Item, Reader, brief_of
+from graphmem.compose.brief import RECALL_MARK, Item, Reader, brief_of
 from graphmem.config import Config, check_count
 from graphmem.core.events import Event
 from graphmem.core.keys import tool_key
-from graphmem.core.model import Brief, CommitReport, DeclaredScene, Triple, Visit
+from graphmem.core.model import Brief, CommitReport, DeclaredScene, Document, Hit, Triple, Visit
 from graphmem.core.policies import ChannelPolicy, effective_policy, payload_scenes
 from graphmem.core.ranking import cosine, inverse_frequency
 from graphmem.core.situations import Feature, Situation
@@ -22,13 +22,6 @@ from graphmem.errors import Conflict, GraphmemError, InvalidInput
 _log = logging.getLogger("graphmem")
 
 LAST_KEPT = 10
-
-
-class Archived(Protocol):
-    """A document that was put away."""
-
-    @property
-    def id(self) -> str: ...  # noqa: D102
 
 
 class Verbs(Reader, Protocol):
@@ -54,7 +47,7 @@ class Verbs(Reader, Protocol):
 
     def put_document(  # noqa: D102
         self, text: str, *, summary: str, scenes: str | Iterable[str], source: str, at: Any
-    ) -> Archived: ...
+    ) -> Document: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +170,7 @@ class Turn:
         self._told = self._brief_of(query, budget=budget, measure=measure, already=self._recalled)
         return self._told
 
-    def recall(self, query: str, /, **options: Any) -> Sequence[Found]:
+    def recall(self, query: str, /, **options: Any) -> tuple[Hit, ...]:
         """Recall by words in the situation of this turn, as the agent asks; options are those of `Memory.recall`."""
         hits = self._memory.recall(query, **{"situation": self._situation, **options})
         with self._lock:
