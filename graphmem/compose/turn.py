@@ -27,13 +27,16 @@ LAST_KEPT = 10
 class Verbs(Reader, Protocol):
     """The verbs of `Memory` that a turn uses."""
 
-    def observe(self, *, source: str, payload: Any, text: str, tool: str, at: Any) -> Situation: ...  # noqa: D102
+    def observe(self, *, source: str, payload: Any, text: str, tool: str, at: Any) -> Situation:
+        """See `Memory.observe`."""
 
-    def enter_scene(self, situation: Situation, *, declared: str | Iterable[str]) -> Visit: ...  # noqa: D102
+    def enter_scene(self, situation: Situation, *, declared: str | Iterable[str]) -> Visit:
+        """See `Memory.enter_scene`."""
 
-    def declare_scene(self, key: str) -> DeclaredScene: ...  # noqa: D102
+    def declare_scene(self, key: str) -> DeclaredScene:
+        """See `Memory.declare_scene`."""
 
-    def commit(  # noqa: D102
+    def commit(
         self,
         triples: Iterable[Triple],
         *,
@@ -43,11 +46,11 @@ class Verbs(Reader, Protocol):
         scope: str | None,
         at: Any,
         source: str,
-    ) -> CommitReport: ...
+    ) -> CommitReport:
+        """See `Memory.commit`."""
 
-    def put_document(  # noqa: D102
-        self, text: str, *, summary: str, scenes: str | Iterable[str], source: str, at: Any
-    ) -> Document: ...
+    def put_document(self, text: str, *, summary: str, scenes: str | Iterable[str], source: str, at: Any) -> Document:
+        """See `Memory.put_document`."""
 
 
 @dataclass(frozen=True, slots=True)

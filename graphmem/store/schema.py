@@ -232,6 +232,7 @@ def _migrations() -> "Migrations":
             CREATE INDEX notes_title ON notes(scope, title_key);
             CREATE INDEX notes_superseded_by ON notes(superseded_by);
 
+            -- The other names that a note is found by.
             CREATE TABLE note_labels(
                 note_id INTEGER NOT NULL REFERENCES notes(id),
                 label TEXT NOT NULL,
@@ -282,6 +283,7 @@ def _migrations() -> "Migrations":
             ) STRICT;
             CREATE INDEX blocks_payload ON blocks(payload_digest) WHERE payload_digest <> '';
 
+            -- id is made of the text, so a text is one document. tags and entities are read with their row alone.
             CREATE TABLE documents(
                 num INTEGER PRIMARY KEY AUTOINCREMENT,
                 id TEXT NOT NULL UNIQUE,
@@ -296,6 +298,7 @@ def _migrations() -> "Migrations":
                 created_at TEXT NOT NULL CHECK (length(created_at) = 24)
             ) STRICT;
 
+            -- The blocks that came with a document, in its order: they outlive it.
             CREATE TABLE document_blocks(
                 document_id TEXT NOT NULL REFERENCES documents(id),
                 block_id TEXT NOT NULL REFERENCES blocks(id),
