@@ -1,10 +1,11 @@
 """What commands print: tables for people, one JSON document for machines."""
 
+import contextlib
 import dataclasses
 import json
 import sys
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -31,6 +32,18 @@ def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+@contextlib.contextmanager
+def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
+    """Show on a terminal how far something has come; yield what is to be told, how much is done and how much of all."""
+    with click.progressbar(length=0, label=label, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
+
+        def advance(done: int, whole: int) -> None:
+            bar.length = whole
+            bar.update(done - bar.pos)
+
+        yield advance
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, empty: str) -> None:

@@ -1,6 +1,5 @@
 """Commands about facts: commit, replay."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +7,7 @@ import click
 
 from graphmem.errors import InvalidInput
 from graphmem.surfaces.cli.group import Session, json_option, scene_option
-from graphmem.surfaces.output import print_table, printable, to_json
+from graphmem.surfaces.output import print_table, printable, progress_bar, to_json
 
 if TYPE_CHECKING:
     from graphmem.core.model import CommitReport, ReplayReport, Triple
@@ -111,11 +110,8 @@ def replay_command(session: Session, /, file: Path, as_json: bool) -> None:
     from graphmem.memory import Memory
 
     log = Memory.read_log(file, config=session.config())
-    with (
-        session.open(create=True) as memory,
-        click.progressbar(length=len(log), label="replaying", file=sys.stderr, hidden=not sys.stderr.isatty()) as bar,
-    ):
-        report = memory.replay(log, progress=lambda done, turns: bar.update(1))
+    with session.open(create=True) as memory, progress_bar("replaying") as progress:
+        report = memory.replay(log, progress=progress)
     if as_json:
         click.echo(to_json(report))
     else:

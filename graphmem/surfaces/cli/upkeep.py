@@ -1,6 +1,5 @@
 """Commands that keep a memory in order: reindex, dedupe, undo, operations, embed."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,7 +7,7 @@ import click
 
 from graphmem.errors import Conflict
 from graphmem.surfaces.cli.group import Session, dry_run_option, json_option
-from graphmem.surfaces.output import print_table, printable, to_json
+from graphmem.surfaces.output import print_table, printable, progress_bar, to_json
 
 if TYPE_CHECKING:
     from graphmem.core.model import DedupeReport
@@ -24,15 +23,7 @@ def reindex_command(session: Session, /, as_json: bool) -> None:
     Example:
       graphmem reindex
     """
-    with (
-        session.open(create=False) as memory,
-        click.progressbar(length=0, label="indexing", file=sys.stderr, hidden=not sys.stderr.isatty()) as bar,
-    ):
-
-        def progress(done: int, texts: int) -> None:
-            bar.length = texts
-            bar.update(done - bar.pos)
-
+    with session.open(create=False) as memory, progress_bar("indexing") as progress:
         indexed = memory.reindex(progress=progress)
     click.echo(to_json({"indexed": indexed}) if as_json else f"{indexed} texts indexed")
 
@@ -167,14 +158,6 @@ def embed_command(session: Session, /, as_json: bool) -> None:
     Example:
       graphmem embed
     """
-    with (
-        session.open(create=False) as memory,
-        click.progressbar(length=0, label="embedding", file=sys.stderr, hidden=not sys.stderr.isatty()) as bar,
-    ):
-
-        def advance(done: int, texts: int) -> None:
-            bar.length = texts
-            bar.update(done - bar.pos)
-
-        embedded = memory.embed(progress=advance)
+    with session.open(create=False) as memory, progress_bar("embedding") as progress:
+        embedded = memory.embed(progress=progress)
     click.echo(to_json({"embedded": embedded}) if as_json else f"{embedded} texts embedded")
