@@ -159,9 +159,16 @@ class AsyncMemory:
     archive_document = _in_thread(Memory.archive_document)
     brief = _in_thread(Memory.brief)
 
-    async def turn(self, event: Event | None, *, channel: ChannelPolicy = ChannelPolicy()) -> "AsyncTurn":  # noqa: B008
+    async def turn(
+        self,
+        event: Event | None,
+        *,
+        channel: ChannelPolicy = ChannelPolicy(),  # noqa: B008
+        scopes: str | Iterable[str] | None = None,
+    ) -> "AsyncTurn":
         """Begin a turn, as `Memory.turn` does: `async with await memory.turn(event) as turn`."""
-        return AsyncTurn(self, await self._run(functools.partial(self.memory.turn, event, channel=channel)))
+        began = functools.partial(self.memory.turn, event, channel=channel, scopes=scopes)
+        return AsyncTurn(self, await self._run(began))
 
     dedupe_scenes = _in_thread(Memory.dedupe_scenes)
     reindex = _in_thread(Memory.reindex)

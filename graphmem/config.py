@@ -57,7 +57,8 @@ class Ranking:
     Within a kind of evidence. k1, b: of BM25. title, labels: how often a word of a title, of labels counts. pair: what
     two words of the query that stand side by side add, as a share of their own worth. name: what is left of the worth
     of a speaker's name. beyond: share of turns two steps away. meaning_beside: share of what is said beside something
-    that means much the same. association_frequency: words of more texts link nothing.
+    that means much the same. association_frequency, association_share: words of more texts, or of a greater share of
+    all texts, link nothing.
 
     Bounds of the work. candidates: texts that are looked at, for each hit that is wanted. neighbours_of: turns whose
     neighbours are looked up, for each hit that is wanted. association_of: best hits whose words are followed.
@@ -89,6 +90,7 @@ class Ranking:
     association_of: int = 2
     association_terms: int = 6
     association_frequency: int = 30
+    association_share: float = 0.2
     association_candidates: int = 24
     edges: int = 200
     meaning: float = 1.0

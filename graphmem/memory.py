@@ -784,8 +784,17 @@ class Memory:
                 scopes=None if scopes is None else text_list(scopes, "scopes"),
             )
 
-    def turn(self, event: Event | None, *, channel: ChannelPolicy = ChannelPolicy()) -> Turn:  # noqa: B008
+    def turn(
+        self,
+        event: Event | None,
+        *,
+        channel: ChannelPolicy = ChannelPolicy(),  # noqa: B008
+        scopes: str | Iterable[str] | None = None,
+    ) -> Turn:
         """Begin a turn of an agent, None for one without an event: `with memory.turn(event) as turn`.
+
+        scopes: it reads what is of these scopes and of none; None for all. Scenes keep people's facts apart, and scopes
+        their notes and sessions, which no scene holds.
 
         What the payload of the event says of policies goes before what the channel says. Raises InvalidInput for a
         policy, a scene key or a person in the payload that cannot be used.
@@ -794,7 +803,7 @@ class Memory:
             raise InvalidInput("event", event, "give an Event, such as Event(source='qq', text='…'), or None")
         if not isinstance(channel, ChannelPolicy):
             raise InvalidInput("channel", channel, "give a ChannelPolicy")
-        return Turn(self, event or Event(), channel)
+        return Turn(self, event or Event(), channel, scopes=_scopes(scopes))
 
     # ---- files
 
@@ -870,12 +879,15 @@ class Memory:
         if not isinstance(query, str):
             raise InvalidInput("query", query, "give a text")
         now = self._clock()
+        first, end = self._given(since, "since"), self._given(until, "until")
+        if first and end and end <= first:
+            raise InvalidInput("until", until, f"not later than since ({first}): nothing lies between")
         return pool.Request(
             text=clean_text(query),
             kinds=pool.checked_kinds(kinds),
             scopes=_scopes(scopes),
-            since=self._given(since, "since"),
-            until=self._given(until, "until"),
+            since=first,
+            until=end,
             as_of=self._given(as_of, "as_of"),
             now=now.astimezone(self.config.zone),
             mode=pool.checked_mode(mode),
@@ -886,7 +898,13 @@ class Memory:
         )
 
     def _given(self, time: dt.datetime | str | None, argument: str) -> str | None:
-        return None if time is None else utc_text(read_time(time, self.config.zone, argument=argument))
+        """Return a bound of time as stored; a bare date is the beginning of that day where the memory is."""
+        if time is None:
+            return None
+        if isinstance(time, str):
+            with contextlib.suppress(ValueError):  # no bare date
+                time = dt.datetime.combine(dt.date.fromisoformat(time.strip()), dt.time())
+        return utc_text(read_time(time, self.config.zone, argument=argument))
 
     def _at(self, given: dt.datetime | str | None, argument: str = "at") -> str:
         return utc_text(read_time(self._clock() if given is None else given, self.config.zone, argument=argument))

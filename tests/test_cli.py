@@ -475,7 +475,8 @@ def test_recall_passes_its_options_on(cli, path):
     assert recalled("--mode", "graph", "--kind", "relation") == {fact}
     assert recalled("pnpm", "--mode", "keyword") == {fact}
     assert len(recalled("deploy", "--limit", "2")) == 2
-    assert recalled("deploy the", "--precise") == {note, fact}  # the note by its title, the fact by a name
+    assert recalled("deploy the", "--precise") == {note}  # by its title; what the fact says is another thing
+    assert recalled("uses", "--precise") == {fact}  # by a name and another word of it
     assert cli("recall", "panel at home", "--mode", "keyword").out == "nothing answers this\n"
     assert objects(cli("recall", "--scene", "chan:qq", "--as-of", "2026-02-15", "--json")) == ["npm"]
     assert objects(cli("recall", "--chan", "qq", "--as-of", "2026-02-15", "--json")) == ["npm"]

@@ -33,6 +33,7 @@ _SENTENCE_CHARACTERS = 60
 _TEXT_CHARACTERS = 200
 _SHORT_TEXT_CHARACTERS = 60  # of what was found, where the budget has no room for more
 _KEYS_NAMED = 3
+_WHO_CHARACTERS = 60
 _RECALLED = 40  # enough to tell how much there is besides
 
 _ANNOTATION_MARKS = "\ufff9\ufffa\ufffb"  # as invisible as what folding drops
@@ -193,7 +194,10 @@ def _entries(
         for place, one in enumerate(ordered)
     ]
     told = already.union(*(entry.items for entry in entries if entry.forms))
-    fresh = [hit for hit in hits if (hit.kind, hit.id) not in told]
+    fresh: list[Hit] = []
+    for hit in hits:  # the same words said again are told once
+        if (hit.kind, hit.id) not in told and all((hit.kind, hit.text) != (one.kind, one.text) for one in fresh):
+            fresh.append(hit)
     found = [hit for hit in fresh if hit.kind != "entity"]
     elsewhere = {(hit.kind, hit.id) for hit in found}
     entries = [entry for entry in entries if entry.forms or elsewhere.isdisjoint(entry.items)]
@@ -230,7 +234,8 @@ def _forms_of_block(block: RecalledBlock) -> tuple[str, ...]:
 
 
 def _line_of(hit: Hit, room: int) -> str:
-    return f"- [{_shown(hit.kind)}] {_shown(hit.text, room)}"
+    said = ", ".join(filter(None, (hit.source, hit.at[:10]))) if hit.kind == "part" else ""
+    return f"- [{_shown(hit.kind)}{' ' + _shown(said, _WHO_CHARACTERS) if said else ''}] {_shown(hit.text, room)}"
 
 
 def _index(names: Sequence[tuple[Item, str, int]], phrases: _Phrases) -> Iterator[_Entry]:

@@ -11,6 +11,7 @@ from graphmem.config import Ranking
 from graphmem.core.dates import NamedTime
 from graphmem.core.model import Standing
 from graphmem.core.ranking import bm25, inverse_frequency, scaled, walk
+from graphmem.core.tokens import is_stop_token
 from graphmem.graph.found import Edge
 from graphmem.records import history
 from graphmem.records.history import Turn
@@ -236,7 +237,7 @@ def of_dates(rows: Mapping[Item, Turn | Standing], times: Sequence[NamedTime], z
 def of_association(
     tx: sqlite3.Connection,
     vocabulary: Vocabulary,
-    best: Iterable[tuple[Passage, float]],
+    best: Iterable[tuple[Item, Passage, float]],
     said: Collection[str],
     kinds: Collection[str],
     corpus: Corpus,
@@ -244,26 +245,30 @@ def of_association(
 ) -> dict[Item, float]:
     """Score what shares rare words with the best hits: the second step of a question that takes two."""
     shares: dict[str, float] = {}
-    for passage, share in best:
+    sources: dict[str, set[Item]] = {}
+    for item, passage, share in best:
         for token in {*passage.title.split(), *passage.body.split()}.difference(said):
-            if len(token) > 1:
+            if len(token) > 1 and not is_stop_token(token):
                 shares[token] = max(share, shares.get(token, 0.0))
+                sources.setdefault(token, set()).add(item)
     known = vocabulary.frequencies(tx, shares)
     # A token of one text links it to none, and one of many says nothing.
+    most = min(max(corpus.texts * ranking.association_share, 2), ranking.association_frequency)
     worth = {
         token: share * inverse_frequency(corpus.texts, known[token])
         for token, share in shares.items()
-        if 1 < known[token] <= ranking.association_frequency
+        if 1 < known[token] <= most
     }
     chosen = sorted(worth, key=lambda token: (-worth[token], token))[: ranking.association_terms]
     if not chosen:
         return {}
     scores: dict[Item, float] = {}
     for passage in text_index.latest_candidates(tx, chosen, kinds, ranking.association_candidates):
-        tokens = {*passage.title.split(), *passage.body.split()}
-        shared = sum(worth[token] for token in tokens.intersection(chosen))
-        scores[passage.item] = max(shared, scores.get(passage.item, 0.0))
-    return scaled(scores)
+        item = passage.item
+        tokens = {*passage.title.split(), *passage.body.split()}.intersection(chosen)
+        shared = sum(worth[token] for token in tokens if sources[token] != {item})  # nothing is linked to itself
+        scores[item] = max(shared, scores.get(item, 0.0))
+    return scaled({item: score for item, score in scores.items() if score})
 
 
 def ways_to(edges: Sequence[Edge], seeds: Collection[int]) -> dict[Item, tuple[int, ...]]:

@@ -8,7 +8,7 @@ from graphmem.compose.shown import shown
 from graphmem.config import Ranking
 from graphmem.core.model import Hit, Reason
 from graphmem.core.precise import Match, NoteText, precise_matches
-from graphmem.core.tokens import tokens_of
+from graphmem.core.tokens import query_words, tokens_of
 from graphmem.graph import found
 from graphmem.records import notes
 from graphmem.store import text_index
@@ -32,7 +32,7 @@ def named_notes(pool: Pool) -> list[Hit]:
 
 
 def facts_of_named(pool: Pool, ranking: Ranking) -> list[Hit]:
-    """Return the facts about the entities that the query names."""
+    """Return the facts about the entities that the query names, of those only what holds another word of it, if any."""
     tx, request = pool.tx, pool.request
     names = found.entity_names(tx, _ids_with_words(pool, "entity"))
     texts = [NoteText(str(entity_id), name) for entity_id, (name, _) in names.items()]
@@ -45,7 +45,13 @@ def facts_of_named(pool: Pool, ranking: Ranking) -> list[Hit]:
             ends = [named[end] for end in (edge.source_id, edge.target_id) if end in named]
             matches["relation", edge.id] = max(ends, key=lambda match: match.strength)
     hits = shown(pool, {item: match.strength for item, match in matches.items()}, {})
-    return [_told(hits[item], match, request) for item, match in matches.items()]
+    names_said = {token for entity_id in named for token in tokens_of(names[entity_id][0])}
+    asked = {token for word in query_words(request.text) for token in word.tokens} - names_said
+    return [
+        _told(hits[item], match, request)
+        for item, match in matches.items()
+        if not asked or asked.intersection(tokens_of(hits[item].text))
+    ]
 
 
 def _ids_with_words(pool: Pool, kind: str) -> list[int]:

@@ -27,11 +27,11 @@ KINDS = ("note", "relation", "part", "document", "block", "entity", "scene")
 DEFAULT_KINDS = KINDS[:5]
 MODES = ("hybrid", "keyword", "vector", "scene", "graph")
 
-_LEAST_EFFORT = 10
+_LEAST_EFFORT, _MOST_EFFORT = 10, 1_000  # at eight candidates each, what a statement of SQLite takes
 _EVER = "9999-12-31T23:59:59.999Z"
 _SAID_ONCE = ("part", "document", "block")  # what they say does not change, so it was known from then on
 _ASKS_THE_PAST = re.compile(
-    r"\b(?:replac\w*|former\w*|previous\w*|earlier|used to|supersed\w*|before (?:that|this|it))\b"
+    r"\b(?:replac\w*|former\w*|previous\w*|earlier|used to|supersed\w*|before)\b"
     r"|以前|之前|原来|原先|从前|曾经|旧的|替换|取代|替代|代替",
     re.IGNORECASE,
 )
@@ -57,7 +57,7 @@ class Request:
     @property
     def effort(self) -> int:
         """How many hits the work is measured by: a long answer needs more candidates."""
-        return max(self.limit, _LEAST_EFFORT)
+        return min(max(self.limit, _LEAST_EFFORT), _MOST_EFFORT)
 
     @property
     def moment(self) -> str:

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 DEFAULT_LIMIT = 10
 
 _SHORTEST_TYPO = 5
+_MOST_TOKENS = 1_024
+_MOST_HITS = 10_000
 _LONGEST_QUESTION = 256
 _BLOCKS_WEIGHED = 32  # looked at beyond the limit, since some replace others
 # A number that names something, not one that counts.
@@ -96,6 +98,8 @@ def _by_words(pool: Pool, words: Sequence[QueryWord], ranking: Ranking) -> tuple
     corpus = evidence.corpus_of(pool.tx)
     pool.vocabulary.notice(corpus.texts)
     words, known = _respelt(pool, words, _known(pool, words))
+    if len(known) > _MOST_TOKENS:  # a pasted text: what is in the fewest passages tells most
+        known = dict(sorted(((token, n) for token, n in known.items() if n), key=lambda one: one[1])[:_MOST_TOKENS])
     if not corpus.texts or not any(known.values()):
         text_index.check(pool.tx)
     terms = _terms(words, known, corpus, ranking)
@@ -117,11 +121,14 @@ def _precise(pool: Pool, words: Sequence[QueryWord], ranking: Ranking) -> tuple[
         hits += named_notes(pool)
     if "relation" in request.kinds:
         hits += facts_of_named(pool, ranking)
-    texts = tuple(kind for kind in request.kinds if kind not in ("note", "relation"))
+    texts = tuple(kind for kind in request.kinds if kind != "note")
     if texts:
         plain = replace(request, kinds=texts, precise=False, mode="keyword")
         hits += _by_words(Pool(pool.tx, pool.vocabulary, plain, pool.within, pool.scene_scores), words, ranking)
-    return tuple(sorted(hits, key=lambda hit: (not hit.pinned, -hit.score))[: request.limit])
+    once: dict[tuple[str, int | str, str], Hit] = {}
+    for hit in sorted(hits, key=lambda hit: (not hit.pinned, -hit.score)):
+        once.setdefault((hit.kind, hit.id, hit.source if hit.kind == "part" else ""), hit)
+    return tuple(once.values())[: request.limit]
 
 
 def _ranked(
@@ -137,7 +144,9 @@ def _ranked(
             totals[item] = totals.get(item, 0.0) + weight * share
     request = pool.request
     spare = _BLOCKS_WEIGHED if any(kind == "block" for kind, _ in totals) else 0
-    hits = shown(pool, {item: totals[item] for item in _first(totals, request.limit + spare)}, sought.best)
+    hits = shown(
+        pool, {item: totals[item] for item in _first(totals, min(request.limit, _MOST_HITS) + spare)}, sought.best
+    )
     if spare and not request.asks_the_past:
         blocks = (hit for hit in hits.values() if hit.kind == "block")
         gone = superseded(Statement(hit.id, hit.text, hit.at) for hit in blocks)
@@ -226,7 +235,7 @@ def _terms(words: Iterable[QueryWord], known: Mapping[str, int], corpus: Corpus,
 def _gather(pool: Pool, words: Iterable[QueryWord], known: Mapping[str, int], ranking: Ranking) -> None:
     """Take candidates from the text index until there are enough that may be shown."""
     kinds = pool.request.indexed_kinds
-    tokens = {token: word.prefix for word in words for token in word.tokens}
+    tokens = {token: word.prefix for word in words for token in word.tokens if token in known}
     most = ranking.candidates * pool.request.effort
     for batch in text_index.candidates(pool.tx, tokens, known, kinds, most):
         pool.passages += heard(pool, batch)
@@ -301,7 +310,13 @@ def _evidence(pool: Pool, sought: Sought, ranking: Ranking) -> dict[str, Mapping
         values["speaker"] = evidence.of_speaker(turns, speakers)
     top = _first(found_words, ranking.association_of)
     shared = evidence.of_association(
-        tx, pool.vocabulary, [(best[item], found_words[item]) for item in top], said, request.kinds, corpus, ranking
+        tx,
+        pool.vocabulary,
+        [(item, best[item], found_words[item]) for item in top],
+        said,
+        request.kinds,
+        corpus,
+        ranking,
     )
     values["association"] = admitted(pool, shared)
     if "relation" in request.kinds:

@@ -72,10 +72,13 @@ class Turn:
     may be called from several threads.
     """
 
-    def __init__(self, memory: Verbs, event: Event, channel: ChannelPolicy) -> None:
+    def __init__(
+        self, memory: Verbs, event: Event, channel: ChannelPolicy, *, scopes: Sequence[str] | None = None
+    ) -> None:
         self.event = event
         self.policy = effective_policy(event.payload, channel)
         self._memory = memory
+        self._scopes = scopes
         self._lock = threading.RLock()
         self._visit: Visit | None = None
         self._told = Brief()
@@ -175,7 +178,7 @@ class Turn:
 
     def recall(self, query: str, /, **options: Any) -> tuple[Hit, ...]:
         """Recall by words in the situation of this turn, as the agent asks; options are those of `Memory.recall`."""
-        hits = self._memory.recall(query, **{"situation": self._situation, **options})
+        hits = self._memory.recall(query, **{"situation": self._situation, "scopes": self._scopes, **options})
         with self._lock:
             self._recalled |= {(hit.kind, hit.id) for hit in hits}
         return hits
@@ -210,7 +213,7 @@ class Turn:
             self._situation,
             query=self.event.text if query is None else query,
             declared=self._known_keys(),
-            scopes=None,
+            scopes=self._scopes,
             **options,
         )
 

@@ -33,6 +33,7 @@ _MIN_TYPO = 5
 _MIN_PLURAL = 3
 _LONGEST_WORD = 64
 _LONGEST_QUESTION = 256
+_LONGEST_NAME = 64  # what is longer is a text, and no name
 
 # Katakana spells foreign words, which begin and end where the script does.
 _KATAKANA = r"[\p{Katakana}ー]"
@@ -241,10 +242,10 @@ def _names_of(notes: tuple[NoteText, ...]) -> _Names:
     for place, note in enumerate(notes):
         for kind, text in [*(("label", label) for label in note.labels), ("title", note.title), ("slot", note.slot)]:
             units = _name_units(text)
-            if units:
+            if 0 < len(units) <= _LONGEST_NAME:
                 _add(names, _Name(place, kind, text), units)
         if note.pinned:
-            title = _name_units(note.title)
+            title = _name_units(note.title)[:_LONGEST_NAME]
             for start in range(len(title)):
                 for end in range(start + 1, len(title) + 1):
                     names.carried[_key(title[start:end])].append(_Name(place, "title", note.title))

@@ -390,6 +390,21 @@ def _runs_between_function_characters(run: str) -> list[str]:
     return [piece for piece in _FUNCTION_CHARACTERS.split(run) if 2 <= len(piece) <= 6]
 
 
+@functools.lru_cache(maxsize=1 << 14)
+def is_stop_token(token: str) -> bool:
+    """Tell whether a token of the index only holds sentences together.
+
+    >>> is_stop_token("veri"), is_stop_token("我们"), is_stop_token("redi")
+    (True, True, False)
+    """
+    return token in _stop_tokens() or not _CHINESE_STOP_WORDS.sub("", token)
+
+
+@functools.cache
+def _stop_tokens() -> frozenset[str]:
+    return frozenset(token for word in _STOP_WORDS for token in tokens_of(word))
+
+
 def is_stop_word(word: str) -> bool:
     """Tell whether a word in lower case only holds a sentence together.
 

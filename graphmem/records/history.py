@@ -65,7 +65,11 @@ def check_parts(parts: Iterable[Part], zone: dt.tzinfo) -> tuple[list[Told], tup
             remarks.append(f"parts[{place}]: characters that cannot be stored were replaced by U+FFFD")
         at = None if part.at is None else utc_text(read_time(part.at, zone, argument=f"parts[{place}].at"))
         one = Told(name, author.strip(), role.strip(), text, at)
-        told[name] = _told_again(told[name], one) if name in told else one
+        if name in told:
+            if told[name].text != text:
+                remarks.append(f"parts[{place}]: a second part {name!r}; its text takes the place of the first")
+            one = _told_again(told[name], one)
+        told[name] = one
     return list(told.values()), tuple(remarks)
 
 

@@ -11,6 +11,7 @@ from graphmem.store import text_index
 from graphmem.store.lists import in_list, of_scopes
 
 KINDS = ("fact", "lesson", "rule", "preference", "decision", "pitfall", "checkpoint")
+_LONGEST_TITLE = 500
 STATUSES = ("live", "proposed", "archived", "superseded", "forgotten")
 _COLUMNS = "id, kind, title, body, slot, scope, status, pinned, source, seen, created_at, updated_at, superseded_by"
 
@@ -64,6 +65,9 @@ def check_note(
     marks = _by_key(clean_text(label).strip() for label in names)
     if not entity_key(texts["title"]):
         raise InvalidInput("title", title, "nothing that can be seen is left of it; say in one line what to remember")
+    if len(texts["title"]) > _LONGEST_TITLE:
+        reason = f"a title has at most {_LONGEST_TITLE} characters; put the rest into the body"
+        raise InvalidInput("title", f"{title[:40]}…", reason)
     if kind not in KINDS:
         raise InvalidInput("kind", kind, f"give one of {', '.join(KINDS)}")
     if status not in STATUSES:

@@ -44,6 +44,7 @@ _SOURCES: Mapping[str, str] = {
     "block": "SELECT t.num, '', '', t.text FROM blocks t",
 }
 _FILLED_AT_ONCE = 2_000
+_COUNTED_AT_ONCE = 4_096  # SQLite takes 32 766 values
 _COMMON = 64  # passages; to count fewer is quicker than to remember them
 
 
@@ -288,10 +289,11 @@ class Vocabulary:
         """Return in how many passages each token is."""
         found = {token: self._common.get(token, 0) for token in tokens}
         unknown = [token for token, number in found.items() if not number]
-        marks, wanted = in_list(unknown)
-        counted = tx.execute(f"SELECT term, doc FROM text_terms WHERE term IN ({marks})", wanted).fetchall()
-        self._common.update(row for row in counted if row[1] >= _COMMON)
-        found.update(counted)
+        for start in range(0, len(unknown), _COUNTED_AT_ONCE):
+            marks, wanted = in_list(unknown[start : start + _COUNTED_AT_ONCE])
+            counted = tx.execute(f"SELECT term, doc FROM text_terms WHERE term IN ({marks})", wanted).fetchall()
+            self._common.update(row for row in counted if row[1] >= _COMMON)
+            found.update(counted)
         return found
 
     def notice(self, texts: int) -> None:

@@ -122,6 +122,9 @@ def graphmem(ctx: click.Context, db: str | None, config_file: Path | None, verbo
     ctx.obj = Session(db, config_file)
 
 
+scope_option = click.option(
+    "--scope", "scopes", multiple=True, help="What is of this scope, or of none; may be repeated."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be done and change nothing.")
 scene_option = click.option("--scene", "scenes", multiple=True, metavar="KEY", help="A scene key; may be repeated.")

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphmem.errors import InvalidInput
-from graphmem.surfaces.cli.group import Session, json_option, scene_option, situation_of, situation_options
+from graphmem.surfaces.cli.group import (
+    Session,
+    json_option,
+    scene_option,
+    scope_option,
+    situation_of,
+    situation_options,
+)
 from graphmem.surfaces.output import printable, to_json
 
 if TYPE_CHECKING:
@@ -22,6 +29,7 @@ budget_option = click.option(
 @click.argument("words", nargs=-1, metavar="[QUERY]")
 @scene_option
 @situation_options
+@scope_option
 @budget_option
 @json_option
 @click.pass_obj
@@ -30,6 +38,7 @@ def brief_command(
     /,
     words: tuple[str, ...],
     scenes: tuple[str, ...],
+    scopes: tuple[str, ...],
     budget: int,
     as_json: bool,
     **options: Any,
@@ -45,7 +54,7 @@ def brief_command(
     situation = situation_of(options, session.config())
     with session.open(create=False) as memory:
         declared = scenes or situation.declared_keys
-        brief = memory.brief(situation, query=" ".join(words), declared=declared, budget=budget)
+        brief = memory.brief(situation, query=" ".join(words), declared=declared, budget=budget, scopes=scopes or None)
     if as_json:
         click.echo(to_json(brief))
     else:
@@ -54,15 +63,16 @@ def brief_command(
 
 @click.command("turn", short_help="Run one turn: an event in, the brief out.")
 @click.argument("event", required=False)
+@scope_option
 @budget_option
 @json_option
 @click.pass_obj
-def turn_command(session: Session, /, event: str | None, budget: int, as_json: bool) -> int:
+def turn_command(session: Session, /, event: str | None, scopes: tuple[str, ...], budget: int, as_json: bool) -> int:
     """Run one turn: enter the scene of EVENT, remember its facts, and show what belongs into the prompt.
 
-    EVENT is a JSON object with some of at, source, payload, text, tool, session and facts; without it, it is read from
-    standard input. Its payload may hold scene, a key or a list of keys, and the policies no_memory, recall_policy and
-    scene_policy.
+    EVENT is a JSON object with some of at, source, payload, text, tool, session and facts, a list of objects with
+    subject, relation and object; without it, it is read from standard input. Its payload may hold scene, a key or a
+    list of keys, and the policies no_memory, recall_policy and scene_policy.
 
     \b
     Example:
@@ -70,7 +80,7 @@ def turn_command(session: Session, /, event: str | None, budget: int, as_json: b
     """
     told = _event(event, session.config())
     with session.open(create=True) as memory:
-        with memory.turn(told) as turn:
+        with memory.turn(told, scopes=scopes or None) as turn:
             brief = turn.brief(budget=budget)
             report = turn.commit(told.facts, source="cli") if told.facts else None
         visit = turn.visit

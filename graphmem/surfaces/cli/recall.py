@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphmem.surfaces.cli.group import Session, json_option, scene_option, situation_of, situation_options
+from graphmem.surfaces.cli.group import (
+    Session,
+    json_option,
+    scene_option,
+    scope_option,
+    situation_of,
+    situation_options,
+)
 from graphmem.surfaces.output import print_table, print_tree, printable, to_json
 
 if TYPE_CHECKING:
@@ -29,7 +36,7 @@ _TIMES = {"since": "--since", "until": "--until", "as_of": "--as-of"}
     type=click.Choice(["note", "relation", "part", "document", "block", "entity", "scene"]),
     help="What to look for; may be repeated.  [default: all but entity and scene]",
 )
-@click.option("--scope", "scopes", multiple=True, help="What is of this scope, or of none; may be repeated.")
+@scope_option
 @click.option("--since", metavar="TIME", help="What was said from this time on.")
 @click.option("--until", metavar="TIME", help="What was said before this time.")
 @click.option("--as-of", metavar="TIME", help="What held then.  [default: now]")
