@@ -337,19 +337,23 @@ def scenes_of_text(tx: sqlite3.Connection, kind: str, ref_text: str) -> tuple[st
     return tuple(key for (key,) in rows)
 
 
-# The kinds whose rows can be deleted, and their tables.
-_DELETABLE = {"block": "blocks", "document": "documents"}
+# The kinds whose rows can be deleted, and where they are found.
+_DELETABLE = {
+    "relation": "relations t WHERE t.id = scene_refs.ref_id",
+    "entity": "entities t WHERE t.id = scene_refs.ref_id",
+    "block": "blocks t WHERE t.id = scene_refs.ref_text",
+    "document": "documents t WHERE t.id = scene_refs.ref_text",
+}
 
 
 def sweep_refs(tx: sqlite3.Connection) -> int:
     """Remove the refs to what was deleted; return how many. Recalls pass over such refs, counts do not."""
     return sum(
         tx.execute(
-            f"""DELETE FROM scene_refs
-                WHERE kind = ? AND NOT EXISTS (SELECT 1 FROM {table} t WHERE t.id = scene_refs.ref_text)""",
+            f"DELETE FROM scene_refs WHERE kind = ? AND NOT EXISTS (SELECT 1 FROM {place})",
             (kind,),
         ).rowcount
-        for kind, table in _DELETABLE.items()
+        for kind, place in _DELETABLE.items()
     )
 
 
