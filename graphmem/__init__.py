@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from graphmem.core.model import CommitReport as CommitReport
     from graphmem.core.model import DedupeReport as DedupeReport
     from graphmem.core.model import Document as Document
+    from graphmem.core.model import EditReport as EditReport
     from graphmem.core.model import FactPath as FactPath
     from graphmem.core.model import Hit as Hit
     from graphmem.core.model import MirrorReport as MirrorReport
     from graphmem.core.model import Neighbourhood as Neighbourhood
     from graphmem.core.model import Note as Note
+    from graphmem.core.model import Overview as Overview
     from graphmem.core.model import Part as Part
+    from graphmem.core.model import PurgeReport as PurgeReport
     from graphmem.core.model import Recollection as Recollection
     from graphmem.core.model import RememberReport as RememberReport
     from graphmem.core.model import ReplayReport as ReplayReport
@@ -60,6 +63,7 @@ _HOMES = {
     "Conflict": "graphmem.errors",
     "DedupeReport": "graphmem.core.model",
     "Document": "graphmem.core.model",
+    "EditReport": "graphmem.core.model",
     "Event": "graphmem.core.events",
     "FactPath": "graphmem.core.model",
     "Feature": "graphmem.core.situations",
@@ -71,7 +75,9 @@ _HOMES = {
     "Neighbourhood": "graphmem.core.model",
     "NotFound": "graphmem.errors",
     "Note": "graphmem.core.model",
+    "Overview": "graphmem.core.model",
     "Part": "graphmem.core.model",
+    "PurgeReport": "graphmem.core.model",
     "Ranking": "graphmem.config",
     "Recollection": "graphmem.core.model",
     "RememberReport": "graphmem.core.model",

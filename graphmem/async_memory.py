@@ -4,7 +4,7 @@ import asyncio
 import concurrent.futures
 import functools
 import os
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterable
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -143,6 +143,10 @@ class AsyncMemory:
     recall_by_scene = _in_thread(Memory.recall_by_scene)
     recall_by_situation = _in_thread(Memory.recall_by_situation)
     commit = _in_thread(Memory.commit)
+    edit_relation = _in_thread(Memory.edit_relation)
+    delete_relation = _in_thread(Memory.delete_relation)
+    purge = _in_thread(Memory.purge)
+    overview = _in_thread(Memory.overview)
     remember = _in_thread(Memory.remember)
     mirror = _in_thread(Memory.mirror)
     neighbours = _in_thread(Memory.neighbours)

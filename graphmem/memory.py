@@ -27,13 +27,16 @@ from graphmem.core.model import (
     DeclaredScene,
     DedupeReport,
     Document,
+    EditReport,
     FactPath,
     Hit,
     Learnt,
     MirrorReport,
     Neighbourhood,
     Operation,
+    Overview,
     Part,
+    PurgeReport,
     Recollection,
     Refusal,
     RememberReport,
@@ -62,7 +65,7 @@ from graphmem.store.blobs import lies_in_row, read_blob, remove_blob, write_blob
 from graphmem.store.copies import open_copy
 from graphmem.store.database import Store
 from graphmem.store.schema import refuse_newer
-from graphmem.upkeep import journal, merge
+from graphmem.upkeep import edit, journal, merge, overview, purge
 
 if TYPE_CHECKING:
     import sqlite3
@@ -314,6 +317,76 @@ class Memory:
             scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
             report = relations.commit(tx, checked, saying, scene_ids)
         return replace(report, scenes=keys, remarks=remarks)
+
+    def edit_relation(
+        self,
+        relation_id: int,
+        *,
+        subject: str | None = None,
+        relation: str | None = None,
+        object: str | None = None,  # noqa: A002 (its name in a triple)
+        sentence: str | None = None,
+        confidence: float | None = None,
+    ) -> EditReport:
+        """Correct one active fact, and no other; what is not given is kept, so are all its scenes. `undo` reverses it.
+
+        The fact as it was becomes a deleted one. An active fact that is equal to the new one takes its place, in the
+        scenes of both. sentence: '' for none; else it told the fact in every scene. Raises NotFound for an id of no
+        active fact, InvalidInput for nothing to change and for what no fact can have.
+        """
+        check_count("relation_id", relation_id, low=1)
+        changes = edit.check_changes(edit.Changes(subject, relation, object, sentence, confidence))
+        at = self._at(None)
+        with self._store.write() as tx:
+            report = edit.edit(tx, relation_id, changes, at)
+            self._mark_day(tx, at)
+        return report
+
+    def delete_relation(self, relation_id: int, *, hard: bool = False) -> PurgeReport:
+        """Delete one fact: it is found no more, until it is told again or `undo` brings it back.
+
+        hard: for good, with its evidence, and with the sentences that told nothing else; nothing brings it back. Raises
+        NotFound for an unknown fact, and for a deleted one unless it is to go for good.
+        """
+        check_count("relation_id", relation_id, low=1)
+        at = self._at(None)
+        with self._store.write() as tx:
+            report = purge.apply_purge(tx, purge.plan_delete(tx, relation_id, hard=hard), "delete", at)
+            self._mark_day(tx, at)
+        return report
+
+    def purge(
+        self,
+        *,
+        subject_contains: str = "",
+        object_contains: str = "",
+        relation: str = "",
+        session: str = "",
+        hard: bool = False,
+        dry_run: bool = False,
+    ) -> PurgeReport:
+        """Delete the facts that meet all criteria, softly or for good as `delete_relation` does.
+
+        subject_contains, object_contains: a part of the name, whatever its letter case and width; no wildcards.
+        relation: its whole name. session: one they were told in, perhaps not the only one. Raises InvalidInput without
+        any criterion.
+        """
+        criteria = purge.check_criteria(
+            subject_contains=subject_contains, object_contains=object_contains, relation=relation, session=session
+        )
+        at = self._at(None)
+        with self._store.read() if dry_run else self._store.write() as tx:
+            plan = purge.plan_purge(tx, criteria, hard=hard)
+            if dry_run:
+                return plan
+            report = purge.apply_purge(tx, plan, "purge", at)
+            self._mark_day(tx, at)
+        return report
+
+    def overview(self) -> Overview:
+        """Return what the memory holds in numbers, and what is mentioned most. Writes nothing."""
+        with self._store.read() as tx:
+            return overview.overview(tx, self._at(None))
 
     # ---- records
 
@@ -743,7 +816,7 @@ class Memory:
         """Reverse a journaled operation and keep what was written since.
 
         Raises NotFound for an unknown one; Conflict when it was undone before, when a later operation changed the same
-        rows, or when what it removed cannot come back.
+        rows, or when what it removed cannot come back, as after a hard purge.
         """
         check_count("operation", operation, low=1)
         at = self._at(None)

@@ -58,6 +58,10 @@ SCRIPT = [
     ("put_block", ["排班表"], {"scenes": ["chan:qq"]}),
     ("put_document", ["一段对话"], {"scenes": ["chan:qq"]}),
     ("query_documents", ["对话"], {"limit": 1}),
+    ("edit_relation", [1], {"object": "富文本"}),
+    ("purge", [], {"session": "s1", "dry_run": True}),
+    ("delete_relation", [2], {"hard": True}),
+    ("overview", [], {}),
 ]
 
 

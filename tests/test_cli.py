@@ -65,6 +65,10 @@ CALLS = {
     "undo": ["1"],
     "operations": [],
     "embed": [],
+    "edit": ["1", "--confidence", "0.5"],
+    "delete": ["1"],
+    "purge": ["--relation", "偏好"],
+    "overview": [],
 }
 
 # The same mistakes for the text and the JSON form: arguments, exit code, kind, what the message names.
@@ -101,6 +105,12 @@ MISTAKES = {
     "unknown scene to draw": (["graph", "--scene", "chan:nope"], 3, "NotFound", "chan:nope"),
     "nothing to look for": (["neighbours", " "], 1, "InvalidInput", "names"),
     "no file to draw into": (["graph", "--output", "missing/a.dot"], 1, "StoreFailed", "missing/a.dot"),
+    "nothing to edit": (["edit", "1"], 2, "Usage", "--object"),
+    "a bad edit": (["edit", "1", "--object", "?" * 51], 1, "InvalidInput", "object"),
+    "no fact to edit": (["edit", "99", "--object", "a"], 3, "NotFound", "99"),
+    "no fact to delete": (["delete", "99"], 3, "NotFound", "99"),
+    "a purge of everything": (["purge"], 2, "Usage", "--subject-contains"),
+    "a purge of blanks": (["purge", "--relation", " "], 1, "InvalidInput", "relation"),
     "unknown operation": (["undo", "99"], 3, "NotFound", "99"),
     "unknown fact": (["tag", "chan:qq", "--relation", "99"], 3, "NotFound", "99"),
 }
@@ -921,7 +931,8 @@ def test_a_locked_file_is_busy_and_nothing_is_changed(cli, filled, monkeypatch, 
 
 
 @pytest.mark.parametrize(
-    "command", ["scenes", "evidence", "match", "recall", "brief", "neighbours", "path", "graph", "operations"]
+    "command",
+    ["scenes", "evidence", "match", "recall", "brief", "neighbours", "path", "graph", "operations", "overview"],
 )
 def test_reading_goes_on_while_another_process_writes(cli, filled, monkeypatch, command):
     monkeypatch.setenv("GRAPHMEM_BUSY_TIMEOUT", "0.01")
@@ -949,6 +960,10 @@ def test_reading_goes_on_while_another_process_writes(cli, filled, monkeypatch, 
         "turn",
         "replay",
         "reindex",
+        "edit",
+        "delete",
+        "purge",
+        "overview",
     ],
 )
 def test_what_succeeds_without_a_note_is_silent_on_standard_error(cli, filled, command):
@@ -1390,6 +1405,7 @@ def test_a_bad_variable_is_refused_by_name(cli, monkeypatch):
     [
         ["dedupe", "--dry-run"],
         ["undo", "1", "--dry-run"],
+        ["purge", "--relation", "偏好", "--hard", "--dry-run"],
         ["tag", "chan:new", "--glob", "*", "--dry-run"],
         ["tag", "chan:qq", "--relation", "1", "--dry-run"],
     ],

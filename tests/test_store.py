@@ -49,6 +49,9 @@ WRITES = {
     "declare_scene": lambda memory: memory.declare_scene("tool:shell"),
     "tag_scene": lambda memory: memory.tag_scene("chan:webui", [1]),
     "commit": lambda memory: memory.commit([FACT], scenes=["chan:qq"]),
+    "edit_relation": lambda memory: memory.edit_relation(1, confidence=0.5),
+    "delete_relation": lambda memory: memory.delete_relation(1, hard=True),
+    "purge": lambda memory: memory.purge(relation="偏好"),
     "dedupe_scenes": lambda memory: memory.dedupe_scenes(),
     "undo": lambda memory: memory.undo(1),
     "replay": lambda memory: memory.replay([Event(source="qq", facts=(FACT,))]),
@@ -76,6 +79,8 @@ READS = {
     "shortest_path": lambda memory: memory.shortest_path("老大", "纯文本"),
     "block": lambda memory: memory.block(KEPT),
     "brief": lambda memory: memory.brief(HERE, query="纯文本", declared=["chan:qq"]),
+    "purge dry": lambda memory: memory.purge(session="s1", dry_run=True),
+    "overview": lambda memory: memory.overview(),
     "dedupe_scenes dry": lambda memory: memory.dedupe_scenes(dry_run=True),
     "operations": lambda memory: memory.operations(),
 }

@@ -403,6 +403,55 @@ class DedupeReport:
 
 
 @dataclass(frozen=True, slots=True)
+class EditReport:
+    """What an edit did: the id of the fact as it was, which is deleted, and of the fact in its place.
+
+    They are equal, and there is no operation, when the fact was so already. scenes: the keys of those that hold it.
+    operation: its number, for undo.
+    """
+
+    old: int
+    new: int
+    scenes: tuple[str, ...]
+    operation: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeReport:
+    """What a purge or a deletion removed, or with applied=False what it would.
+
+    relations: the ids of the facts. orphaned: names of entities that are left without a fact; they stay. hard: removed
+    for good. operation: its number, None for a dry run or when there was nothing to do.
+    """
+
+    relations: tuple[int, ...]
+    orphaned: tuple[str, ...]
+    hard: bool
+    applied: bool
+    operation: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What a memory holds, in numbers. relations: facts that hold now; relations_total: of every time and status.
+
+    most_mentioned: pairs of name and mentions, at most ten, the most mentioned first.
+    """
+
+    entities: int
+    relations: int
+    relations_total: int
+    scenes: int
+    sentences: int
+    notes: int
+    sessions: int
+    parts: int
+    blocks: int
+    documents: int
+    most_mentioned: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Operation:
     """A journaled change: when, what, in numbers, and whether it was undone."""
 

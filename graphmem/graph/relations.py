@@ -111,7 +111,7 @@ class _Outcome:
 def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
     at = saying.at
     source_id, target_id = mention(tx, fact.subject, at), mention(tx, fact.object, at)
-    sentence_id = _sentence(tx, fact.sentence, at) if fact.sentence else None
+    sentence_id = put_sentence(tx, fact.sentence, at)
     relation_key = entity_key(fact.relation)
     place = (source_id, relation_key, target_id, saying.scope)
     # Of equal facts the active one; a deleted or archived one comes back. A superseded one is history, and a value of a
@@ -186,7 +186,10 @@ def _has_history(tx: sqlite3.Connection, source_id: int, relation_key: str, scop
     return row is not None
 
 
-def _sentence(tx: sqlite3.Connection, text: str, at: str) -> int:
+def put_sentence(tx: sqlite3.Connection, text: str, at: str) -> int | None:
+    """Return the id of a sentence, which is kept when it is new; None for ''."""
+    if not text:
+        return None
     digest = hashlib.sha256(text.encode()).digest()
     row = tx.execute("SELECT id FROM sentences WHERE hash = ?", (digest,)).fetchone()
     if row is None:

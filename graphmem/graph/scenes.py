@@ -340,17 +340,22 @@ def scenes_of_text(tx: sqlite3.Connection, kind: str, ref_text: str) -> tuple[st
 
 # The kinds whose ids are texts, and whose rows can be deleted: their tables.
 TEXT_TABLES = {"block": "blocks", "document": "documents"}
+# The kinds whose rows can be deleted, and where they are found.
+_DELETABLE = {
+    "relation": "relations t WHERE t.id = scene_refs.ref_id",
+    "entity": "entities t WHERE t.id = scene_refs.ref_id",
+    **{kind: f"{table} t WHERE t.id = scene_refs.ref_text" for kind, table in TEXT_TABLES.items()},
+}
 
 
 def sweep_refs(tx: sqlite3.Connection) -> int:
     """Remove the refs to what was deleted; return how many. Recalls pass over such refs, counts do not."""
     return sum(
         tx.execute(
-            f"""DELETE FROM scene_refs
-                WHERE kind = ? AND NOT EXISTS (SELECT 1 FROM {table} t WHERE t.id = scene_refs.ref_text)""",
+            f"DELETE FROM scene_refs WHERE kind = ? AND NOT EXISTS (SELECT 1 FROM {place})",
             (kind,),
         ).rowcount
-        for kind, table in TEXT_TABLES.items()
+        for kind, place in _DELETABLE.items()
     )
 
 

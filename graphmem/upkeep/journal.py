@@ -7,16 +7,25 @@ one adds its counters to that.
 
 import json
 import sqlite3
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from graphmem.core.model import Operation, UndoReport
 from graphmem.errors import Conflict, NotFound
+from graphmem.store import text_index
 
 Row = dict[str, Any]
 
 _ROUNDING = 1e-9
+
+# The sentences that an undo may need.
+SENTENCES = """SELECT json_extract(before, '$.sentence_id') FROM operation_rows
+               WHERE json_extract(before, '$.sentence_id') IS NOT NULL
+               UNION SELECT json_extract(after, '$.sentence_id') FROM operation_rows
+               WHERE json_extract(after, '$.sentence_id') IS NOT NULL"""
+_INDEXED = {"relations": "relation", "entities": "entity"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +40,9 @@ _TABLES = {
     "scene_aliases": _Table(("key",)),
     "scene_features": _Table(("scene_id", "feature"), ("mass",), ("weight", "touched")),
     "scene_refs": _Table(("id",)),
+    "entities": _Table(("id",), ("mention_count",), ("updated_at",)),
+    "relations": _Table(("id",)),
+    "evidence": _Table(("id",)),
 }
 
 
@@ -41,24 +53,26 @@ class Journal:
     tx: sqlite3.Connection
     images: list[tuple[str, str, Row | None, Row | None]] = field(default_factory=list)
 
-    def insert(self, table: str, row: Row) -> None:
-        """Insert a row."""
-        _insert(self.tx, table, row)
-        self._remember(table, None, row)
+    def insert(self, table: str, row: Row) -> Row:
+        """Insert a row and return it as it is stored; one without an id gets one."""
+        stored = _insert(self.tx, table, row)
+        self.remember(table, None, stored)
+        return stored
 
     def update(self, table: str, before: Row, **values: Any) -> None:
         """Change columns of a row; the key columns of its table included."""
         after = {**before, **values}
         if after != before:
             _update(self.tx, table, before, values)
-            self._remember(table, before, after)
+            self.remember(table, before, after)
 
     def delete(self, table: str, row: Row) -> None:
         """Delete a row."""
         _delete(self.tx, table, row)
-        self._remember(table, row, None)
+        self.remember(table, row, None)
 
-    def _remember(self, table: str, before: Row | None, after: Row | None) -> None:
+    def remember(self, table: str, before: Row | None, after: Row | None) -> None:
+        """Remember a change of a row, which was made where `before` is None, and removed where `after` is."""
         row = before or after or {}
         key = json.dumps([row[column] for column in _TABLES[table].key], ensure_ascii=False)
         self.images.append((table, key, before, after))
@@ -94,11 +108,24 @@ def list_operations(tx: sqlite3.Connection, limit: int | None) -> tuple[Operatio
     return tuple(Operation(id_, kind, at, json.loads(summary), undone) for id_, kind, at, summary, undone in rows)
 
 
+def forget_relations(tx: sqlite3.Connection, relation_ids: Sequence[int]) -> None:
+    """Remove all images of facts that are removed for good, so that no undo brings them back."""
+    tx.execute(
+        """DELETE FROM operation_rows WHERE CASE name
+               WHEN 'relations' THEN json_extract(row, '$[0]')
+               WHEN 'evidence' THEN json_extract(COALESCE(before, after), '$.relation_id')
+               WHEN 'scene_refs' THEN CASE json_extract(COALESCE(before, after), '$.kind')
+                   WHEN 'relation' THEN json_extract(COALESCE(before, after), '$.ref_id') END
+           END IN (SELECT value FROM json_each(?))""",
+        (json.dumps(relation_ids),),
+    )
+
+
 def undo(tx: sqlite3.Connection, operation_id: int, at: str) -> tuple[UndoReport, set[int]]:
     """Put back what an operation changed; return the report and the scenes whose rows were touched.
 
     Raises NotFound for an unknown operation; Conflict when it was undone before, when a later operation changed the
-    same rows, or when what it removed cannot come back because its key is taken.
+    same rows, when what it removed cannot come back because its key is taken, or was removed for good.
     """
     found = tx.execute("SELECT kind, undone_at FROM operations WHERE id = ?", (operation_id,)).fetchone()
     if found is None:
@@ -115,18 +142,27 @@ def undo(tx: sqlite3.Connection, operation_id: int, at: str) -> tuple[UndoReport
     if later is not None:
         raise Conflict(f"operation {later} changed the same rows after operation {operation_id}: undo {later} first")
     scenes: set[int] = set()
+    text_index_ids: dict[str, set[int]] = defaultdict(set)
     images = [
         (table, before and json.loads(before), after and json.loads(after))
         for table, before, after in tx.execute(
             "SELECT name, before, after FROM operation_rows WHERE operation_id = ? ORDER BY seq DESC", (operation_id,)
         )
     ]
+    if not images:
+        raise Conflict(f"operation {operation_id} ({kind}) cannot be undone: what it changed was removed for good")
     for table, before, after in images:
-        scenes.update(image["id"] if table == "scenes" else image["scene_id"] for image in (before, after) if image)
+        for image in filter(None, (before, after)):
+            if table == "scenes" or "scene_id" in image:
+                scenes.add(image["id"] if table == "scenes" else image["scene_id"])
+            if table in _INDEXED and None in (before, after):
+                text_index_ids[_INDEXED[table]].add(image["id"])
         try:
             _put_back(tx, table, before, after)
         except sqlite3.IntegrityError as error:
-            raise Conflict(f"{table} {before}: its place was taken by a later write") from error
+            raise Conflict(f"{table} {before or after}: a later write stands in the way") from error
+    for indexed, ids in text_index_ids.items():
+        text_index.replace(tx, indexed, ids)
     tx.execute("UPDATE operations SET undone_at = ? WHERE id = ?", (at, operation_id))
     report = UndoReport(
         operation_id,
@@ -178,9 +214,10 @@ def _where(key: Sequence[str]) -> str:
     return " AND ".join(f"{column} = ?" for column in key)
 
 
-def _insert(tx: sqlite3.Connection, table: str, row: Row) -> None:
+def _insert(tx: sqlite3.Connection, table: str, row: Row) -> Row:
     marks = ", ".join("?" * len(row))
-    tx.execute(f"INSERT INTO {table}({', '.join(row)}) VALUES ({marks})", list(row.values()))
+    cursor = tx.execute(f"INSERT INTO {table}({', '.join(row)}) VALUES ({marks}) RETURNING *", list(row.values()))
+    return dict(zip((column[0] for column in cursor.description), cursor.fetchone(), strict=True))
 
 
 def _update(tx: sqlite3.Connection, table: str, row: Row, values: Row) -> None:

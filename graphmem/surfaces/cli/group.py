@@ -39,6 +39,10 @@ _COMMANDS = {
     "undo": "upkeep",
     "operations": "upkeep",
     "embed": "upkeep",
+    "edit": "edit",
+    "delete": "edit",
+    "purge": "edit",
+    "overview": "edit",
 }
 
 

@@ -92,7 +92,7 @@ def _print_dedupe(report: "DedupeReport") -> None:
         click.echo(f"operation {report.operation}: 'graphmem undo {report.operation}' reverses it")
 
 
-@click.command("undo", short_help="Reverse a merge.")
+@click.command("undo", short_help="Reverse a merge, an edit or a deletion.")
 @click.argument("operation", type=click.IntRange(min=1))
 @dry_run_option
 @json_option
@@ -116,12 +116,12 @@ def undo_command(session: Session, /, operation: int, dry_run: bool, as_json: bo
     )
 
 
-@click.command("operations", short_help="List merges and what was undone.")
+@click.command("operations", short_help="List what can be undone and what was.")
 @click.option("--limit", type=click.IntRange(min=0), help="How many at the most.  [default: all]")
 @json_option
 @click.pass_obj
 def operations_command(session: Session, /, limit: int | None, as_json: bool) -> None:
-    """List what was merged, the latest first, and when it was undone.
+    """List what was merged, edited and deleted, the latest first, and when it was undone.
 
     \b
     Example:

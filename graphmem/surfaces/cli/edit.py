@@ -1,0 +1,152 @@
+"""Commands that correct and remove facts, and tell what there is: edit, delete, purge, overview."""
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import click
+
+from graphmem.surfaces.cli.group import Session, dry_run_option, json_option
+from graphmem.surfaces.output import print_table, printable, to_json
+
+if TYPE_CHECKING:
+    from graphmem.core.model import PurgeReport
+
+_id_argument = click.argument("relation_id", metavar="ID", type=click.IntRange(min=1))
+_hard_option = click.option("--hard", is_flag=True, help="Remove for good, with the sentences that told nothing else.")
+
+
+@click.command("edit", short_help="Correct a fact.")
+@_id_argument
+@click.option("--subject", help="What it is about.")
+@click.option("--relation", help="What is said of it.")
+@click.option("--object", "object_", help="The value.")
+@click.option("--sentence", help="The sentence that said it; '' for none.")
+@click.option("--confidence", type=float, help="Above 0, at most 1.")
+@json_option
+@click.pass_obj
+def edit_command(
+    session: Session,
+    /,
+    relation_id: int,
+    subject: str | None,
+    relation: str | None,
+    object_: str | None,
+    sentence: str | None,
+    confidence: float | None,
+    as_json: bool,
+) -> None:
+    """Correct the fact ID, as recall shows it, and no other; what is not given is kept.
+
+    \b
+    Example:
+      graphmem edit 7 --object pnpm
+    """
+    if all(value is None for value in (subject, relation, object_, sentence, confidence)):
+        raise click.UsageError("give --subject, --relation, --object, --sentence or --confidence")
+    with session.open(create=False) as memory:
+        report = memory.edit_relation(
+            relation_id, subject=subject, relation=relation, object=object_, sentence=sentence, confidence=confidence
+        )
+    if as_json:
+        click.echo(to_json(report))
+    elif report.operation is None:
+        click.echo(f"nothing to do: fact {report.old} is so already")
+    else:
+        into = f" in {', '.join(report.scenes)}" if report.scenes else ""
+        click.echo(printable(f"fact {report.old} is now fact {report.new}{into}"))
+        _print_operation(report.operation)
+
+
+@click.command("delete", short_help="Delete a fact.")
+@_id_argument
+@_hard_option
+@json_option
+@click.pass_obj
+def delete_command(session: Session, /, relation_id: int, hard: bool, as_json: bool) -> None:
+    """Delete the fact ID, as recall shows it.
+
+    \b
+    Example:
+      graphmem delete 7
+    """
+    with session.open(create=False) as memory:
+        report = memory.delete_relation(relation_id, hard=hard)
+    _print_purge(report, as_json=as_json)
+
+
+@click.command("purge", short_help="Delete the facts that meet all criteria.")
+@click.option("--subject-contains", default="", metavar="TEXT", help="A part of the subject; no wildcards.")
+@click.option("--object-contains", default="", metavar="TEXT", help="A part of the object; no wildcards.")
+@click.option("--relation", default="", help="The whole name of the relation.")
+@click.option("--session", "session_name", default="", help="A session they were told in.")
+@_hard_option
+@dry_run_option
+@json_option
+@click.pass_obj
+def purge_command(
+    session: Session,
+    /,
+    subject_contains: str,
+    object_contains: str,
+    relation: str,
+    session_name: str,
+    hard: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Delete the facts that meet all criteria, at least one of which is given.
+
+    \b
+    Example:
+      graphmem purge --subject-contains panel --relation port --dry-run
+    """
+    if not (subject_contains or object_contains or relation or session_name):
+        raise click.UsageError("give --subject-contains, --object-contains, --relation or --session")
+    with session.open(create=False) as memory:
+        report = memory.purge(
+            subject_contains=subject_contains,
+            object_contains=object_contains,
+            relation=relation,
+            session=session_name,
+            hard=hard,
+            dry_run=dry_run,
+        )
+    _print_purge(report, as_json=as_json)
+
+
+def _print_purge(report: "PurgeReport", *, as_json: bool) -> None:
+    if as_json:
+        click.echo(to_json(report))
+        return
+    would = "" if report.applied else "would be "
+    finally_ = " for good" if report.hard else ""
+    click.echo(f"{len(report.relations)} facts {would}deleted{finally_}")
+    if report.orphaned:
+        click.echo(printable(f"{would}left without a fact: {', '.join(report.orphaned)}"))
+    if report.operation is not None and not report.hard:
+        _print_operation(report.operation)
+
+
+def _print_operation(operation: int) -> None:
+    click.echo(f"operation {operation}: 'graphmem undo {operation}' reverses it")
+
+
+@click.command("overview", short_help="Show in numbers what the memory holds.")
+@json_option
+@click.pass_obj
+def overview_command(session: Session, /, as_json: bool) -> None:
+    """Show how many things of each kind there are, and what is mentioned most.
+
+    \b
+    Example:
+      graphmem overview
+    """
+    with session.open(create=False) as memory:
+        report = memory.overview()
+    if as_json:
+        click.echo(to_json(report))
+        return
+    counts = dataclasses.asdict(report)
+    del counts["most_mentioned"]
+    print_table(["kind", "number#"], [(name.replace("_", " "), count) for name, count in counts.items()], empty="")
+    print_table(["mentioned most", "times#"], report.most_mentioned, empty="nothing is mentioned yet")
