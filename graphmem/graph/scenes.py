@@ -340,7 +340,6 @@ def scenes_of_text(tx: sqlite3.Connection, kind: str, ref_text: str) -> tuple[st
 # The kinds whose rows can be deleted, and where they are found.
 _DELETABLE = {
     "relation": "relations t WHERE t.id = scene_refs.ref_id",
-    "entity": "entities t WHERE t.id = scene_refs.ref_id",
     "block": "blocks t WHERE t.id = scene_refs.ref_text",
     "document": "documents t WHERE t.id = scene_refs.ref_text",
 }
