@@ -67,7 +67,7 @@ def delete_command(session: Session, /, relation_id: int, hard: bool, as_json: b
 
     \b
     Example:
-      graphmem delete 1
+      graphmem delete 1 --hard
     """
     with session.open(create=False) as memory:
         report = memory.delete_relation(relation_id, hard=hard)
