@@ -66,7 +66,7 @@ CALLS = {
     "operations": [],
     "embed": [],
     "edit": ["1", "--confidence", "0.5"],
-    "delete": ["1"],
+    "delete": ["1", "--hard"],
     "purge": ["--relation", "偏好"],
     "overview": [],
 }
@@ -802,7 +802,9 @@ def test_json_is_one_document_and_nothing_else(cli, path, request, command, plac
     result = cli(command, *CALLS[command], "--json", db=None if place == "first run" else path)
 
     assert isinstance(result.document, dict | list)
-    refused = 1 if command == "embed" else 3 if command in ("undo", "path") and place != "filled" else 0
+    refused = (
+        1 if command == "embed" else 3 if command in ("undo", "path", "edit", "delete") and place != "filled" else 0
+    )
     assert result.code == refused  # embed: no embedder is set
     assert "Traceback" not in result.err
 

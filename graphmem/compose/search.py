@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 DEFAULT_LIMIT = 10
 
 _SHORTEST_TYPO = 5
-_MOST_TOKENS = 1_024
+_MOST_TOKENS = 4_096
 _MOST_HITS = 10_000
 _LONGEST_QUESTION = 256
 _BLOCKS_WEIGHED = 32  # looked at beyond the limit, since some replace others

@@ -343,7 +343,6 @@ TEXT_TABLES = {"block": "blocks", "document": "documents"}
 # The kinds whose rows can be deleted, and where they are found.
 _DELETABLE = {
     "relation": "relations t WHERE t.id = scene_refs.ref_id",
-    "entity": "entities t WHERE t.id = scene_refs.ref_id",
     **{kind: f"{table} t WHERE t.id = scene_refs.ref_text" for kind, table in TEXT_TABLES.items()},
 }
 

@@ -39,7 +39,7 @@ def edit_command(
 
     \b
     Example:
-      graphmem edit 7 --object pnpm
+      graphmem edit 1 --object pnpm
     """
     if all(value is None for value in (subject, relation, object_, sentence, confidence)):
         raise click.UsageError("give --subject, --relation, --object, --sentence or --confidence")
@@ -67,7 +67,7 @@ def delete_command(session: Session, /, relation_id: int, hard: bool, as_json: b
 
     \b
     Example:
-      graphmem delete 7
+      graphmem delete 1 --hard
     """
     with session.open(create=False) as memory:
         report = memory.delete_relation(relation_id, hard=hard)
