@@ -467,3 +467,10 @@ def test_any_sequence_of_calls_leaves_what_a_plain_list_would_hold(calls):
                 assert len(texts(path, session)) == len(model.sessions[session])
             assert {name for (name,) in sql(path, "SELECT name FROM sessions")} == set(model.sessions)
             assert_index_equals_a_rebuild(memory)
+
+
+def test_two_parts_of_one_id_in_a_call_are_remarked(memory):
+    report = memory.mirror("s", [Part(id="m", text="apple"), Part(id="m", text="banana")])
+
+    assert report.added == 1
+    assert "'m'" in report.remarks[0]

@@ -10,7 +10,7 @@ import unicodedata
 
 import pytest
 
-from graphmem import InvalidInput, Part, Situation, Triple
+from graphmem import Config, InvalidInput, Memory, Part, Situation, Triple
 from graphmem.store import text_index
 
 EVERYTHING = ["note", "relation", "part", "document", "block", "entity", "scene"]
@@ -1042,3 +1042,48 @@ def test_an_empty_memory_answers_with_nothing(memory):
         assert memory.recall("anything at all", mode=mode) == ()
     assert memory.recall("anything", precise=True) == ()
     assert memory.recall("", situation=ALICE) == ()
+
+
+# ---- bounds
+
+
+@pytest.mark.parametrize("limit", [2_000, 2**31, 2**63 - 1])
+def test_a_large_limit_is_no_error(memory, limit):
+    memory.mirror("s", [Part(id=str(n), text=f"pelican {n}") for n in range(300)])
+    assert len(memory.recall("pelican", limit=limit)) == 300
+
+
+def test_nothing_lies_between_a_time_and_an_earlier_one(memory):
+    with pytest.raises(InvalidInput, match="until"):
+        memory.recall("pelican", since="2026-09-02", until="2026-09-01")
+
+
+def test_a_bare_date_is_the_day_where_the_memory_is(path, clock):
+    with Memory.open(path, clock=clock, config=Config(timezone="Asia/Shanghai")) as memory:
+        memory.mirror("s", [Part(id="1", text="hiking", at="2026-08-29T00:30:00+08:00")])
+        assert memory.recall("hiking", since="2026-08-29")
+        assert memory.recall("hiking", until="2026-08-29") == ()
+
+
+def test_a_long_title_is_refused_and_a_long_body_is_found(memory):
+    with pytest.raises(InvalidInput, match="title"):
+        memory.remember("pelican " * 100)
+    memory.remember("birds", body="heron " * 5_000 + "pelican")
+    assert memory.recall("pelican")[0].text.startswith("birds")
+
+
+def test_association_follows_no_stop_words_and_links_nothing_to_itself(memory):
+    memory.remember("config is in GOALS.md")
+    memory.remember("a walk in the rain")
+    assert texts(memory.recall("GOALS.md", explain=True)) == ["config is in GOALS.md"]
+    assert [reason.part for reason in memory.recall("GOALS.md", explain=True)[0].why] == ["words"]
+
+
+def test_precise_facts_answer_what_is_asked_of_a_name(memory):
+    memory.commit(
+        [Triple("Bob", "plays", "tennis"), Triple("Bob", "salary", "91000"), Triple("Ann", "card pin", "4417")]
+    )
+    assert texts(memory.recall("what is Bob's salary", precise=True)) == ["Bob salary 91000"]
+    assert texts(memory.recall("card pin", precise=True)) == ["Ann card pin 4417"]
+    assert set(texts(memory.recall("Bob", precise=True))) == {"Bob salary 91000", "Bob plays tennis"}
+    assert memory.recall("does Bob eat shellfish", precise=True) == ()

@@ -8,7 +8,7 @@ from string import ascii_lowercase
 import pytest
 from support import dump
 
-from graphmem import ChannelPolicy, Conflict, Event, InvalidInput, Memory, Situation, StoreBusy, Triple
+from graphmem import ChannelPolicy, Conflict, Event, InvalidInput, Memory, Part, Situation, StoreBusy, Triple
 from graphmem.core.policies import effective_policy, payload_scenes
 
 RULE = "QQ回复禁用Markdown格式"
@@ -500,3 +500,27 @@ def test_a_context_is_a_list_of_events(archive):
 def test_the_situation_is_under_the_settings_and_the_clock_of_the_memory(memory, clock):
     with memory.turn(event()) as turn:
         assert turn.situation == Situation.of(chan="qq", peer="boss", part="morning", at=clock.now)
+
+
+def test_a_turn_reads_what_is_of_its_scopes_and_of_none(memory):
+    memory.mirror("alice", [Part(id="1", author="alice", text="my salary is 91000")], scope="alice")
+    memory.remember("Alice's salary is 91000", scope="alice")
+    memory.remember("Salary day is the 25th")
+    event = Event(source="qq", payload={"user_id": "bob"}, text="what is the salary")
+
+    with memory.turn(event, scopes="bob") as turn:
+        assert "91000" not in turn.brief().text
+        assert "25th" in turn.brief().text
+        assert [hit.text for hit in turn.recall("salary")] == ["Salary day is the 25th"]
+    with memory.turn(event) as turn:
+        assert "91000" in turn.brief().text
+
+
+def test_a_brief_says_who_said_a_part_and_when_and_the_same_words_once(memory):
+    said = [Part(id=str(day), author="alice", text="the salary came", at=f"2026-09-0{day}") for day in (1, 2)]
+    memory.mirror("s", said)
+
+    text = memory.brief(Situation.of(chan="qq"), query="salary").text
+
+    assert text.count("the salary came") == 1
+    assert "- [part s/alice, 2026-09-0" in text
