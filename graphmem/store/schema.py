@@ -20,8 +20,6 @@ def _migrations() -> "Migrations":
     # sqlite_utils takes 70 ms to import: only a file that needs work pays it.
     from sqlite_utils import Migrations
 
-    from graphmem.store import text_index
-
     migrations = Migrations("graphmem")
 
     @migrations()
@@ -254,9 +252,6 @@ def _migrations() -> "Migrations":
                 tokens INTEGER NOT NULL
             ) STRICT;
         """)
-        text_index.create(db.conn)
-        for _ in text_index.fill(db.conn, ("scene", "relation", "sentence", "entity")):
-            pass
 
     @migrations()
     def m003_blocks_and_documents(db: "Database") -> None:
@@ -364,6 +359,8 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
         return
     from sqlite_utils import Database
 
+    from graphmem.store import text_index
+
     # Table rewrites must not fire ON DELETE actions, and inside a transaction the pragma does nothing.
     connection.execute("PRAGMA foreign_keys = OFF")
     try:
@@ -371,6 +368,10 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
         try:
             if not is_current(connection, path):  # another process may have been first
                 _migrations().apply(Database(connection))
+                # The text index is derived: it is made anew by the code of today, and no migration touches it.
+                text_index.clear(connection)
+                for _ in text_index.fill(connection):
+                    pass
                 broken = connection.execute("PRAGMA foreign_key_check").fetchall()
                 if broken:
                     raise StoreCorrupt(f"{path}: {len(broken)} rows point at rows that are gone; restore a backup")
