@@ -72,7 +72,7 @@ def corpus_of(tx: sqlite3.Connection) -> Corpus:
 def _count(
     passages: Sequence[Passage], terms: Terms, ranking: Ranking
 ) -> tuple["NDArray[np.float64]", "NDArray[np.float64]"]:
-    """Return how often each term is in each passage, threefold in titles and twice in labels; and the lengths."""
+    """Return how often each term is in each passage, in titles and labels as often as the ranking says; and lengths."""
     import numpy as np  # takes 60 ms: only who searches pays it
 
     counts = np.zeros((len(terms.patterns), len(passages)))

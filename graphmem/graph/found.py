@@ -234,7 +234,7 @@ def scene_keys(tx: sqlite3.Connection, scene_ids: Sequence[int]) -> dict[int, tu
 
 
 def predecessors(tx: sqlite3.Connection, relation_ids: Sequence[int]) -> dict[int, int]:
-    """Return the superseded values of the functional relations of some facts, each with the fact that is current."""
+    """Return the superseded values of the functional relations of some facts, each with that fact."""
     marks, ids = in_list(relation_ids)
     rows = tx.execute(
         f"""SELECT old.id, r.id FROM relations r JOIN relations old

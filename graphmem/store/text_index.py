@@ -60,7 +60,7 @@ class NotingConnection(sqlite3.Connection):
 class Tokens:
     """A text as the index holds it: its columns for each passage, and its length in tokens.
 
-    A word of a title counts threefold, one of the labels twice.
+    What a word of a title or a label counts is for the ranking to say.
     """
 
     passages: tuple[tuple[str, str, str], ...]
