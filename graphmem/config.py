@@ -72,7 +72,7 @@ class Ranking:
     labels: float = 2.0
     pair: float = 0.5
     name: float = 0.2
-    candidates: int = 8
+    candidates: int = 6
     words: float = 1.0
     vector: float = 1.0
     symbol: float = 1.0
