@@ -61,9 +61,9 @@ class Ranking:
     all texts, link nothing.
 
     Bounds of the work. candidates: texts that are looked at, for each hit that is wanted. neighbours_of: turns whose
-    neighbours are looked up, for each hit that is wanted. association_of: best hits whose words are followed.
-    association_terms: how many words at most. association_candidates: texts looked at. edges: facts looked at in each
-    hop.
+    neighbours are looked up, meaning_of: texts nearest in meaning, likewise. association_of: best hits whose words are
+    followed. association_terms: how many words at most. association_candidates: texts looked at. edges: facts looked at
+    in each hop.
     """
 
     k1: float = 0.9
@@ -94,6 +94,7 @@ class Ranking:
     association_candidates: int = 24
     edges: int = 200
     meaning: float = 1.0
+    meaning_of: int = 12
     meaning_beside: float = 0.8
 
     def __post_init__(self) -> None:

@@ -125,7 +125,7 @@ def _grown(rows: "NDArray[_Number]", capacity: int) -> "NDArray[_Number]":
 def of_meaning(pool: Pool, meanings: MeaningIndex, ranking: Ranking) -> dict[Item, float]:
     """Score what means much the same as the query, and what was said right beside it."""
     request = pool.request
-    most = ranking.candidates * request.effort
+    most = ranking.meaning_of * request.effort
     shares: dict[Item, float] = {}
     for batch in meanings.nearest(pool.tx, request.text, request.indexed_kinds, most):
         share_of = {near.passage.number: near.share for near in batch}
