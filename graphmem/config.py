@@ -120,6 +120,9 @@ class Config:
     timezone: IANA name; naive times are read in it, and the part of the day is told by it.
     language: of what is written for a prompt, "en" or "zh".
     ranking: the weights of text recall; a file may hold a table of some of them.
+    half_life_days: days of use until what is attached to a scene and not told again weighs half; decay_floor: what
+    weighs less is archived. shrink_limit: a step of upkeep that would remove a greater share of what there is stops.
+    journal_days: how long operations can be undone.
     busy_timeout: seconds to wait for another writer. durable: fsync each commit (PRAGMA synchronous=FULL).
     semantic: embed what is written with the model of the extra `semantic`, and recall by meaning as well.
     """
@@ -138,6 +141,10 @@ class Config:
     scene_recent_features: int = 16
     timezone: str = "UTC"
     language: str = "en"
+    half_life_days: int = 30
+    decay_floor: float = 0.05
+    shrink_limit: float = 0.2
+    journal_days: float = 90.0
     busy_timeout: float = 5.0
     durable: bool = False
     semantic: bool = False
@@ -165,9 +172,12 @@ class Config:
         check_number("other_weight", self.other_weight, low=1e-6, high=1e6)
         for name in ("identity_floor", "join_score", "recall_score"):
             check_number(name, getattr(self, name), low=1e-6, high=1.0)
-        for name in ("evidence_days", "busy_timeout"):
+        for name in ("decay_floor", "shrink_limit"):
+            check_number(name, getattr(self, name), low=0.0, high=1.0)
+        for name in ("evidence_days", "journal_days", "busy_timeout"):
             check_number(name, getattr(self, name), low=0.0, high=1e6)
         counts = (
+            "half_life_days",
             "visits_to_grow",
             "situation_features",
             "scene_features",

@@ -5,7 +5,7 @@ import datetime as dt
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -25,18 +25,13 @@ from graphmem.core.model import (
     Bucket,
     CommitReport,
     DeclaredScene,
-    DedupeReport,
     Document,
-    EditReport,
     FactPath,
     Hit,
     Learnt,
     MirrorReport,
     Neighbourhood,
-    Operation,
-    Overview,
     Part,
-    PurgeReport,
     Recollection,
     Refusal,
     RememberReport,
@@ -45,7 +40,6 @@ from graphmem.core.model import (
     SceneMatch,
     TagReport,
     Triple,
-    UndoReport,
     Visit,
 )
 from graphmem.core.policies import ChannelPolicy
@@ -59,13 +53,11 @@ from graphmem.graph import neighbours as around
 from graphmem.graph import relations
 from graphmem.graph import scenes as scene_graph
 from graphmem.graph.neighbours import Reading
+from graphmem.maintenance import Maintenance
 from graphmem.records import history, notes
-from graphmem.store import text_index, vectors
+from graphmem.store import text_index
 from graphmem.store.blobs import lies_in_row, read_blob, remove_blob, write_blob
-from graphmem.store.copies import open_copy
 from graphmem.store.database import Store
-from graphmem.store.schema import refuse_newer
-from graphmem.upkeep import edit, journal, merge, overview, purge
 
 if TYPE_CHECKING:
     import sqlite3
@@ -76,7 +68,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("graphmem")
 
 
-class Memory:
+class Memory(Maintenance):
     """A memory in one SQLite file. Any number of threads and processes may use the same file.
 
     Every verb is one transaction, but for `replay`, which is one for each turn and its facts: on an error nothing of it
@@ -84,14 +76,10 @@ class Memory:
     """
 
     def __init__(self, store: Store, *, config: Config, clock: Clock, embedder: Embedder | None = None) -> None:
-        self._store = store
-        self._clock = clock
-        self._embedder = embedder
+        super().__init__(store, config=config, clock=clock, embedder=embedder)
         self._meanings = None if embedder is None else MeaningIndex(embedder)
         self._index: SceneIndex | None = None
         self._vocabulary = text_index.Vocabulary()
-        self._last_day = ""
-        self.config = config
 
     @classmethod
     def open(
@@ -125,11 +113,6 @@ class Memory:
     def close(self) -> None:
         """Close the file. Closing twice does nothing; any other verb on a closed memory raises Conflict."""
         self._store.close()
-
-    @property
-    def path(self) -> str:
-        """The absolute path of the file, or ':memory:'."""
-        return self._store.path
 
     def __enter__(self) -> Self:
         return self
@@ -207,12 +190,11 @@ class Memory:
         if bool(ids) == isinstance(glob, str):
             raise InvalidInput("glob", glob, "give either relation_ids or a glob as text")
         at = self._at(None)
-        with self._store.read() if dry_run else self._store.write() as tx:
+        with self._store.read() if dry_run else self._writing(at) as tx:
             chosen = ids if glob is None else relations.matching(tx, glob, at)
             scene_id = scene_graph.scene_id_of(tx, name)
             if chosen and not dry_run:
                 (scene_id,) = scene_graph.ensure_scenes(tx, [name], at, self.config)
-                self._mark_day(tx, at)
             report = relations.tag(tx, scene_id, name, chosen, at, dry_run=dry_run)
             if ids and len(report.unknown) == len(set(ids)):
                 raise NotFound(f"none of the relations {', '.join(map(str, report.unknown))} exists")
@@ -312,81 +294,11 @@ class Memory:
         if len(refused) == len(checked):
             return CommitReport(0, 0, 0, refused, (None,) * len(checked), (), remarks)
         texts = {name: clean_text(value) for name, value in told.items()}
-        saying = relations.Saying(**texts, turn=turn, at=moment, openly=not keys)
+        saying = relations.Saying(**texts, turn=turn, at=moment, scenes=keys)
         with self._writing(moment) as tx:
             scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
             report = relations.commit(tx, checked, saying, scene_ids)
         return replace(report, scenes=keys, remarks=remarks)
-
-    def edit_relation(
-        self,
-        relation_id: int,
-        *,
-        subject: str | None = None,
-        relation: str | None = None,
-        object: str | None = None,  # noqa: A002 (its name in a triple)
-        sentence: str | None = None,
-        confidence: float | None = None,
-    ) -> EditReport:
-        """Correct one active fact, and no other; what is not given is kept, so are all its scenes. `undo` reverses it.
-
-        The fact as it was becomes a deleted one. An active fact that is equal to the new one takes its place, in the
-        scenes of both. sentence: '' for none; else it told the fact in every scene. Raises NotFound for an id of no
-        active fact, InvalidInput for nothing to change and for what no fact can have.
-        """
-        check_count("relation_id", relation_id, low=1)
-        changes = edit.check_changes(edit.Changes(subject, relation, object, sentence, confidence))
-        at = self._at(None)
-        with self._store.write() as tx:
-            report = edit.edit(tx, relation_id, changes, at)
-            self._mark_day(tx, at)
-        return report
-
-    def delete_relation(self, relation_id: int, *, hard: bool = False) -> PurgeReport:
-        """Delete one fact: it is found no more, until it is told again or `undo` brings it back.
-
-        hard: for good, with its evidence, and with the sentences that told nothing else; nothing brings it back. Raises
-        NotFound for an unknown fact, and for a deleted one unless it is to go for good.
-        """
-        check_count("relation_id", relation_id, low=1)
-        at = self._at(None)
-        with self._store.write() as tx:
-            report = purge.apply_purge(tx, purge.plan_delete(tx, relation_id, hard=hard), "delete", at)
-            self._mark_day(tx, at)
-        return report
-
-    def purge(
-        self,
-        *,
-        subject_contains: str = "",
-        object_contains: str = "",
-        relation: str = "",
-        session: str = "",
-        hard: bool = False,
-        dry_run: bool = False,
-    ) -> PurgeReport:
-        """Delete the facts that meet all criteria, softly or for good as `delete_relation` does.
-
-        subject_contains, object_contains: a part of the name, whatever its letter case and width; no wildcards.
-        relation: its whole name. session: one they were told in, perhaps not the only one. Raises InvalidInput without
-        any criterion.
-        """
-        criteria = purge.check_criteria(
-            subject_contains=subject_contains, object_contains=object_contains, relation=relation, session=session
-        )
-        at = self._at(None)
-        with self._store.read() if dry_run else self._store.write() as tx:
-            plan = purge.plan_purge(tx, criteria, hard=hard)
-            if dry_run:
-                return plan
-            report = purge.apply_purge(tx, plan, "purge", at)
-            self._mark_day(tx, at)
-        return report
-
-    def overview(self) -> Overview:
-        """Return what the memory holds in numbers, and what is mentioned most. Writes nothing."""
-        with self._store.read() as tx:
-            return overview.overview(tx, self._at(None))
 
     # ---- records
 
@@ -740,94 +652,6 @@ class Memory:
         with self._store.read() as tx:
             return view.shortest_path(tx, start, end, reading)
 
-    # ---- upkeep
-
-    def dedupe_scenes(self, *, dry_run: bool = False) -> DedupeReport:
-        """Merge scenes whose keys are one in canonical form, rewrite lone keys that are not. `undo` reverses it."""
-        if dry_run:
-            with self._store.read() as tx:
-                return merge.plan_dedupe(tx, self.path)
-        at = self._at(None)
-        with self._store.write() as tx:
-            report, changed = merge.apply_dedupe(tx, merge.plan_dedupe(tx, self.path), at, self.config)
-            self._end_change(tx, changed, at)
-        return report
-
-    @staticmethod
-    def preview_dedupe(path: str | os.PathLike[str]) -> DedupeReport:
-        """Return what a dedupe of a file would do, without changing a byte of the file or its folder.
-
-        Works on backup copies of memories and on files of the reference engine, with or without a -wal beside them.
-        Raises Conflict when the file is open in this process or is being written.
-        """
-        with open_copy(path) as copy:
-            refuse_newer(copy.connection, str(path))
-            report = merge.plan_dedupe(copy.connection, str(path))
-            return replace(report, remarks=(*copy.remarks, *report.remarks))
-
-    def reindex(self, *, progress: Callable[[int, int], None] = lambda done, texts: None) -> int:
-        """Make the text index anew from what is stored, also where it is damaged; return the number of texts.
-
-        progress is called with the number of texts done so far and of all texts.
-        """
-        done = 0
-        with self._store.write() as tx:
-            text_index.clear(tx)
-            texts = text_index.stored(tx)
-            for done in text_index.fill(tx):
-                progress(done, texts)
-        return done
-
-    def embed(self, *, progress: Callable[[int, int], None] = lambda done, texts: None) -> int:
-        """Make the vectors of the texts that have none of this embedder; return the number of these texts.
-
-        Each batch is a transaction, so that an embedding that was broken off goes on where it was. progress is called
-        with the number of texts done and of all. Raises InvalidInput for a memory without an embedder.
-        """
-        embedder = self._embedder
-        if embedder is None:
-            raise InvalidInput("embedder", None, "open the memory with one, or with Config(semantic=True)")
-        done = 0
-        with self._store.read() as tx:
-            lacking = vectors.count_lacking(tx, embedder.fingerprint)
-        for kind in vectors.KINDS:
-            last = 0
-            while True:
-                with self._store.read() as tx:
-                    texts = vectors.lacking(tx, embedder.fingerprint, kind, last)
-                if not texts:
-                    break
-                made = vectors.embedded(embedder, texts)
-                with self._store.write() as tx:
-                    vectors.put_unchanged(tx, embedder.fingerprint, kind, texts, made)
-                last = texts[-1].ref_id
-                done += len(texts)
-                progress(done, max(done, lacking))
-        return done
-
-    def operations(self, *, limit: int | None = None) -> tuple[Operation, ...]:
-        """Return the journaled operations, the latest first; limit None for all."""
-        if limit is not None:
-            check_count("limit", limit)
-        with self._store.read() as tx:
-            return journal.list_operations(tx, limit)
-
-    def undo(self, operation: int, *, dry_run: bool = False) -> UndoReport:
-        """Reverse a journaled operation and keep what was written since.
-
-        Raises NotFound for an unknown one; Conflict when it was undone before, when a later operation changed the same
-        rows, or when what it removed cannot come back, as after a hard purge.
-        """
-        check_count("operation", operation, low=1)
-        at = self._at(None)
-        # A rehearsal does all of it and keeps nothing: so it tells the same numbers, and what stands in the way.
-        with self._store.write(keep=not dry_run) as tx:
-            report, changed = journal.undo(tx, operation, at)
-            merge.settle_features(tx, changed, self.config)
-            scene_graph.sweep_refs(tx)  # the journal brings back refs to what was deleted since
-            self._end_change(tx, changed, at)
-        return replace(report, applied=not dry_run)
-
     # ---- prompt
 
     def brief(
@@ -979,9 +803,6 @@ class Memory:
                 time = dt.datetime.combine(dt.date.fromisoformat(time.strip()), dt.time())
         return utc_text(read_time(time, self.config.zone, argument=argument))
 
-    def _at(self, given: dt.datetime | str | None, argument: str = "at") -> str:
-        return utc_text(read_time(self._clock() if given is None else given, self.config.zone, argument=argument))
-
     def _current_index(self) -> "SceneIndex":
         if self._index is None:
             # numpy takes 60 ms to import: only verbs that look for scenes pay it.
@@ -995,14 +816,6 @@ class Memory:
         index.catch_up(tx, scene_graph.current_revision(tx))
         return index
 
-    def _end_change(self, tx: "sqlite3.Connection", changed: set[int], at: str) -> None:
-        if changed:
-            revision = scene_graph.begin_revision(tx)
-            revision.changed |= changed
-            scene_graph.end_revision(tx, revision)
-            text_index.replace(tx, "scene", changed)
-        self._mark_day(tx, at)
-
     def _forget_payload(self, digest: str) -> None:
         """Remove the file of a payload that no block has any more, while nobody can put such a block anew."""
         try:
@@ -1012,18 +825,6 @@ class Memory:
                     remove_blob(self.path, digest)
         except (StoreBusy, StoreFailed) as error:
             _log.warning("the block is deleted, its payload is not: %s", error)
-
-    @contextlib.contextmanager
-    def _writing(self, at: str) -> "Iterator[sqlite3.Connection]":
-        """Open a write transaction whose day is marked as one of use."""
-        with self._store.write() as tx:
-            yield tx
-            self._mark_day(tx, at)
-        self._last_day = at[:10]
-
-    def _mark_day(self, tx: "sqlite3.Connection", at: str) -> None:
-        if at[:10] != self._last_day:
-            tx.execute("INSERT INTO active_days(day) VALUES (?) ON CONFLICT (day) DO NOTHING", (at[:10],))
 
 
 def _checked(log: Log | Iterable[Event], config: Config) -> Log:

@@ -24,7 +24,8 @@ MAY_IMPORT = {
     "compose": STORED | {"graph", "records"},
     "exchange": STORED | {"graph", "records"},
     "semantic": BASE,
-    "memory": STORED | {"graph", "records", "upkeep", "compose", "exchange", "semantic"},
+    "maintenance": STORED | {"graph", "records", "upkeep", "compose"},
+    "memory": STORED | {"graph", "records", "upkeep", "compose", "exchange", "semantic", "maintenance"},
     "async_memory": BASE | {"memory", "compose"},
     "surfaces": BASE | {"memory"},
 }

@@ -28,7 +28,7 @@ HERE = Situation.of(chan="qq", peer="boss")
 FACT = Triple("老大", "偏好", "纯文本", sentence="老大偏好纯文本。")
 VERBS = [
     name
-    for name, member in vars(Memory).items()
+    for name, member in inspect.getmembers_static(Memory)
     if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, classmethod | staticmethod))
 ]
 

@@ -52,7 +52,7 @@ def signature(member: object) -> str:
 
 def members(owner: type) -> list[str]:
     found = []
-    for name, member in sorted(vars(owner).items()):
+    for name, member in inspect.getmembers_static(owner):
         if name.startswith("_"):
             continue
         plain = member.__func__ if isinstance(member, classmethod | staticmethod) else member
@@ -74,7 +74,7 @@ def test_every_public_name_has_a_docstring():
         member = getattr(graphmem, name)
         assert inspect.getdoc(member), name
         if name == "Memory":
-            assert all(inspect.getdoc(getattr(member, verb)) for verb in vars(member) if not verb.startswith("_"))
+            assert all(inspect.getdoc(getattr(member, verb)) for verb in dir(member) if not verb.startswith("_"))
 
 
 def test_type_checkers_see_the_names_that_are_loaded_late():

@@ -4,6 +4,7 @@ import ast
 import contextlib
 import functools
 import hashlib
+import inspect
 import logging
 import os
 import sqlite3
@@ -207,7 +208,7 @@ def connect_with(monkeypatch, factory):
 
 
 def test_the_table_of_verbs_is_complete():
-    public = {name for name in vars(Memory) if not name.startswith("_")} - NO_VERBS
+    public = {name for name, _ in inspect.getmembers_static(Memory) if not name.startswith("_")} - NO_VERBS
 
     assert {name.split()[0] for name in VERBS} == public
 

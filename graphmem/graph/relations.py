@@ -8,6 +8,7 @@ the order in which they were told.
 import datetime as dt
 import hashlib
 import itertools
+import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ class Saying:
     source: str
     scope: str
     at: str
-    openly: bool  # in no scene, so for everybody
+    scenes: Sequence[str]  # keys; in none means openly, for everybody
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +157,12 @@ def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
              status if status in ("active", "superseded") else fresh, relation_id),
         )  # fmt: skip
     tx.execute(
-        """INSERT INTO evidence(relation_id, sentence_id, session, turn, source, openly, source_key, target_key, at)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-        (relation_id, sentence_id, saying.session, saying.turn, saying.source, saying.openly,
-         entity_key(fact.subject), entity_key(fact.object), at),
+        """INSERT INTO evidence(relation_id, sentence_id, session, turn, source, openly, source_key, target_key, at,
+                                confidence, scenes)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        (relation_id, sentence_id, saying.session, saying.turn, saying.source, not saying.scenes,
+         entity_key(fact.subject), entity_key(fact.object), at,
+         fact.triple.confidence, json.dumps(saying.scenes, ensure_ascii=False)),
     )  # fmt: skip
     if functional and known is None:
         _part_what_was_said_again(tx, place, fact.valid_from or at, at)

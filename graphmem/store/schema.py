@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
 APPLICATION_ID = 0x676D656D  # "gmem"
-VERSION = 4  # the number of migrations below, kept in user_version: a current file is told by one read
+VERSION = 5  # the number of migrations below, kept in user_version: a current file is told by one read
 
 
 def _migrations() -> "Migrations":
@@ -321,6 +321,39 @@ def _migrations() -> "Migrations":
             ) STRICT;
             -- How many were removed, which tells indexes in memory that some of theirs are gone.
             INSERT INTO counters VALUES ('vectors_removed', 0);
+        """)
+
+    @migrations()
+    def m005_upkeep(db: "Database") -> None:
+        db.executescript("""
+            -- What an undo of a merge needs to give a later saying back to the name it was said with. scenes: JSON, the
+            -- keys of the scenes it was told in. NULL where it was told before this was kept.
+            ALTER TABLE evidence ADD COLUMN confidence REAL CHECK (confidence > 0 AND confidence <= 1);
+            ALTER TABLE evidence ADD COLUMN scenes TEXT;
+
+            -- Entities that are not one, whatever their names say. rounds: reviews that pass them over, NULL for all.
+            CREATE TABLE entities_apart(
+                a INTEGER NOT NULL REFERENCES entities(id),
+                b INTEGER NOT NULL REFERENCES entities(id),
+                rounds INTEGER CHECK (rounds > 0),
+                at TEXT NOT NULL CHECK (length(at) = 24),
+                PRIMARY KEY (a, b),
+                CHECK (a < b)
+            ) STRICT, WITHOUT ROWID;
+            CREATE INDEX entities_apart_b ON entities_apart(b);
+
+            -- JSON: the last id of each table that a later write adds to, at the time of the operation.
+            ALTER TABLE operations ADD COLUMN marks TEXT;
+
+            -- Who is at work on something that one process does at a time, until when.
+            CREATE TABLE leases(
+                name TEXT PRIMARY KEY,
+                owner TEXT NOT NULL,
+                until TEXT NOT NULL CHECK (length(until) = 24)
+            ) STRICT, WITHOUT ROWID;
+
+            CREATE INDEX entity_aliases_entity ON entity_aliases(entity_id);
+            CREATE INDEX scene_aliases_scene ON scene_aliases(scene_id);
         """)
 
     return migrations
