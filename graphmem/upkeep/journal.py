@@ -5,10 +5,11 @@ operation put there; so writes that came later are kept. A row that comes back t
 one adds its counters to that.
 """
 
+import contextlib
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,14 +26,20 @@ SENTENCES = """SELECT json_extract(before, '$.sentence_id') FROM operation_rows
                WHERE json_extract(before, '$.sentence_id') IS NOT NULL
                UNION SELECT json_extract(after, '$.sentence_id') FROM operation_rows
                WHERE json_extract(after, '$.sentence_id') IS NOT NULL"""
-_INDEXED = {"relations": "relation", "entities": "entity"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
+    """How rows of a table are told apart and put back.
+
+    greatest: columns of which a row made anew keeps the greater value. indexed: the kind in the text index, and the
+    columns it shows.
+    """
+
     key: tuple[str, ...]
     counters: tuple[str, ...] = ()
     greatest: tuple[str, ...] = ()
+    indexed: tuple[str, ...] = ()
 
 
 _TABLES = {
@@ -40,9 +47,17 @@ _TABLES = {
     "scene_aliases": _Table(("key",)),
     "scene_features": _Table(("scene_id", "feature"), ("mass",), ("weight", "touched")),
     "scene_refs": _Table(("id",)),
-    "entities": _Table(("id",), ("mention_count",), ("updated_at",)),
-    "relations": _Table(("id",)),
+    "situation_evidence": _Table(("label",), ("count",), ("updated_at",)),
+    "entities": _Table(("id",), ("mention_count",), ("updated_at",), ("entity", "name")),
+    "entity_aliases": _Table(("key",)),
+    "entities_apart": _Table(("a", "b")),
+    "sentences": _Table(("id",), indexed=("sentence", "text")),
+    "relations": _Table(("id",), indexed=("relation", "source_id", "target_id", "relation_type")),
     "evidence": _Table(("id",)),
+    "notes": _Table(("id",), ("seen",), indexed=("note", "title", "slot", "body", "status")),
+    "note_labels": _Table(("note_id", "label")),
+    "sessions": _Table(("id",), ("parts", "length"), ("updated_at",)),
+    "parts": _Table(("id",), indexed=("part", "text")),
 }
 
 
@@ -71,16 +86,34 @@ class Journal:
         _delete(self.tx, table, row)
         self.remember(table, row, None)
 
+    @contextlib.contextmanager
+    def watching(self, table: str, condition: str, parameters: Sequence[object]) -> Iterator[None]:
+        """Remember what a block does to the rows that meet a condition before or after it."""
+        key = _TABLES[table].key
+
+        def place(row: Row) -> tuple[Any, ...]:
+            return tuple(row[column] for column in key)
+
+        before = {place(row): row for row in rows_of(self.tx, table, condition, parameters)}
+        yield
+        after = {place(row): row for row in rows_of(self.tx, table, condition, parameters)}
+        for gone in before.keys() - after.keys():
+            after.update((gone, row) for row in rows_of(self.tx, table, _where(key), gone))
+        for each in sorted(before.keys() | after.keys()):
+            if before.get(each) != after.get(each):
+                self.remember(table, before.get(each), after.get(each))
+
     def remember(self, table: str, before: Row | None, after: Row | None) -> None:
         """Remember a change of a row, which was made where `before` is None, and removed where `after` is."""
         row = before or after or {}
         key = json.dumps([row[column] for column in _TABLES[table].key], ensure_ascii=False)
         self.images.append((table, key, before, after))
 
-    def close(self, kind: str, at: str, summary: Mapping[str, Any]) -> int:
+    def close(self, kind: str, at: str, summary: Mapping[str, Any], marks: Mapping[str, Any] | None = None) -> int:
         """Write the operation down and return its number."""
         (operation_id,) = self.tx.execute(
-            "INSERT INTO operations(kind, at, summary) VALUES (?, ?, ?) RETURNING id", (kind, at, _json(summary))
+            "INSERT INTO operations(kind, at, summary, marks) VALUES (?, ?, ?, ?) RETURNING id",
+            (kind, at, _json(summary), marks and _json(marks)),
         ).fetchone()
         self.tx.executemany(
             "INSERT INTO operation_rows(operation_id, seq, name, row, before, after) VALUES (?, ?, ?, ?, ?, ?)",
@@ -144,7 +177,7 @@ def undo(tx: sqlite3.Connection, operation_id: int, at: str) -> tuple[UndoReport
     scenes: set[int] = set()
     text_index_ids: dict[str, set[int]] = defaultdict(set)
     images = [
-        (table, before and json.loads(before), after and json.loads(after))
+        (table, before and _row(before), after and _row(after))
         for table, before, after in tx.execute(
             "SELECT name, before, after FROM operation_rows WHERE operation_id = ? ORDER BY seq DESC", (operation_id,)
         )
@@ -155,8 +188,10 @@ def undo(tx: sqlite3.Connection, operation_id: int, at: str) -> tuple[UndoReport
         for image in filter(None, (before, after)):
             if table == "scenes" or "scene_id" in image:
                 scenes.add(image["id"] if table == "scenes" else image["scene_id"])
-            if table in _INDEXED and None in (before, after):
-                text_index_ids[_INDEXED[table]].add(image["id"])
+        if shown := _TABLES[table].indexed:
+            kind_shown, *columns = shown
+            if before is None or after is None or any(before[column] != after[column] for column in columns):
+                text_index_ids[kind_shown].add((before or after)["id"])
         try:
             _put_back(tx, table, before, after)
         except sqlite3.IntegrityError as error:
@@ -234,4 +269,16 @@ def _delete(tx: sqlite3.Connection, table: str, row: Row) -> None:
 
 
 def _json(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_bytes_as_hex)
+
+
+def _bytes_as_hex(value: object) -> dict[str, str]:
+    assert isinstance(value, bytes)
+    return {"hex": value.hex()}
+
+
+def _row(image: str) -> Row:
+    return {
+        column: bytes.fromhex(value["hex"]) if isinstance(value, dict) else value
+        for column, value in json.loads(image).items()
+    }
