@@ -175,6 +175,7 @@ class AsyncMemory:
         return AsyncTurn(self, await self._run(began))
 
     dedupe_scenes = _in_thread(Memory.dedupe_scenes)
+    merge_entities = _in_thread(Memory.merge_entities)
     reindex = _in_thread(Memory.reindex)
     embed = _in_thread(Memory.embed)
     operations = _in_thread(Memory.operations)

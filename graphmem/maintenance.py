@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 
 from graphmem.config import Config, check_count
 from graphmem.core.embedding import Embedder
-from graphmem.core.model import DedupeReport, EditReport, Operation, Overview, PurgeReport, UndoReport
+from graphmem.core.model import (
+    DedupeReport,
+    EditReport,
+    EntityMergeReport,
+    Operation,
+    Overview,
+    PurgeReport,
+    UndoReport,
+)
 from graphmem.core.times import Clock, read_time, utc_text
 from graphmem.errors import InvalidInput
 from graphmem.graph import scenes as scene_graph
@@ -17,7 +25,7 @@ from graphmem.store import text_index, vectors
 from graphmem.store.copies import open_copy
 from graphmem.store.database import Store
 from graphmem.store.schema import refuse_newer
-from graphmem.upkeep import edit, journal, merge, overview, purge
+from graphmem.upkeep import edit, journal, merge, merge_entities, overview, purge
 
 if TYPE_CHECKING:
     import sqlite3
@@ -185,10 +193,27 @@ class Maintenance:
         # A rehearsal does all of it and keeps nothing: so it tells the same numbers, and what stands in the way.
         with self._writing(at, keep=not dry_run) as tx:
             report, changed = journal.undo(tx, operation, at)
+            if report.kind == merge_entities.KIND:
+                report = replace(report, remarks=merge_entities.give_back(tx, operation))
             merge.settle_features(tx, changed, self.config)
             scene_graph.sweep_refs(tx)  # the journal brings back refs to what was deleted since
             _scenes_changed(tx, changed)
         return replace(report, applied=not dry_run)
+
+    # ---- entities
+
+    def merge_entities(self, source: str, target: str, *, dry_run: bool = False) -> EntityMergeReport:
+        """Let two entities be one: what names `source` names `target` from now on, and `source` stays as another name.
+
+        Facts that both had become one, with the greater confidence, the wider time and the evidence of both; facts
+        between the two are deleted; of the places in scenes the greater weight is kept. `undo` reverses it, and what
+        was told since goes back to the name it was told with. Raises NotFound for an unknown name, Conflict when both
+        are one entity already or were said to be apart.
+        """
+        at = self._at(None)
+        with self._store.read() if dry_run else self._writing(at) as tx:
+            ids = merge_entities.pair(tx, source, target)
+            return merge_entities.plan(tx, *ids) if dry_run else merge_entities.merge(tx, *ids, at)
 
     # ---- within
 

@@ -35,7 +35,9 @@ _SOURCES: Mapping[str, str] = {
     "relation": """SELECT t.id, a.name || ' ' || t.relation_type || ' ' || b.name, '', '' FROM relations t
                    JOIN entities a ON a.id = t.source_id JOIN entities b ON b.id = t.target_id""",
     "sentence": "SELECT t.id, '', '', t.text FROM sentences t",
-    "entity": "SELECT t.id, t.name, '', '' FROM entities t",
+    "entity": """SELECT t.id, t.name,
+                     COALESCE((SELECT group_concat(a.key, ' ') FROM entity_aliases a WHERE a.entity_id = t.id), ''), ''
+                 FROM entities t""",
     "note": """SELECT t.id, t.title || ' ' || t.slot,
                    COALESCE((SELECT group_concat(l.label, ' ') FROM note_labels l WHERE l.note_id = t.id), ''), t.body
                FROM (SELECT * FROM notes WHERE status IN ('live', 'superseded')) t""",
