@@ -10,9 +10,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from graphmem.compose import pool, search
 from graphmem.compose.brief import brief_of
-from graphmem.compose.meaning import MeaningIndex
 from graphmem.compose.turn import Turn
 from graphmem.config import DEFAULT, Config, check_count
 from graphmem.core.embedding import Embedder, check_embedder
@@ -70,6 +68,8 @@ from graphmem.upkeep import edit, journal, merge, overview, purge
 if TYPE_CHECKING:
     import sqlite3
 
+    from graphmem.compose.meaning import MeaningIndex
+    from graphmem.compose.pool import Request
     from graphmem.graph.scene_index import SceneIndex
     from graphmem.graph.view import Graph
 
@@ -87,7 +87,11 @@ class Memory:
         self._store = store
         self._clock = clock
         self._embedder = embedder
-        self._meanings = None if embedder is None else MeaningIndex(embedder)
+        self._meanings: MeaningIndex | None = None
+        if embedder is not None:
+            from graphmem.compose import meaning
+
+            self._meanings = meaning.MeaningIndex(embedder)
         self._index: SceneIndex | None = None
         self._vocabulary = text_index.Vocabulary()
         self._last_day = ""
@@ -505,6 +509,8 @@ class Memory:
         )  # fmt: skip
         keys = None if _is_blank(scenes) else key_list(scenes, "scenes")
         within = None if keys is None else scene_graph.below(keys, exact=exact)
+        from graphmem.compose import search
+
         with self._store.read() as tx:
             here = request.situation
             answering = self._read_index(tx).answering(here) if here else []
@@ -605,6 +611,8 @@ class Memory:
 
         Raises InvalidInput for a query without words.
         """
+        from graphmem.compose import search
+
         check_count("limit", limit)
         request = self._request(query, kinds="document", limit=limit)
         at = self._at(None)
@@ -948,7 +956,10 @@ class Memory:
         mode: str = "hybrid",
         precise: bool = False,
         explain: bool = False,
-    ) -> pool.Request:
+    ) -> "Request":
+        # Search and what it knows of words take 35 ms to import: only the verbs that search pay it.
+        from graphmem.compose import pool, search
+
         if not isinstance(query, str):
             raise InvalidInput("query", query, "give a text")
         now = self._clock()
