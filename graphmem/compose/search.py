@@ -30,7 +30,7 @@ from graphmem.core.ranking import cosine, inverse_frequency, scaled
 from graphmem.core.tokens import QueryWord, query_words, tokens_of
 from graphmem.errors import InvalidInput
 from graphmem.graph import found
-from graphmem.graph.found import Edge
+from graphmem.graph.neighbours import Edge, Reading, facts_around
 from graphmem.graph.scenes import Selection, recall_by_candidates
 from graphmem.records import history, notes
 from graphmem.records.history import Turn
@@ -357,7 +357,7 @@ def _linked(pool: Pool, said: Collection[str], corpus: Corpus, ranking: Ranking)
     if not seeds:
         return {}
     first = _visible_edges(pool, seeds, ranking)
-    ends = {end for edge in first for end in (edge.source_id, edge.target_id)}
+    ends = {end for edge in first for end in (edge.source, edge.target)}
     edges = list({edge.id: edge for edge in (*first, *_visible_edges(pool, ends, ranking))}.values())
     if request.explain:
         pool.ways |= evidence.ways_to(edges, seeds)
@@ -367,7 +367,7 @@ def _linked(pool: Pool, said: Collection[str], corpus: Corpus, ranking: Ranking)
 def _visible_edges(pool: Pool, entity_ids: Collection[int], ranking: Ranking) -> list[Edge]:
     """Return the facts around entities that may be shown: a way must not lead over what others alone know."""
     request = pool.request
-    edges = found.edges_around(pool.tx, entity_ids, request.moment, request.scopes, ranking.edges)
+    edges = facts_around(pool.tx, entity_ids, Reading(request.moment, request.scopes), most=ranking.edges)
     admit(pool, (("relation", edge.id) for edge in edges))
     return [edge for edge in edges if ("relation", edge.id) in pool.rows]
 

@@ -150,19 +150,33 @@ def _in_order(entities: Iterable[_Entity], ranks: Mapping[int, _Rank], *, recent
 
 
 def facts_around(
-    tx: sqlite3.Connection, entity_ids: Iterable[int], reading: Reading, *, turns: bool = False
+    tx: sqlite3.Connection,
+    entity_ids: Iterable[int],
+    reading: Reading,
+    *,
+    turns: bool = False,
+    most: int | None = None,
 ) -> list[Edge]:
-    """Return the facts that begin or end at some entities, each once, in the order of their ids."""
+    """Return the facts that begin or end at some entities, each once, in the order of their ids.
+
+    most: only so many of them, and the surest and latest come first; None for all.
+    """
     condition, parameters = reading.condition()
+    order, limit = "", []
+    if most is not None:
+        order, limit = "ORDER BY r.confidence DESC, r.updated_at DESC, r.id DESC LIMIT ?", [most]
     turn = "(SELECT MAX(v.turn) FROM evidence v WHERE v.relation_id = r.id AND v.at = r.updated_at)" if turns else "0"
     found: dict[int, Edge] = {}
     for ids, places in in_parts(entity_ids):
         rows = tx.execute(
             f"""SELECT r.id, r.source_id, r.target_id, r.confidence, r.updated_at, COALESCE({turn}, 0)
-                FROM relations r WHERE (r.source_id IN ({places}) OR r.target_id IN ({places})) AND {condition}""",
-            (*ids, *ids, *parameters),
+                FROM relations r WHERE (r.source_id IN ({places}) OR r.target_id IN ({places})) AND {condition}
+                {order}""",
+            (*ids, *ids, *parameters, *limit),
         )
         found |= {row[0]: Edge(*row) for row in rows}
+    if most is not None:
+        return sorted(found.values(), key=lambda one: (one.confidence, one.updated_at, one.id), reverse=True)[:most]
     return [found[relation_id] for relation_id in sorted(found)]
 
 
