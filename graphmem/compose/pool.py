@@ -15,6 +15,7 @@ from graphmem.core.times import utc_text
 from graphmem.errors import InvalidInput
 from graphmem.graph import found
 from graphmem.graph.found import Holding
+from graphmem.graph.neighbours import Edge, Reading, facts_around
 from graphmem.records import history, notes
 from graphmem.records.history import Turn
 from graphmem.store.text_index import Passage, Vocabulary
@@ -147,6 +148,13 @@ def admitted(pool: Pool, shares: Mapping[Item, float]) -> dict[Item, float]:
     """Return the shares of the items that may be shown, which are looked up when they are new."""
     admit(pool, shares)
     return {item: share for item, share in shares.items() if item in pool.rows}
+
+
+def visible_edges(pool: Pool, entity_ids: Collection[int], most: int) -> list[Edge]:
+    """Return the facts around entities that may be shown: a way must not lead over what others alone know."""
+    edges = facts_around(pool.tx, entity_ids, Reading(pool.request.moment, pool.request.scopes), most=most)
+    admit(pool, (("relation", edge.id) for edge in edges))
+    return [edge for edge in edges if ("relation", edge.id) in pool.rows]
 
 
 def heard(pool: Pool, passages: Sequence[Passage]) -> list[tuple[Item, Passage]]:

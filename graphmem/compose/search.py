@@ -19,7 +19,7 @@ from graphmem.compose import evidence
 from graphmem.compose.evidence import Corpus, Item, Matches, Terms
 from graphmem.compose.meaning import MeaningIndex, of_meaning
 from graphmem.compose.naming import facts_of_named, named_notes
-from graphmem.compose.pool import Pool, Request, admit, admit_turns, admitted, heard
+from graphmem.compose.pool import Pool, Request, admit_turns, admitted, heard, visible_edges
 from graphmem.compose.shown import reasons_of, shown
 from graphmem.config import Ranking
 from graphmem.core.arbitration import Statement, abstains, superseded
@@ -30,7 +30,6 @@ from graphmem.core.ranking import cosine, inverse_frequency, scaled
 from graphmem.core.tokens import QueryWord, query_words, tokens_of
 from graphmem.errors import InvalidInput
 from graphmem.graph import found
-from graphmem.graph.neighbours import Edge, Reading, facts_around
 from graphmem.graph.scenes import Selection, recall_by_candidates
 from graphmem.records import history, notes
 from graphmem.records.history import Turn
@@ -356,20 +355,12 @@ def _linked(pool: Pool, said: Collection[str], corpus: Corpus, ranking: Ranking)
     seeds = evidence.said_in_full(names, said)
     if not seeds:
         return {}
-    first = _visible_edges(pool, seeds, ranking)
+    first = visible_edges(pool, seeds, ranking.edges)
     ends = {end for edge in first for end in (edge.source, edge.target)}
-    edges = list({edge.id: edge for edge in (*first, *_visible_edges(pool, ends, ranking))}.values())
+    edges = list({edge.id: edge for edge in (*first, *visible_edges(pool, ends, ranking.edges))}.values())
     if request.explain:
         pool.ways |= evidence.ways_to(edges, seeds)
     return evidence.of_graph(edges, seeds)
-
-
-def _visible_edges(pool: Pool, entity_ids: Collection[int], ranking: Ranking) -> list[Edge]:
-    """Return the facts around entities that may be shown: a way must not lead over what others alone know."""
-    request = pool.request
-    edges = facts_around(pool.tx, entity_ids, Reading(request.moment, request.scopes), most=ranking.edges)
-    admit(pool, (("relation", edge.id) for edge in edges))
-    return [edge for edge in edges if ("relation", edge.id) in pool.rows]
 
 
 def _in_scene(pool: Pool) -> dict[Item, float]:
