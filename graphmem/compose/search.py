@@ -77,7 +77,11 @@ def search(
         raise InvalidInput("query", request.text, "nothing to search for; give a word, or a situation")
     if request.precise:
         return _precise(pool, words, ranking)
-    return _by_words(pool, words, ranking) or _by_words(pool, query_words(request.text, all_words=True), ranking)
+    hits = _by_words(pool, words, ranking)
+    if hits or pool.passages:
+        return hits
+    every = query_words(request.text, all_words=True)
+    return hits if every == words else _by_words(pool, every, ranking)
 
 
 @dataclass(frozen=True, slots=True)
