@@ -25,7 +25,7 @@ from graphmem.config import Ranking
 from graphmem.core.arbitration import Statement, abstains, superseded
 from graphmem.core.dates import named_times
 from graphmem.core.model import Hit
-from graphmem.core.precise import one_edit
+from graphmem.core.precise import SHORTEST_TYPO, one_edit
 from graphmem.core.ranking import cosine, inverse_frequency, scaled
 from graphmem.core.tokens import QueryWord, query_words, tokens_of
 from graphmem.errors import InvalidInput
@@ -41,10 +41,9 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 10
 
-_SHORTEST_TYPO = 5
 _MOST_TOKENS = 4_096
 _MOST_HITS = 10_000
-_LONGEST_QUESTION = 256
+_LONGEST_QUESTION = 256  # characters
 _BLOCKS_WEIGHED = 32  # looked at beyond the limit, since some replace others
 # A number that names something, not one that counts.
 _IDENTIFIES = re.compile(r"\d{3}|\d\.\d")
@@ -208,7 +207,7 @@ def _respelt(
     respelt: list[QueryWord] = []
     for word in words:
         (token, *others) = word.parts
-        plain = len(token) >= _SHORTEST_TYPO and token.isalpha() and not (others or word.whole or word.prefix)
+        plain = len(token) >= SHORTEST_TYPO and token.isalpha() and not (others or word.whole or word.prefix)
         if plain and not known[token]:
             near = [other for other in text_index.spellings(pool.tx, token) if one_edit(token, other)]
             found_near = pool.vocabulary.frequencies(pool.tx, near)
