@@ -14,7 +14,7 @@ from graphmem.errors import InvalidInput
 from graphmem.graph.entities import visible
 from graphmem.graph.scenes import facts_of
 from graphmem.graph.validity import holding
-from graphmem.store.lists import in_list, of_scopes
+from graphmem.store.lists import in_list, of_scopes, prefix_range
 
 # Words that name every second thing: what only they find comes after what a particular word finds.
 _GENERIC = frozenset(
@@ -33,7 +33,6 @@ _LONGEST_KEY = 900  # a name has 50 characters; folded, one of them may be 18
 _LONGEST_NAME = 50
 _QUESTION = 400  # characters of a question in which names are looked for
 _IDS = 500  # in one statement
-_LAST_CHARACTER = "\U0010ffff"
 
 _SEPARATOR = re.compile("[,，、;；]")
 _NUMBER = re.compile(r"\d[\d.]*\d")
@@ -310,7 +309,7 @@ def _candidates(tx: sqlite3.Connection, keywords: Sequence[str], scopes: Sequenc
         begins = tx.execute(
             f"""{_SELECT} WHERE e.key >= ? AND e.key < ? {seen}
                 ORDER BY e.key <> ?, e.mention_count DESC, length(e.name), e.id LIMIT {_HITS_OF_A_KEYWORD}""",
-            (keyword, keyword + _LAST_CHARACTER, *parameters, keyword),
+            (*prefix_range(keyword), *parameters, keyword),
         )
         prefixed = {
             entity.id: (entity, _EXACT if entity.key == keyword else _PREFIX) for entity in map(_Entity._make, begins)

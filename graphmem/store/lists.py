@@ -1,4 +1,4 @@
-"""Lists of values in SQL, and the condition on scopes."""
+"""Lists of values in SQL, the bounds of a prefix, and the condition on scopes."""
 
 from collections.abc import Collection, Sequence
 from typing import TypeVar
@@ -18,6 +18,16 @@ def in_list(values: Collection[_Value]) -> tuple[str, list[_Value]]:
     if filled:
         filled += filled[-1:] * ((1 << (len(filled) - 1).bit_length()) - len(filled))
     return ", ".join("?" * len(filled)), filled
+
+
+def prefix_range(prefix: str) -> tuple[str, str]:
+    """Return the bounds, the second one excluded, between which the texts that begin so lie.
+
+    >>> low, high = prefix_range("ab")
+    >>> [low <= text < high for text in ("ab", "abyss", "ab字", "aa", "ac")]
+    [True, True, True, False, False]
+    """
+    return prefix, prefix + "\U0010ffff"
 
 
 def of_scopes(scopes: Sequence[str] | None, *, column: str = "r.scope") -> tuple[str, list[str]]:

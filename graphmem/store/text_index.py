@@ -7,14 +7,13 @@ tokens made by `core.tokens`, each between spaces of its own, so that plain text
 
 import itertools
 import sqlite3
-import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from graphmem.core.tokens import passages_of, tokens_of
 from graphmem.errors import StoreCorrupt
-from graphmem.store.lists import in_list
+from graphmem.store.lists import in_list, prefix_range
 
 KINDS = ("scene", "relation", "sentence", "entity", "note", "part", "document", "block")
 CODES = {kind: code for code, kind in enumerate(KINDS)}
@@ -305,16 +304,15 @@ class Vocabulary:
 
 def prefix_frequency(tx: sqlite3.Connection, prefix: str) -> int:
     """Return how often tokens that begin so are in passages."""
-    bounds = (prefix, prefix + chr(sys.maxunicode))
-    row = tx.execute("SELECT SUM(doc) FROM text_terms WHERE term >= ? AND term < ?", bounds).fetchone()
+    row = tx.execute("SELECT SUM(doc) FROM text_terms WHERE term >= ? AND term < ?", prefix_range(prefix)).fetchone()
     return row[0] or 0
 
 
 def spellings(tx: sqlite3.Connection, token: str) -> list[str]:
     """Return the tokens of the index that begin with the same two letters and are about as long."""
-    bounds = (token[:2], token[:2] + chr(sys.maxunicode), len(token) - 2, len(token) + 2)
     rows = tx.execute(
-        "SELECT term FROM text_terms WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?", bounds
+        "SELECT term FROM text_terms WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?",
+        (*prefix_range(token[:2]), len(token) - 2, len(token) + 2),
     )
     return [term for (term,) in rows]
 
