@@ -3,9 +3,9 @@
 import itertools
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from graphmem.core.keys import clean_text, entity_key
 from graphmem.core.model import Neighbour, Neighbourhood, RecalledRelation
@@ -14,7 +14,7 @@ from graphmem.errors import InvalidInput
 from graphmem.graph.entities import visible
 from graphmem.graph.scenes import facts_of
 from graphmem.graph.validity import holding
-from graphmem.store.lists import in_list, of_scopes, prefix_range
+from graphmem.store.lists import in_parts, of_scopes, prefix_range
 
 # Words that name every second thing: what only they find comes after what a particular word finds.
 _GENERIC = frozenset(
@@ -32,7 +32,6 @@ _WORDS_OF_A_QUESTION = 25  # the names and the numbers in it are keywords as wel
 _LONGEST_KEY = 900  # a name has 50 characters; folded, one of them may be 18
 _LONGEST_NAME = 50
 _QUESTION = 400  # characters of a question in which names are looked for
-_IDS = 500  # in one statement
 
 _SEPARATOR = re.compile("[,，、;；]")
 _NUMBER = re.compile(r"\d[\d.]*\d")
@@ -40,9 +39,6 @@ _NUMBER = re.compile(r"\d[\d.]*\d")
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U000323af]"
 )
-
-
-_Id = TypeVar("_Id", int, str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,18 +182,6 @@ def told(tx: sqlite3.Connection, relation_ids: Sequence[int]) -> tuple[RecalledR
         chosen = f"(SELECT id, 1.0 AS weight, sentence_id FROM relations WHERE id IN ({places}))"
         found |= {row[0]: RecalledRelation(*row) for row in tx.execute(facts_of(chosen), ids)}
     return tuple(found[relation_id] for relation_id in relation_ids)
-
-
-def in_parts(ids: Iterable[_Id]) -> Iterator[tuple[list[_Id], str]]:
-    """Yield ids, or keys, in parts that one statement takes, with the places for them.
-
-    >>> list(in_parts([7, 8]))
-    [([7, 8], '?, ?')]
-    """
-    every = list(ids)
-    for start in range(0, len(every), _IDS):
-        places, part = in_list(every[start : start + _IDS])
-        yield part, places
 
 
 # ---- finding entities by words

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from graphmem.core.tokens import passages_of, tokens_of
 from graphmem.errors import StoreCorrupt
-from graphmem.store.lists import in_list, prefix_range
+from graphmem.store.lists import in_list, in_parts, prefix_range
 
 KINDS = ("scene", "relation", "sentence", "entity", "note", "part", "document", "block")
 CODES = {kind: code for code, kind in enumerate(KINDS)}
@@ -141,9 +141,9 @@ def _insert(tx: sqlite3.Connection, kind: str, texts: Iterable[tuple[int, Tokens
 
 def add(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> None:
     """Index rows that were just written, as they are stored."""
-    marks = ", ".join("?" * len(ref_ids))
-    rows = tx.execute(f"{_SOURCES[kind]} WHERE {_number(kind)} IN ({marks})", [*ref_ids]).fetchall()
-    put(tx, kind, [(row[0], tokens(title=row[1], labels=row[2], body=row[3])) for row in rows])
+    for ids, marks in in_parts(ref_ids):
+        rows = tx.execute(f"{_SOURCES[kind]} WHERE {_number(kind)} IN ({marks})", ids).fetchall()
+        put(tx, kind, [(row[0], tokens(title=row[1], labels=row[2], body=row[3])) for row in rows])
 
 
 def replace(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> None:
@@ -226,7 +226,11 @@ def drop_vectors(tx: sqlite3.Connection, kind: str, ref_ids: Iterable[int]) -> N
 
 def texts(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> list[Text]:
     """Return the texts of rows, as they are stored."""
-    return _texts(tx, kind, f"WHERE {_number(kind)} IN ({', '.join('?' * len(ref_ids))})", [*ref_ids])
+    return [
+        text
+        for ids, marks in in_parts(ref_ids)
+        for text in _texts(tx, kind, f"WHERE {_number(kind)} IN ({marks})", ids)
+    ]
 
 
 def texts_without_vectors(tx: sqlite3.Connection, kind: str, fingerprint: str, after: int, most: int) -> list[Text]:
