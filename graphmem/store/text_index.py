@@ -25,6 +25,7 @@ _IDS = (1 << _KIND_SHIFT) - 1
 # At most so many matches are scored by FTS5, which takes a microsecond each: of a query whose words are all common
 # only the texts that hold its rarest ones are candidates.
 _MOST_MATCHES = 30_000
+_BEST_FIRST, _LATEST_FIRST = "rank", "rowid DESC"  # the best as FTS5 sees it
 
 # What is indexed: id, title, labels and body of each row of a kind. Superseded notes answer questions about the past,
 # those of the other states answer none.
@@ -341,7 +342,7 @@ def _all_then_some(
     yielded: set[int] = set()
     if len(rarest_first) > 1 and sum(known[token] for token in rarest_first) > at_once:
         every = " AND ".join(_quoted(token, prefix=tokens[token]) for token in rarest_first)
-        for batch in _matching(tx, every, known[rarest_first[0]], kinds, at_once):
+        for batch in _matching(tx, every, kinds, at_once, order=_order(known[rarest_first[0]])):
             yielded |= {passage.number for passage in batch}
             yield from batch
     for batch in _holding_some(tx, tokens, known, kinds, at_once):
@@ -360,7 +361,7 @@ def latest_candidates(
 ) -> list[Passage]:
     """Return the passages written last that hold some of the tokens, which spares FTS5 to score them."""
     expression = " OR ".join(_quoted(token, prefix=False) for token in tokens)
-    return next(_matching(tx, expression, _MOST_MATCHES + 1, kinds, most), [])
+    return next(_matching(tx, expression, kinds, most, order=_LATEST_FIRST), [])
 
 
 def _holding_some(
@@ -377,22 +378,23 @@ def _holding_some(
             matches += known[token]
             chosen.append(_quoted(token, prefix=tokens[token]))
     if chosen:
-        yield from _matching(tx, " OR ".join(chosen), matches, kinds, at_once)
+        yield from _matching(tx, " OR ".join(chosen), kinds, at_once, order=_order(matches))
+
+
+def _order(most: int) -> str:
+    """Return the order in which matches are looked at, of which there are at most so many: the best that can be had."""
+    return _BEST_FIRST if most <= _MOST_MATCHES else _LATEST_FIRST
 
 
 def _matching(
-    tx: sqlite3.Connection, expression: str, most: int, kinds: Collection[str], at_once: int
+    tx: sqlite3.Connection, expression: str, kinds: Collection[str], at_once: int, *, order: str
 ) -> Iterator[list[Passage]]:
-    """Yield the passages of some kinds that an expression matches, the best first as FTS5 sees it.
-
-    most: how many there are at most; where that is more than can be scored, the latest come first.
-    """
+    """Yield the passages of some kinds that an expression matches, some at once, in one of the two orders."""
     codes = sorted(CODES[kind] for kind in kinds)
     if len(codes) == 1:
         within = f"AND rowid BETWEEN {codes[0] << _KIND_SHIFT} AND {((codes[0] + 1) << _KIND_SHIFT) - 1}"
     else:  # an expression, since SQLite would run the whole query once for each of several ranges
         within = f"AND (rowid >> {_KIND_SHIFT}) IN ({', '.join(map(str, codes))})"
-    order = "rank" if most <= _MOST_MATCHES else "rowid DESC"
     rows = tx.execute(
         f"SELECT rowid, title, labels, body FROM text_index WHERE text_index MATCH ? {within} ORDER BY {order}",
         (expression,),
