@@ -28,7 +28,7 @@ KINDS = ("note", "relation", "part", "document", "block", "entity", "scene")
 DEFAULT_KINDS = KINDS[:5]
 MODES = ("hybrid", "keyword", "vector", "scene", "graph")
 
-_LEAST_EFFORT, _MOST_EFFORT = 10, 1_000  # at eight candidates each, what a statement of SQLite takes
+_LEAST_EFFORT, _MOST_EFFORT = 10, 1_000  # at six candidates each, what a statement of SQLite takes
 _EVER = "9999-12-31T23:59:59.999Z"
 _SAID_ONCE = ("part", "document", "block")  # what they say does not change, so it was known from then on
 _ASKS_THE_PAST = re.compile(
