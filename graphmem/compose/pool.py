@@ -40,7 +40,10 @@ _ASKS_THE_PAST = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked, checked. as_of, since, until: stored times. now: the present in the memory's time zone."""
+    """What is asked, checked. as_of, since, until: stored times. now: the present in the memory's time zone.
+
+    asks_the_past: whether what was superseded is wanted too.
+    """
 
     text: str
     kinds: tuple[str, ...]
@@ -54,6 +57,10 @@ class Request:
     limit: int
     explain: bool
     situation: Situation | None
+    asks_the_past: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "asks_the_past", not self.precise and bool(_ASKS_THE_PAST.search(self.text)))
 
     @property
     def effort(self) -> int:
@@ -69,11 +76,6 @@ class Request:
     def indexed_kinds(self) -> set[str]:
         """The kinds of texts that speak for what is wanted: sentences tell facts."""
         return {*self.kinds, *(["sentence"] if "relation" in self.kinds else [])}
-
-    @property
-    def asks_the_past(self) -> bool:
-        """Whether what was superseded is wanted too."""
-        return not self.precise and bool(_ASKS_THE_PAST.search(self.text))
 
 
 def checked_kinds(kinds: str | Iterable[str] | None) -> tuple[str, ...]:
