@@ -54,6 +54,7 @@ WRITES = {
     "delete_relation": lambda memory: memory.delete_relation(1, hard=True),
     "purge": lambda memory: memory.purge(relation="偏好"),
     "dedupe_scenes": lambda memory: memory.dedupe_scenes(),
+    "merge_entities": lambda memory: memory.merge_entities("老大", "纯文本"),
     "undo": lambda memory: memory.undo(1),
     "replay": lambda memory: memory.replay([Event(source="qq", facts=(FACT,))]),
     "put_block": lambda memory: memory.put_block("截图", scenes=["chan:qq"]),
@@ -83,6 +84,7 @@ READS = {
     "purge dry": lambda memory: memory.purge(session="s1", dry_run=True),
     "overview": lambda memory: memory.overview(),
     "dedupe_scenes dry": lambda memory: memory.dedupe_scenes(dry_run=True),
+    "merge_entities dry": lambda memory: memory.merge_entities("老大", "纯文本", dry_run=True),
     "operations": lambda memory: memory.operations(),
 }
 # They do all their work under the lock and keep nothing of it.
