@@ -152,7 +152,7 @@ def test_the_latest_of_all_values_holds_after_a_merge(memory, clock, path):
 
     values = sql(
         path,
-        """SELECT e.name, status FROM relations r JOIN entities e ON e.id = r.target_id ORDER BY valid_from, recorded_at""",
+        "SELECT e.name, status FROM relations r JOIN entities e ON e.id = r.target_id ORDER BY valid_from, recorded_at",
     )
     assert values == [("Paris", "superseded"), ("Rome", "superseded"), ("Oslo", "superseded"), ("Bonn", "active")]
     before = canonical(path)["facts"]

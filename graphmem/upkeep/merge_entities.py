@@ -270,6 +270,11 @@ def give_back(tx: sqlite3.Connection, operation_id: int) -> tuple[str, ...]:
     for (relation_id, ends), sayings in groups.items():
         remarks += _closed_by(tx, relation_id, sayings)
         touched |= {relation_id, _part(tx, parting, relation_id, ends, sayings)}
+    # What was put back may be what was told again since.
+    for relation_id in parting.before("relations"):
+        again = rows_of(tx, "evidence", "relation_id = ? AND id > ? ORDER BY id", (relation_id, parting.last_said))
+        if again:
+            _retell(tx, relation_id, again)
     _settle_refs(tx, parting, touched)
     _share_mentions(tx, parting)
     text_index.replace(tx, "relation", touched)
