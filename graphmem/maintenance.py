@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from graphmem.config import Config, check_count
+from graphmem.config import Config, check_count, check_number
 from graphmem.core.embedding import Embedder
 from graphmem.core.model import (
     DedupeReport,
@@ -17,15 +17,17 @@ from graphmem.core.model import (
     Overview,
     PurgeReport,
     UndoReport,
+    UpkeepReport,
 )
 from graphmem.core.times import Clock, read_time, utc_text
-from graphmem.errors import InvalidInput
+from graphmem.errors import Conflict, InvalidInput
 from graphmem.graph import scenes as scene_graph
 from graphmem.store import text_index, vectors
 from graphmem.store.copies import open_copy
 from graphmem.store.database import Store
 from graphmem.store.schema import refuse_newer
-from graphmem.upkeep import edit, journal, merge, merge_entities, overview, purge
+from graphmem.upkeep import edit, journal, loop, merge, merge_entities, overview, purge
+from graphmem.upkeep.repeating import Repeating
 
 if TYPE_CHECKING:
     import sqlite3
@@ -39,7 +41,14 @@ class Maintenance:
         self._clock = clock
         self._embedder = embedder
         self._last_day = ""
+        self._upkeep: Repeating[UpkeepReport] | None = None
         self.config = config
+
+    def close(self) -> None:
+        """Close the file. Closing twice does nothing; any other verb on a closed memory raises Conflict."""
+        if self._upkeep is not None:
+            self._upkeep.stop()
+        self._store.close()
 
     @property
     def path(self) -> str:
@@ -203,6 +212,40 @@ class Maintenance:
             scene_graph.sweep_refs(tx)  # the journal brings back refs to what was deleted since
             _scenes_changed(tx, changed)
         return replace(report, applied=not dry_run)
+
+    def upkeep(self, *, dry_run: bool = False, allow_shrink: bool = False) -> UpkeepReport:
+        """Put the memory in order, in steps that each take a short time and can each be undone.
+
+        Twin scenes and entities under two keys are merged, what is attached to scenes fades, what nothing uses goes,
+        the text index and the write-ahead log are tidied, the file is checked. A step that would remove more than
+        `config.shrink_limit` of the facts, notes, refs or scenes there are, or the last one, stops before it begins,
+        unless `allow_shrink` is given; the others go on. One pass is at work on a file at a time: raises StoreBusy
+        when another is.
+        """
+        hands = loop.Hands(
+            self.path,
+            self.config,
+            now=lambda: self._at(None),
+            read=self._store.read,
+            write=self._store.write,
+            changed=_scenes_changed,
+            checkpoint=self._store.checkpoint,
+            quick_check=self._store.quick_check,
+        )
+        return loop.run(hands, dry_run=dry_run, allow_shrink=allow_shrink)
+
+    def start_upkeep(
+        self, *, every: float = 1800.0, report: Callable[[UpkeepReport], None] = lambda report: None
+    ) -> None:
+        """Run `upkeep` now and then every so many seconds in a thread, which ends when the memory is closed.
+
+        report is called with what each pass did. A pass that fails, or finds another at work, is logged and tried again
+        at its time. Raises InvalidInput for less than a second, Conflict when it runs already.
+        """
+        check_number("every", every, low=1.0, high=1e9)
+        if self._upkeep is not None:
+            raise Conflict("upkeep runs already: it ends when the memory is closed")
+        self._upkeep = Repeating(self.upkeep, every, report)
 
     # ---- entities
 

@@ -62,6 +62,7 @@ SCRIPT = [
     ("purge", [], {"session": "s1", "dry_run": True}),
     ("delete_relation", [2], {"hard": True}),
     ("merge_entities", ["老大", "富文本"], {"dry_run": True}),
+    ("upkeep", [], {"dry_run": True}),
     ("overview", [], {}),
 ]
 

@@ -64,6 +64,7 @@ WRITES = {
     "purge": lambda memory: memory.purge(relation="偏好"),
     "dedupe_scenes": lambda memory: memory.dedupe_scenes(),
     "merge_entities": lambda memory: merge_two(memory),
+    "upkeep": lambda memory: memory.upkeep(),
     "undo": lambda memory: memory.undo(1),
     "replay": lambda memory: memory.replay([Event(source="qq", facts=(FACT,))]),
     "put_block": lambda memory: memory.put_block("截图", scenes=["chan:qq"]),
@@ -94,12 +95,13 @@ READS = {
     "overview": lambda memory: memory.overview(),
     "dedupe_scenes dry": lambda memory: memory.dedupe_scenes(dry_run=True),
     "merge_entities dry": lambda memory: merge_two(memory, dry_run=True),
+    "upkeep dry": lambda memory: memory.upkeep(dry_run=True),
     "operations": lambda memory: memory.operations(),
 }
 # They do all their work under the lock and keep nothing of it.
 REHEARSALS = {"undo dry": lambda memory: memory.undo(1, dry_run=True)}
 VERBS = WRITES | READS | REHEARSALS
-NO_VERBS = {"open", "close", "path", "preview_dedupe", "read_log", "observe", "turn", "embed"}
+NO_VERBS = {"open", "close", "path", "preview_dedupe", "read_log", "observe", "turn", "embed", "start_upkeep"}
 
 each_verb = pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
 each_write = pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)

@@ -462,6 +462,47 @@ class EntityMergeReport:
 
 
 @dataclass(frozen=True, slots=True)
+class UpkeepStep:
+    """One step of a pass. state: done, nothing (to do), would (a dry run), stopped (it would have lost too much).
+
+    told: in one line what was done, would be done, or stopped it. before, after: rows by kind, of what it shrinks.
+    operations: their numbers, for undo.
+    """
+
+    name: str
+    state: str
+    told: str
+    before: Mapping[str, int] = field(default_factory=dict)
+    after: Mapping[str, int] = field(default_factory=dict)
+    operations: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepReport:
+    """What a pass of upkeep did, or with applied=False what it would do, step by step.
+
+    ok: no step was stopped, and the file is sound.
+    """
+
+    steps: tuple[UpkeepStep, ...]
+    ok: bool
+    applied: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WalState:
+    """What a checkpoint left of the write-ahead log. frames: pages in it; copied: those that are in the database too.
+
+    busy: readers or a writer kept it from being done. size: bytes of the log.
+    """
+
+    busy: bool
+    frames: int
+    copied: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """What a memory holds, in numbers. relations: facts that hold now; relations_total: of every time and status.
 

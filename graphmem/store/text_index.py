@@ -206,6 +206,14 @@ def create(tx: sqlite3.Connection) -> None:
     tx.execute("CREATE VIRTUAL TABLE text_terms USING fts5vocab(text_index, row)")
 
 
+def optimise(tx: sqlite3.Connection, pages: int) -> bool:
+    """Merge about so many pages of FTS5's segments into larger ones; return whether there was something to merge."""
+    before = tx.total_changes
+    tx.execute("INSERT INTO text_index(text_index, rank) VALUES ('merge', ?)", (pages,))
+    # https://www.sqlite.org/fts5.html#the_merge_command: a change or none besides its own tells that it is done.
+    return tx.total_changes - before >= 2
+
+
 def drop(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> None:
     """Take texts out of the index, and their vectors away; ids that are not in it are nothing."""
     drop_vectors(tx, kind, ref_ids)

@@ -20,6 +20,8 @@ from graphmem.store import text_index
 Row = dict[str, Any]
 Image = tuple[str, Row | None, Row | None]  # table, row before, row after
 
+# Any number of values in one parameter, a JSON list.
+VALUES = "(SELECT value FROM json_each(?))"
 _ROUNDING = 1e-9
 
 # The sentences that an undo may need.
@@ -153,6 +155,14 @@ def forget_relations(tx: sqlite3.Connection, relation_ids: Sequence[int]) -> Non
            END IN (SELECT value FROM json_each(?))""",
         (json.dumps(relation_ids),),
     )
+
+
+def drop_operations(tx: sqlite3.Connection, operation_ids: Sequence[int]) -> int:
+    """Forget operations and what they kept; return the number of row images."""
+    given = (json.dumps(operation_ids),)
+    rows = tx.execute(f"DELETE FROM operation_rows WHERE operation_id IN {VALUES}", given)
+    tx.execute(f"DELETE FROM operations WHERE id IN {VALUES}", given)
+    return rows.rowcount
 
 
 def images_of(tx: sqlite3.Connection, operation_id: int) -> list[Image]:
