@@ -150,7 +150,7 @@ def operations_command(session: Session, /, limit: int | None, as_json: bool) ->
     print_table(["id#", "operation", "at (UTC)", "what", "undone (UTC)"], rows, empty="nothing was merged yet")
 
 
-class _Duration(click.ParamType):
+class _Duration(click.ParamType[float]):
     """Seconds, written as 90s, 30m or 2h."""
 
     name = "duration"
