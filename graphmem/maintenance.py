@@ -9,11 +9,20 @@ from typing import TYPE_CHECKING
 
 from graphmem.config import Config, check_count
 from graphmem.core.embedding import Embedder
-from graphmem.core.model import DedupeReport, EditReport, Operation, Overview, PurgeReport, UndoReport
+from graphmem.core.model import (
+    BackupReport,
+    DedupeReport,
+    EditReport,
+    Operation,
+    Overview,
+    PurgeReport,
+    RestoreReport,
+    UndoReport,
+)
 from graphmem.core.times import Clock, read_time, utc_text
 from graphmem.errors import InvalidInput
 from graphmem.graph import scenes as scene_graph
-from graphmem.store import text_index, vectors
+from graphmem.store import backups, text_index, vectors
 from graphmem.store.copies import open_copy
 from graphmem.store.database import Store
 from graphmem.store.schema import refuse_newer
@@ -189,6 +198,29 @@ class Maintenance:
             scene_graph.sweep_refs(tx)  # the journal brings back refs to what was deleted since
             _scenes_changed(tx, changed)
         return replace(report, applied=not dry_run)
+
+    # ---- files
+
+    def backup(
+        self, dest: str | os.PathLike[str], *, progress: Callable[[int, int], None] = lambda done, pages: None
+    ) -> BackupReport:
+        """Copy the memory into a new file, while it is read and written: the state of one instant, in one file.
+
+        Payload files are copied to `<dest>.blobs`. The copy is read and compared before it gets its name. progress is
+        called with the number of pages done and of all. Raises Conflict when there is such a file already, StoreFailed
+        when it cannot be made, as on a full disk, StoreCorrupt when the memory is damaged.
+        """
+        return backups.back_up(self._store, dest, progress)
+
+    @staticmethod
+    def restore(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> RestoreReport:
+        """Make the memory at dest anew from a backup of one; what was there is kept as `<dest>.before-restore`.
+
+        At every moment, also when the process is killed, dest is the old memory or the new one. It must be open
+        nowhere: raises Conflict when it is in this process, StoreBusy when it is in another; StoreFailed when src is no
+        memory or dest the database of another program, StoreCorrupt when src is damaged, SchemaTooNew.
+        """
+        return backups.restore(src, dest)
 
     # ---- within
 

@@ -53,7 +53,7 @@ def open_copy(path: str | os.PathLike[str]) -> Iterator[Copy]:
     """
     file = Path(full_path(path))
     if is_open_here(str(file)):
-        raise Conflict(f"{file} is open in this process: ask that memory itself for a dry run")
+        raise Conflict(f"{file} is open in this process: ask that memory itself, or close it")
     with contextlib.ExitStack() as stack:
         try:
             header = _header(file)
@@ -131,3 +131,34 @@ def _remarks(file: Path, header: bytes, state: _State) -> tuple[str, ...]:
     if header[19] != _WAL_MODE and has_wal:
         remarks.append(f"{file.name} is not in write-ahead mode: its -wal may belong to another copy")
     return tuple(remarks)
+
+
+def require_room(folder: Path, size: int) -> None:
+    """Raise StoreFailed unless so many bytes fit on the disk of a folder; a disk that does not tell is trusted."""
+    with contextlib.suppress(OSError):
+        free = shutil.disk_usage(folder).free
+        if free < size:
+            raise StoreFailed(f"{folder} has {free} bytes free, {size} are needed: make room and try again")
+
+
+def name_twice(file: Path, name: Path, stack: contextlib.ExitStack) -> None:
+    """Give a file a second name; where the file system has no links, to a copy of it. Raises OSError, for a taken name.
+
+    A file that was copied stays open as long as the stack: closing it would drop the locks that SQLite has on it here.
+    """
+    try:
+        os.link(file, name)
+    except FileExistsError:
+        raise
+    except OSError:
+        source = stack.enter_context(file.open("rb"))
+        try:
+            with open(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as copy:  # noqa: PTH123
+                shutil.copyfileobj(source, copy)
+                copy.flush()
+                os.fsync(copy.fileno())
+        except FileExistsError:
+            raise
+        except BaseException:
+            name.unlink(missing_ok=True)
+            raise

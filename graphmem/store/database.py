@@ -35,6 +35,9 @@ _open_files: Counter[tuple[int, int]] = Counter()
 _open_files_lock = threading.Lock()
 
 _STATEMENTS_KEPT = 256
+# Bytes to which a -wal is cut when it starts anew. An ordinary one has 4 MB; while somebody reads for long it grows, and
+# without a limit it would stay as large as it ever was.
+LARGEST_IDLE_LOG = 16 << 20
 _LEAST_PAGE = 512
 _LONGEST_NAME = 255 - len("-journal")
 _REMEDIES = {
@@ -105,6 +108,7 @@ class Store:
         try:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute(f"PRAGMA synchronous = {'FULL' if self.config.durable else 'NORMAL'}")
+            connection.execute(f"PRAGMA journal_size_limit = {LARGEST_IDLE_LOG}")
         except BaseException:
             connection.close()
             raise
@@ -295,7 +299,7 @@ def _use_wal(connection: sqlite3.Connection, path: str, timeout: float) -> None:
             reason = f"journal mode stays '{mode}'"
             break
         except sqlite3.OperationalError as error:
-            code = _primary_code(error)
+            code = primary_code(error)
             if code == sqlite3.SQLITE_BUSY and time.monotonic() < deadline:
                 time.sleep(0.01)  # two processes that switch at once: SQLite gives up without waiting
                 continue
@@ -327,7 +331,7 @@ def translated_errors(path: str, timeout: float) -> Iterator[None]:
 
 
 def _translation(error: sqlite3.Error, path: str, timeout: float) -> GraphmemError:
-    code = _primary_code(error)
+    code = primary_code(error)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return _busy(path, timeout)
     if code == sqlite3.SQLITE_NOTADB:
@@ -343,7 +347,8 @@ def _busy(path: str, timeout: float) -> StoreBusy:
     return StoreBusy(f"{path} is locked: another process has been writing for over {timeout:g} s; try again")
 
 
-def _primary_code(error: sqlite3.Error) -> int:
+def primary_code(error: sqlite3.Error) -> int:
+    """Return the result code of SQLite without its extension, such as sqlite3.SQLITE_BUSY."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
