@@ -11,11 +11,13 @@ from graphmem.config import Config, check_count
 from graphmem.core.embedding import Embedder
 from graphmem.core.model import (
     BackupReport,
+    CheckReport,
     DedupeReport,
     EditReport,
     Operation,
     Overview,
     PurgeReport,
+    RepairReport,
     RestoreReport,
     UndoReport,
 )
@@ -23,10 +25,10 @@ from graphmem.core.times import Clock, read_time, utc_text
 from graphmem.errors import InvalidInput
 from graphmem.graph import scenes as scene_graph
 from graphmem.store import backups, text_index, vectors
-from graphmem.store.copies import open_copy
+from graphmem.store.copies import open_copy, open_scratch
 from graphmem.store.database import Store
 from graphmem.store.schema import refuse_newer
-from graphmem.upkeep import edit, journal, merge, overview, purge
+from graphmem.upkeep import check, edit, journal, merge, overview, purge
 
 if TYPE_CHECKING:
     import sqlite3
@@ -221,6 +223,42 @@ class Maintenance:
         memory or dest the database of another program, StoreCorrupt when src is damaged, SchemaTooNew.
         """
         return backups.restore(src, dest)
+
+    def check(self) -> CheckReport:
+        """Look for damage: the file, the text index, keys, aliases, references, the journal, counts, payload files.
+
+        Nothing is changed. Writers wait while FTS5 checks its words, a second for some 100 000 texts.
+        """
+        with self._store.write(keep=False) as tx:
+            found = check.find_in_words(tx)
+        with self._store.read() as tx:
+            found += check.find(tx, self.path)
+            return check.report(tx, self.path, found, check.without_log(tx, self.path))
+
+    @staticmethod
+    def check_copy(path: str | os.PathLike[str]) -> CheckReport:
+        """Look for damage in a backup, as `check` does, without changing a byte of it or its folder.
+
+        Raises Conflict when the file is open in this process or is being written, StoreFailed when it is no memory,
+        StoreCorrupt when it is too damaged to be read.
+        """
+        with open_scratch(path) as copy:
+            found = [*check.find_in_words(copy.connection), *check.find(copy.connection, str(path))]
+            return check.report(copy.connection, str(path), found, copy.remarks)
+
+    def repair(self, *, dry_run: bool = False) -> RepairReport:
+        """Mend what `check` finds, where it follows from the rest: indexes, counts, keys, aliases, refs to nothing.
+
+        It is one transaction, and writers wait for it, a dry run too. Merged scenes and removed references come back by
+        `undo`. What cannot be mended is listed with its remedy.
+        """
+        at = self._at(None)
+        with self._writing(at, keep=not dry_run) as tx:
+            found = check.find_all(tx, self.path)
+            operations, changed = check.mend(tx, found, self.path, at, self.config)
+            _scenes_changed(tx, changed)
+            left = check.find_all(tx, self.path)
+        return check.repaired(found, left, operations, applied=not dry_run)
 
     # ---- within
 

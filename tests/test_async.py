@@ -62,6 +62,8 @@ SCRIPT = [
     ("purge", [], {"session": "s1", "dry_run": True}),
     ("delete_relation", [2], {"hard": True}),
     ("overview", [], {}),
+    ("repair", [], {"dry_run": True}),
+    ("check", [], {}),
 ]
 
 

@@ -649,7 +649,6 @@ class CheckReport:
     sizes: bytes of the database, of its -wal, of its payload files.
     """
 
-    path: str
     problems: tuple[str, ...]
     sizes: Mapping[str, int]
     remarks: tuple[str, ...] = ()

@@ -20,6 +20,7 @@ from graphmem.store.blobs import blob_sizes, copy_blob, keep_blobs, remove_blob,
 from graphmem.store.copies import name_twice, open_copy, require_room
 from graphmem.store.database import MEMORY_PATH, Store, full_path, is_open_here, primary_code, translated_errors
 from graphmem.store.schema import is_current, require_memory
+from graphmem.store.soundness import size
 
 Progress = Callable[[int, int], None]
 
@@ -52,13 +53,13 @@ def back_up(store: Store, dest: str | os.PathLike[str], progress: Progress) -> B
                 with store.read() as tx:
                     if copied.lost.keys() <= _payloads(tx):
                         break  # else a block was deleted before its payload was copied: take a later state
-            size = draft.stat().st_size
+            written = draft.stat().st_size
             _publish(draft, target)
     except BaseException:
         for digest in made:
             remove_blob(str(target), digest)
         raise
-    return BackupReport(str(target), size, copied.counts, copied.payloads, tuple(copied.lost.values()))
+    return BackupReport(str(target), written, copied.counts, copied.payloads, tuple(copied.lost.values()))
 
 
 def restore(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> RestoreReport:
@@ -73,11 +74,11 @@ def restore(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> Restor
         with open_copy(source) as copy:
             require_memory(copy.connection, source)
             copied = _copy(copy.connection, draft, source=source, target=target, made=[])
-        size = draft.stat().st_size
+        written = draft.stat().st_size
         with _held(target):
             kept = _swap(draft, target)
     remarks = (*copy.remarks, *copied.lost.values())
-    return RestoreReport(str(target), source, kept, size, copied.counts, copied.payloads, remarks)
+    return RestoreReport(str(target), source, kept, written, copied.counts, copied.payloads, remarks)
 
 
 def _place(dest: str | os.PathLike[str]) -> Path:
@@ -130,9 +131,8 @@ def _copy(
     """Copy a database into a draft and its payloads to their place, all read there once; note the payloads made."""
     digests = _payloads(connection)
     there = blob_sizes(str(target))
-    missing = sum(size for digest, size in blob_sizes(source).items() if digest in digests and digest not in there)
-    (size,) = connection.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()
-    require_room(target.parent, size + missing)
+    missing = sum(blob for digest, blob in blob_sizes(source).items() if digest in digests and digest not in there)
+    require_room(target.parent, size(connection) + missing)
     lost: dict[str, str] = {}
     for digest in sorted(digests):
         try:

@@ -35,8 +35,8 @@ _open_files: Counter[tuple[int, int]] = Counter()
 _open_files_lock = threading.Lock()
 
 _STATEMENTS_KEPT = 256
-# Bytes to which a -wal is cut when it starts anew. An ordinary one has 4 MB; while somebody reads for long it grows, and
-# without a limit it would stay as large as it ever was.
+# Bytes to which a -wal is cut when it starts anew. An ordinary one has 4 MB; while somebody reads for long it grows,
+# and without a limit it would stay as large as it ever was.
 LARGEST_IDLE_LOG = 16 << 20
 _LEAST_PAGE = 512
 _LONGEST_NAME = 255 - len("-journal")

@@ -172,6 +172,53 @@ def stored(tx: sqlite3.Connection) -> int:
     return int(rows)
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A kind of texts as they are stored and as they are indexed.
+
+    wrong: the ids of texts that are indexed otherwise, or not, or are not there. counted: the number of passages and of
+    tokens that there should be, and those that are written down.
+    """
+
+    kind: str
+    wrong: tuple[int, ...]
+    counted: tuple[tuple[int, int], tuple[int, int]]
+
+
+def compare(tx: sqlite3.Connection) -> Iterator[Comparison]:
+    """Compare the index with what is stored, kind by kind; raises sqlite3.DatabaseError where it cannot be read."""
+    written = {
+        code: (texts, tokens) for code, texts, tokens in tx.execute("SELECT kind, texts, tokens FROM text_sizes")
+    }
+    for kind, code in CODES.items():
+        wrong: set[int] = set()
+        passages = length = 0
+        first = code << _KIND_SHIFT
+        rows = tx.execute(f"{_SOURCES[kind]} ORDER BY 1")
+        while True:
+            batch = rows.fetchmany(_FILLED_AT_ONCE)
+            last = number_of(kind, batch[-1][0], _LAST_PASSAGE) if batch else ((code + 1) << _KIND_SHIFT) - 1
+            expected: dict[int, tuple[str, ...]] = {}
+            for ref_id, title, labels, body in batch:
+                text = tokens(title=title, labels=labels, body=body)
+                expected.update(enumerate(text.passages, number_of(kind, ref_id)))
+                length += text.length
+            passages += len(expected)
+            within = "SELECT rowid, title, labels, body FROM text_index WHERE rowid BETWEEN ? AND ?"
+            indexed = {row[0]: row[1:] for row in tx.execute(within, (first, last))}
+            numbers = (number for number in expected.keys() | indexed if expected.get(number) != indexed.get(number))
+            wrong.update((number & _IDS) >> _PASSAGE_BITS for number in numbers)
+            if not batch:
+                break
+            first = last + 1
+        yield Comparison(kind, tuple(sorted(wrong)), ((passages, length), written.get(code, (0, 0))))
+
+
+def check_words(tx: sqlite3.Connection) -> None:
+    """Let FTS5 compare its words with the texts it holds; raises sqlite3.DatabaseError. It needs a write block."""
+    tx.execute("INSERT INTO text_index(text_index) VALUES ('integrity-check')")
+
+
 def clear(tx: sqlite3.Connection) -> None:
     """Make the index anew, empty: it heals also where FTS5 finds its own tables damaged."""
     tx.execute("DROP TABLE IF EXISTS text_terms")
