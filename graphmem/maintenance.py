@@ -250,7 +250,8 @@ class Maintenance:
         """Mend what `check` finds, where it follows from the rest: indexes, counts, keys, aliases, refs to nothing.
 
         It is one transaction, and writers wait for it, a dry run too. Merged scenes and removed references come back by
-        `undo`. What cannot be mended is listed with its remedy.
+        `undo`. What cannot be mended is listed with its remedy; a file with damaged pages is StoreCorrupt, and nothing
+        is changed.
         """
         at = self._at(None)
         with self._writing(at, keep=not dry_run) as tx:

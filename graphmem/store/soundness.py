@@ -2,8 +2,6 @@
 
 import sqlite3
 
-from graphmem.errors import StoreCorrupt
-
 _MOST_LINES = 100
 
 
@@ -21,12 +19,13 @@ def orphans(tx: sqlite3.Connection) -> dict[tuple[str, str], list[int | None]]:
     return found
 
 
-def rebuild_indexes(tx: sqlite3.Connection) -> None:
-    """Make the indexes of all tables anew. Raises StoreCorrupt where rows are double that must be unique."""
+def rebuild_indexes(tx: sqlite3.Connection) -> bool:
+    """Make the indexes of all tables anew; return False where rows are double that must be unique."""
     try:
         tx.execute("REINDEX")
-    except sqlite3.IntegrityError as error:
-        raise StoreCorrupt(str(error)) from error
+    except sqlite3.IntegrityError:
+        return False
+    return True
 
 
 def has_log(tx: sqlite3.Connection) -> bool:

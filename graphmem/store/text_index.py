@@ -5,6 +5,7 @@ holds the kind, the id and the passage, so that a kind is a range of numbers and
 tokens made by `core.tokens`, each between spaces of its own, so that plain text search counts a token.
 """
 
+import contextlib
 import itertools
 import sqlite3
 import sys
@@ -186,7 +187,12 @@ class Comparison:
 
 
 def compare(tx: sqlite3.Connection) -> Iterator[Comparison]:
-    """Compare the index with what is stored, kind by kind; raises sqlite3.DatabaseError where it cannot be read."""
+    """Compare the index with what is stored, kind by kind. Raises StoreCorrupt where FTS5 cannot read its tables."""
+    with _told_as_damage():
+        yield from _compare(tx)
+
+
+def _compare(tx: sqlite3.Connection) -> Iterator[Comparison]:
     written = {
         code: (texts, tokens) for code, texts, tokens in tx.execute("SELECT kind, texts, tokens FROM text_sizes")
     }
@@ -214,9 +220,34 @@ def compare(tx: sqlite3.Connection) -> Iterator[Comparison]:
         yield Comparison(kind, tuple(sorted(wrong)), ((passages, length), written.get(code, (0, 0))))
 
 
+def lost_words(tx: sqlite3.Connection) -> int:
+    """Return how many words stand in the index and are not found in all places by a look-up. Raises StoreCorrupt."""
+    with _told_as_damage():
+        (lost,) = tx.execute(
+            """SELECT COUNT(*) FROM text_terms a
+               WHERE a.doc <> COALESCE((SELECT b.doc FROM text_terms b WHERE b.term = a.term), 0)"""
+        ).fetchone()
+    return int(lost)
+
+
 def check_words(tx: sqlite3.Connection) -> None:
-    """Let FTS5 compare its words with the texts it holds; raises sqlite3.DatabaseError. It needs a write block."""
-    tx.execute("INSERT INTO text_index(text_index) VALUES ('integrity-check')")
+    """Let FTS5 compare its words with the texts it holds; raises StoreCorrupt. It needs a write block."""
+    with _told_as_damage():
+        tx.execute("INSERT INTO text_index(text_index) VALUES ('integrity-check')")
+        # A connection that has it open does not look at this row again, and the next one could not open the table.
+        if not tx.execute("SELECT 1 FROM text_index_config WHERE k = 'version'").fetchone():
+            raise StoreCorrupt("its version is missing")
+
+
+@contextlib.contextmanager
+def _told_as_damage() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        # SQLITE_ERROR: FTS5 finds a table of its own missing, or without what it needs.
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR):
+            raise
+        raise StoreCorrupt(str(error)) from error
 
 
 def clear(tx: sqlite3.Connection) -> None:

@@ -6,6 +6,7 @@ and references; what was told is never made up: where that is damaged, a backup 
 
 import hashlib
 import os
+import re
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -25,7 +26,8 @@ _RESTORE = "restore a backup"
 _REPAIR = "'graphmem repair'"
 _ROWS_NAMED = 10
 
-# What repair can mend.
+# What repair can mend, but for the pages of the file.
+_FILE = "file"
 _INDEXES = "indexes"
 _TEXT = "text index"
 _COUNTS = "counts"
@@ -43,9 +45,14 @@ _TARGETS = {
 }
 
 
+# What the integrity check complains of, when it is not damaged pages.
+_OF_AN_INDEX = re.compile(r"^(row \d+ missing from|wrong # of entries in) index ")
+_OF_A_VALUE = re.compile(r"^(non-unique entry|CHECK constraint failed|NULL value|non-\w+ value) in ")
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is wrong. mend: what repair makes anew to mend it, '' where it cannot."""
+    """Something that is wrong. mend: what repair has to mend, '' for what it cannot."""
 
     line: str
     mend: str = ""
@@ -65,7 +72,7 @@ def find(tx: sqlite3.Connection, path: str) -> list[Finding]:
         except sqlite3.DatabaseError as error:
             if primary_code(error) != sqlite3.SQLITE_CORRUPT:
                 raise
-            found.append(Finding(f"the file is damaged ({error}): {_RESTORE}"))
+            found.append(Finding(f"the file is damaged ({error}): {_RESTORE}", _FILE))
     return [*found, *_of_payloads(tx, path)]
 
 
@@ -73,8 +80,8 @@ def find_in_words(tx: sqlite3.Connection) -> list[Finding]:
     """Return what FTS5 finds wrong in its own tables; it needs a write block, though nothing is written."""
     try:
         text_index.check_words(tx)
-    except sqlite3.DatabaseError as error:
-        return [_unreadable_text(error)]
+    except StoreCorrupt as error:
+        return [_damaged_text(error)]
     return []
 
 
@@ -95,7 +102,7 @@ def report(tx: sqlite3.Connection, path: str, found: Iterable[Finding], remarks:
     if unused := blobs.keys() - named:
         size = sum(blobs[digest] for digest in unused)
         told.append(f"{path}.blobs holds {len(unused)} files ({size} bytes) that no block names")
-    return CheckReport(tuple(finding.line for finding in found), sizes, tuple(told))
+    return CheckReport(tuple(dict.fromkeys(finding.line for finding in found)), sizes, tuple(told))
 
 
 def without_log(tx: sqlite3.Connection, path: str) -> list[str]:
@@ -108,13 +115,16 @@ def without_log(tx: sqlite3.Connection, path: str) -> list[str]:
 def mend(
     tx: sqlite3.Connection, found: Iterable[Finding], path: str, at: str, config: Config
 ) -> tuple[tuple[int, ...], set[int]]:
-    """Mend what can be; return the operations that can be undone, and the scenes whose rows changed."""
+    """Mend what can be; return the operations that can be undone, and the scenes whose rows changed.
+
+    Raises StoreCorrupt for a file whose pages are damaged: to write to it makes it worse.
+    """
     wanted = {finding.mend for finding in found}
+    if _FILE in wanted:
+        raise StoreCorrupt(f"{path} has damaged pages, which nothing mends ('graphmem check' lists them): {_RESTORE}")
     if _INDEXES in wanted:
-        try:
-            soundness.rebuild_indexes(tx)
-        except StoreCorrupt:
-            return (), set()  # what is double cannot be told apart by a machine, and without indexes nothing is safe
+        if not soundness.rebuild_indexes(tx):
+            return (), set()  # which one of two rows that must be one is right, no machine can tell
         wanted |= {finding.mend for finding in find(tx, path)}  # they may have hidden something
     if _TEXT in wanted:
         text_index.clear(tx)
@@ -152,10 +162,10 @@ def mend(
 def _of_file(tx: sqlite3.Connection) -> Iterator[Finding]:
     for line in soundness.damage(tx):
         told = " ".join(line.split())
-        if " index " in f" {told} " and "unique" not in told:
+        if _OF_AN_INDEX.search(told):
             yield Finding(f"{told}: {_REPAIR} makes the indexes anew", _INDEXES)
         else:
-            yield Finding(f"{told}: {_RESTORE}")
+            yield Finding(f"{told}: {_RESTORE}", "" if _OF_A_VALUE.search(told) else _FILE)
     for (table, parent), rows in soundness.orphans(tx).items():
         ids = [row for row in rows if row is not None]
         named = _named(table, ids) if ids else f"{table}, {len(rows)} rows"
@@ -172,13 +182,13 @@ def _of_text(tx: sqlite3.Connection) -> Iterator[Finding]:
             if there != written:
                 line = f"text_sizes, {kind.kind}: {written} passages and tokens are written, {there} are there"
                 yield Finding(f"{line}: {_REPAIR} counts them anew", _TEXT)
-    except sqlite3.DatabaseError as error:
-        yield _unreadable_text(error)
+        if lost := text_index.lost_words(tx):
+            yield Finding(f"text_index: {lost} words are not found: {_REPAIR} makes it anew", _TEXT)
+    except StoreCorrupt as error:
+        yield _damaged_text(error)
 
 
-def _unreadable_text(error: sqlite3.DatabaseError) -> Finding:
-    if primary_code(error) not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR):
-        raise error
+def _damaged_text(error: StoreCorrupt) -> Finding:
     return Finding(f"text_index: it is damaged ({error}): {_REPAIR} makes it anew", _TEXT)
 
 
