@@ -208,9 +208,10 @@ class Maintenance:
     ) -> BackupReport:
         """Copy the memory into a new file, while it is read and written: the state of one instant, in one file.
 
-        Payload files are copied to `<dest>.blobs`. The copy is read and compared before it gets its name. progress is
-        called with the number of pages done and of all. Raises Conflict when there is such a file already, StoreFailed
-        when it cannot be made, as on a full disk, StoreCorrupt when the memory is damaged.
+        Payload files are copied to `<dest>.blobs`. The copy is read and compared before it gets its name. Writers wait
+        only where the file system allows no write-ahead log. progress is called with the number of pages done and of
+        all. Raises Conflict when there is such a file already, StoreFailed when it cannot be made, as on a full disk,
+        StoreCorrupt when the memory is damaged.
         """
         return backups.back_up(self._store, dest, progress)
 
@@ -230,7 +231,7 @@ class Maintenance:
         Nothing is changed. Writers wait while FTS5 checks its words, a second for some 100 000 texts.
         """
         with self._store.write(keep=False) as tx:
-            found = check.find_in_words(tx)
+            found = check.find_locked(tx, self.path)
         with self._store.read() as tx:
             found += check.find(tx, self.path)
             return check.report(tx, self.path, found, check.without_log(tx, self.path))
@@ -243,7 +244,7 @@ class Maintenance:
         StoreCorrupt when it is too damaged to be read.
         """
         with open_scratch(path) as copy:
-            found = [*check.find_in_words(copy.connection), *check.find(copy.connection, str(path))]
+            found = check.find_all(copy.connection, str(path))
             return check.report(copy.connection, str(path), found, copy.remarks)
 
     def repair(self, *, dry_run: bool = False) -> RepairReport:

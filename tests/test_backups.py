@@ -265,14 +265,29 @@ def test_a_full_disk_is_one_clear_line_and_nothing_is_left(memory, path, dest): 
         with Memory.open(path) as own:
             own.backup(dest)
 
-    kind, message = unprivileged_child(back_up)
+    kind, message = in_a_child(back_up)
 
     assert kind == "StoreFailed"
     assert_one_line_naming(dest, message)
     assert names(path.parent) == before
 
 
-def unprivileged_child(act):
+def test_a_disk_that_fills_up_during_a_restore_leaves_the_memory(path, backup):  # SCH-06
+    before = dump(path)
+    files = names(path.parent)
+
+    def restore():
+        no_room(50_000)
+        Memory.restore(backup, path)
+
+    kind, message = in_a_child(restore)
+
+    assert kind == "StoreFailed"
+    assert_one_line_naming(path, message)
+    assert (dump(path), names(path.parent)) == (before, files)
+
+
+def in_a_child(act):
     """Class and message of the error of an act in a child process, which keeps its user."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -488,6 +503,9 @@ def test_what_cannot_be_restored_is_refused_and_all_stays(path, backup, make, er
 
 
 def test_a_memory_is_not_restored_from_itself(path, backup):
+    path.with_name("link.db").hardlink_to(path)
+    with pytest.raises(InvalidInput, match="itself"):
+        Memory.restore(path.with_name("link.db"), path)
     with pytest.raises(InvalidInput, match="itself"):
         Memory.restore(path, path)
     with pytest.raises(InvalidInput):

@@ -297,6 +297,21 @@ def test_a_payload_file_that_is_lost_is_told(filled):
     assert filled.repair().left == (damaged,)
 
 
+def test_a_block_that_is_deleted_meanwhile_is_no_problem(filled, monkeypatch):
+    ((block,),) = sql(filled.path, "SELECT id FROM blocks WHERE payload IS NULL")
+    looked = checks.find
+
+    def look_while_it_is_deleted(tx, path):
+        tx.execute("SELECT COUNT(*) FROM blocks").fetchone()
+        with Memory.open(path) as other:
+            other.delete_block(block)
+        return looked(tx, path)
+
+    monkeypatch.setattr(checks, "find", look_while_it_is_deleted)
+
+    assert filled.check().problems == ()
+
+
 def test_a_payload_file_that_no_block_names_is_no_problem(filled):
     digest = "ab" * 32
     file = Path(f"{filled.path}.blobs", digest[:2], digest)
@@ -445,6 +460,14 @@ def test_what_is_no_memory_cannot_be_checked(tmp_path):
 
     assert refusal(lambda: Memory.check_copy(other))[0] == "StoreFailed"
     assert refusal(lambda: Memory.check_copy(text))[0] == "StoreCorrupt"
+
+
+def test_a_newer_copy_is_refused(filled, path):  # SCH-01
+    dest = path.with_name("copy.db")
+    filled.backup(dest)
+    sql(dest, "PRAGMA user_version = 99")
+
+    assert refusal(lambda: Memory.check_copy(dest))[0] == "SchemaTooNew"
 
 
 def test_pages_that_are_damaged_are_told_or_refused(path):

@@ -18,7 +18,15 @@ from graphmem.core.model import BackupReport, RestoreReport
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, NotFound, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.store.blobs import blob_sizes, copy_blob, keep_blobs, remove_blob, remove_blobs, sync_file, sync_folder
 from graphmem.store.copies import name_twice, open_copy, require_room
-from graphmem.store.database import MEMORY_PATH, Store, full_path, is_open_here, primary_code, translated_errors
+from graphmem.store.database import (
+    MEMORY_PATH,
+    Store,
+    file_identity,
+    full_path,
+    is_open_here,
+    primary_code,
+    translated_errors,
+)
 from graphmem.store.schema import is_current, require_memory
 from graphmem.store.soundness import size
 
@@ -66,13 +74,15 @@ def restore(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> Restor
     """Make a memory anew from a copy of one, and keep the old one under another name. See `Memory.restore`."""
     target = _place(dest)
     source = full_path(src)
-    if source == str(target):
+    if source == str(target) or (target.exists() and file_identity(source) == file_identity(str(target))):
         raise InvalidInput("src", str(src), "is the memory itself: name a backup of it")
     if is_open_here(str(target)):
         raise Conflict(f"{target} is open in this process: close it first")
     with _draft(target) as draft:
         with open_copy(source) as copy:
             require_memory(copy.connection, source)
+            with _held(target):
+                pass  # who has it open is told before all the work
             copied = _copy(copy.connection, draft, source=source, target=target, made=[])
         written = draft.stat().st_size
         with _held(target):

@@ -24,6 +24,7 @@ from graphmem.upkeep.journal import TABLES, Journal, rows_of
 
 _RESTORE = "restore a backup"
 _REPAIR = "'graphmem repair'"
+_REMEDY_OF_A_PAYLOAD = "restore a backup, or delete the block and put it again"
 _ROWS_NAMED = 10
 
 # What repair can mend, but for the pages of the file.
@@ -60,11 +61,11 @@ class Finding:
 
 def find_all(tx: sqlite3.Connection, path: str) -> list[Finding]:
     """Return all that is wrong, the gravest first; it needs a write block."""
-    return list(dict.fromkeys([*find(tx, path), *find_in_words(tx)]))
+    return list(dict.fromkeys([*find(tx, path), *find_locked(tx, path)]))
 
 
 def find(tx: sqlite3.Connection, path: str) -> list[Finding]:
-    """Return all that is wrong but the words of the text index, the gravest first."""
+    """Return what is wrong as one read sees it, the gravest first."""
     found: list[Finding] = []
     for look in (_of_file, _of_text, _of_keys, _of_aliases, _of_refs, _of_journal, _of_sessions):
         try:
@@ -76,13 +77,25 @@ def find(tx: sqlite3.Connection, path: str) -> list[Finding]:
     return [*found, *_of_payloads(tx, path)]
 
 
-def find_in_words(tx: sqlite3.Connection) -> list[Finding]:
-    """Return what FTS5 finds wrong in its own tables; it needs a write block, though nothing is written."""
+def find_locked(tx: sqlite3.Connection, path: str) -> list[Finding]:
+    """Return what only a write block can tell: what FTS5 finds in its own tables, and payloads that are missing.
+
+    Nothing is written. The files of payloads are removed by who holds the lock, so here each has a row or none.
+    """
+    found: list[Finding] = []
     try:
         text_index.check_words(tx)
     except StoreCorrupt as error:
-        return [_damaged_text(error)]
-    return []
+        found.append(_damaged_text(error))
+    there = blob_sizes(path)
+    rows = tx.execute(
+        "SELECT id, payload_digest FROM blocks WHERE payload IS NULL AND payload_digest <> '' ORDER BY num"
+    )
+    return found + [
+        Finding(f"blocks, row {block}: the file of its payload is missing: {_REMEDY_OF_A_PAYLOAD}")
+        for block, digest in rows
+        if digest not in there
+    ]
 
 
 def repaired(
@@ -277,16 +290,14 @@ def _of_sessions(tx: sqlite3.Connection) -> Iterator[Finding]:
 def _of_payloads(tx: sqlite3.Connection, path: str) -> Iterator[Finding]:
     rows = tx.execute("SELECT id, payload, payload_digest FROM blocks WHERE payload_digest <> '' ORDER BY num")
     for block, payload, digest in rows:
-        remedy = f"{_RESTORE}, or delete the block and put it again"
         if payload is not None:
             if hashlib.sha256(payload).hexdigest() != digest:
-                yield Finding(f"blocks, row {block}: its payload is damaged: {remedy}")
+                yield Finding(f"blocks, row {block}: its payload is damaged: {_REMEDY_OF_A_PAYLOAD}")
             continue
         try:
-            if read_blob(path, digest) is None:
-                yield Finding(f"blocks, row {block}: the file of its payload is missing: {remedy}")
+            read_blob(path, digest)
         except StoreCorrupt:
-            yield Finding(f"blocks, row {block}: the file of its payload is damaged: {remedy}")
+            yield Finding(f"blocks, row {block}: the file of its payload is damaged: {_REMEDY_OF_A_PAYLOAD}")
 
 
 def _named(table: str, rows: Collection[int], *, what: str = "row") -> str:
