@@ -10,23 +10,27 @@ from typing import TYPE_CHECKING
 from graphmem.config import Config, check_count, check_number
 from graphmem.core.embedding import Embedder
 from graphmem.core.model import (
+    BackupReport,
+    CheckReport,
     DedupeReport,
     EditReport,
     EntityMergeReport,
     Operation,
     Overview,
     PurgeReport,
+    RepairReport,
+    RestoreReport,
     UndoReport,
     UpkeepReport,
 )
 from graphmem.core.times import Clock, read_time, utc_text
 from graphmem.errors import Conflict, InvalidInput
 from graphmem.graph import scenes as scene_graph
-from graphmem.store import text_index, vectors
-from graphmem.store.copies import open_copy
+from graphmem.store import backups, text_index, vectors
+from graphmem.store.copies import open_copy, open_scratch
 from graphmem.store.database import Store
 from graphmem.store.schema import refuse_newer
-from graphmem.upkeep import edit, journal, loop, merge, merge_entities, overview, purge
+from graphmem.upkeep import check, edit, journal, loop, merge, merge_entities, overview, purge
 from graphmem.upkeep.repeating import Repeating
 
 if TYPE_CHECKING:
@@ -261,6 +265,67 @@ class Maintenance:
         with self._store.read() if dry_run else self._writing(at) as tx:
             ids = merge_entities.pair(tx, source, target)
             return merge_entities.plan(tx, *ids) if dry_run else merge_entities.merge(tx, *ids, at)
+
+    # ---- files
+
+    def backup(
+        self, dest: str | os.PathLike[str], *, progress: Callable[[int, int], None] = lambda done, pages: None
+    ) -> BackupReport:
+        """Copy the memory into a new file, while it is read and written: the state of one instant, in one file.
+
+        Payload files are copied to `<dest>.blobs`. The copy is read and compared before it gets its name. Writers wait
+        only where the file system allows no write-ahead log. progress is called with the number of pages done and of
+        all. Raises Conflict when there is such a file already, StoreFailed when it cannot be made, as on a full disk,
+        StoreCorrupt when the memory is damaged.
+        """
+        return backups.back_up(self._store, dest, progress)
+
+    @staticmethod
+    def restore(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> RestoreReport:
+        """Make the memory at dest anew from a backup of one; what was there is kept as `<dest>.before-restore`.
+
+        At every moment, also when the process is killed, dest is the old memory or the new one. It must be open
+        nowhere: raises Conflict when it is in this process, StoreBusy when it is in another; StoreFailed when src is no
+        memory or dest the database of another program, StoreCorrupt when src is damaged, SchemaTooNew.
+        """
+        return backups.restore(src, dest)
+
+    def check(self) -> CheckReport:
+        """Look for damage: the file, the text index, keys, aliases, references, the journal, counts, payload files.
+
+        Nothing is changed. Writers wait while FTS5 checks its words, a second for some 100 000 texts.
+        """
+        with self._store.write(keep=False) as tx:
+            found = check.find_locked(tx, self.path)
+        with self._store.read() as tx:
+            found += check.find(tx, self.path)
+            return check.report(tx, self.path, found, check.without_log(tx, self.path))
+
+    @staticmethod
+    def check_copy(path: str | os.PathLike[str]) -> CheckReport:
+        """Look for damage in a backup, as `check` does, without changing a byte of it or its folder.
+
+        Raises Conflict when the file is open in this process or is being written, StoreFailed when it is no memory,
+        StoreCorrupt when it is too damaged to be read.
+        """
+        with open_scratch(path) as copy:
+            found = check.find_all(copy.connection, str(path))
+            return check.report(copy.connection, str(path), found, copy.remarks)
+
+    def repair(self, *, dry_run: bool = False) -> RepairReport:
+        """Mend what `check` finds, where it follows from the rest: indexes, counts, keys, aliases, refs to nothing.
+
+        It is one transaction, and writers wait for it, a dry run too. Merged scenes and removed references come back by
+        `undo`. What cannot be mended is listed with its remedy; a file with damaged pages is StoreCorrupt, and nothing
+        is changed.
+        """
+        at = self._at(None)
+        with self._writing(at, keep=not dry_run) as tx:
+            found = check.find_all(tx, self.path)
+            operations, changed = check.mend(tx, found, self.path, at, self.config)
+            _scenes_changed(tx, changed)
+            left = check.find_all(tx, self.path)
+        return check.repaired(found, left, operations, applied=not dry_run)
 
     # ---- within
 

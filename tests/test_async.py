@@ -64,6 +64,8 @@ SCRIPT = [
     ("merge_entities", ["老大", "富文本"], {"dry_run": True}),
     ("upkeep", [], {"dry_run": True}),
     ("overview", [], {}),
+    ("repair", [], {"dry_run": True}),
+    ("check", [], {}),
 ]
 
 

@@ -76,6 +76,7 @@ WRITES = {
     "remember": lambda memory: memory.remember("Deploy with pnpm", slot="deploy"),
     "mirror": lambda memory: memory.mirror("s1", [Part(id="m2", text="Then deploy it.")]),
     "reindex": lambda memory: memory.reindex(),
+    "repair": lambda memory: memory.repair(),
 }
 READS = {
     "match_scenes": lambda memory: memory.match_scenes(HERE),
@@ -99,9 +100,26 @@ READS = {
     "operations": lambda memory: memory.operations(),
 }
 # They do all their work under the lock and keep nothing of it.
-REHEARSALS = {"undo dry": lambda memory: memory.undo(1, dry_run=True)}
+REHEARSALS = {
+    "undo dry": lambda memory: memory.undo(1, dry_run=True),
+    "repair dry": lambda memory: memory.repair(dry_run=True),
+    "check": lambda memory: memory.check(),
+}
 VERBS = WRITES | READS | REHEARSALS
-NO_VERBS = {"open", "close", "path", "preview_dedupe", "read_log", "observe", "turn", "embed", "start_upkeep"}
+NO_VERBS = {
+    "backup",
+    "check_copy",
+    "close",
+    "embed",
+    "observe",
+    "open",
+    "path",
+    "preview_dedupe",
+    "read_log",
+    "restore",
+    "start_upkeep",
+    "turn",
+}
 
 each_verb = pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
 each_write = pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)

@@ -376,7 +376,7 @@ def test_what_others_change_after_the_plan_is_looked_at_again(told, clock, path,
 
 
 def test_the_log_is_cut_when_it_has_grown(memory, path, monkeypatch):
-    monkeypatch.setattr("graphmem.store.database.WAL_LIMIT", 1000)
+    monkeypatch.setattr("graphmem.store.database.LARGEST_IDLE_LOG", 1000)
     for number in range(5):
         tell(memory, number)
 

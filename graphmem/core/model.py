@@ -688,3 +688,60 @@ class ArchiveReport:
     bound: tuple[str, ...]
     unbound: tuple[str, ...]
     removed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BackupReport:
+    """What a backup holds. bytes: of the file. counts: its rows by table. payloads: files copied to `<path>.blobs`."""
+
+    path: str
+    bytes: int
+    counts: Mapping[str, int]
+    payloads: int
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreReport:
+    """What was restored from where. kept: where the old file lies now, '' when there was none; the rest as in a backup.
+
+    remarks: on how the source was read, and on payloads that it lacks.
+    """
+
+    path: str
+    source: str
+    kept: str
+    bytes: int
+    counts: Mapping[str, int]
+    payloads: int
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What a check found. problems: a line each, with table, row and remedy; none when the memory is sound.
+
+    sizes: bytes of the database, of its -wal, of its payload files.
+    """
+
+    problems: tuple[str, ...]
+    sizes: Mapping[str, int]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+
+@dataclass(frozen=True, slots=True)
+class RepairReport:
+    """What a repair mended, or with applied=False what it would. left: what it cannot mend, with the remedy.
+
+    operations: those that `undo` reverses; the others made anew what is derived.
+    """
+
+    mended: tuple[str, ...]
+    left: tuple[str, ...]
+    applied: bool
+    operations: tuple[int, ...] = ()

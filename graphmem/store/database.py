@@ -36,8 +36,9 @@ _open_files: Counter[tuple[int, int]] = Counter()
 _open_files_lock = threading.Lock()
 
 _STATEMENTS_KEPT = 256
-# A log of a thousand pages is what SQLite lets grow before it copies; four times as much is left of a burst of writes.
-WAL_LIMIT = 16 * 1024 * 1024
+# Bytes to which a -wal is cut when it starts anew. An ordinary one has 4 MB; while somebody reads for long it grows,
+# and without a limit it would stay as large as it ever was.
+LARGEST_IDLE_LOG = 16 << 20
 _LEAST_PAGE = 512
 _LONGEST_NAME = 255 - len("-journal")
 _REMEDIES = {
@@ -108,6 +109,7 @@ class Store:
         try:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute(f"PRAGMA synchronous = {'FULL' if self.config.durable else 'NORMAL'}")
+            connection.execute(f"PRAGMA journal_size_limit = {LARGEST_IDLE_LOG}")
         except BaseException:
             connection.close()
             raise
@@ -173,7 +175,7 @@ class Store:
             contextlib.closing(self._open_connection(self.path, timeout=0.0, isolation_level=None)) as connection,
         ):
             busy, frames, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-            if not busy and frames == copied and _size(self.path + "-wal") > WAL_LIMIT:
+            if not busy and frames == copied and _size(self.path + "-wal") > LARGEST_IDLE_LOG:
                 busy, frames, copied = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         return WalState(bool(busy), max(frames, 0), max(copied, 0), _size(self.path + "-wal"))
 
@@ -320,7 +322,7 @@ def _use_wal(connection: sqlite3.Connection, path: str, timeout: float) -> None:
             reason = f"journal mode stays '{mode}'"
             break
         except sqlite3.OperationalError as error:
-            code = _primary_code(error)
+            code = primary_code(error)
             if code == sqlite3.SQLITE_BUSY and time.monotonic() < deadline:
                 time.sleep(0.01)  # two processes that switch at once: SQLite gives up without waiting
                 continue
@@ -352,7 +354,7 @@ def translated_errors(path: str, timeout: float) -> Iterator[None]:
 
 
 def _translation(error: sqlite3.Error, path: str, timeout: float) -> GraphmemError:
-    code = _primary_code(error)
+    code = primary_code(error)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return _busy(path, timeout)
     if code == sqlite3.SQLITE_NOTADB:
@@ -368,7 +370,8 @@ def _busy(path: str, timeout: float) -> StoreBusy:
     return StoreBusy(f"{path} is locked: another process has been writing for over {timeout:g} s; try again")
 
 
-def _primary_code(error: sqlite3.Error) -> int:
+def primary_code(error: sqlite3.Error) -> int:
+    """Return the result code of SQLite without its extension, such as sqlite3.SQLITE_BUSY."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 

@@ -372,6 +372,13 @@ def refuse_newer(connection: sqlite3.Connection, path: str) -> tuple[int, int]:
     return application, version
 
 
+def require_memory(connection: sqlite3.Connection, path: str) -> None:
+    """Raise StoreFailed unless a file is a memory, of this schema or an older one; SchemaTooNew for a newer one."""
+    application, _ = refuse_newer(connection, path)
+    if application != APPLICATION_ID:
+        raise StoreFailed(f"{path} is no graphmem memory: name a backup of one")
+
+
 def is_current(connection: sqlite3.Connection, path: str) -> bool:
     """Tell by one read whether a file has this schema; refuse what is newer or not ours.
 
