@@ -518,6 +518,7 @@ def test_an_older_backup_is_brought_up_to_date_when_it_is_opened(path, backup):
             f"""DROP TABLE leases; DROP TABLE entities_apart; ALTER TABLE operations DROP COLUMN marks;
                 ALTER TABLE evidence DROP COLUMN confidence; ALTER TABLE evidence DROP COLUMN scenes;
                 DROP INDEX entity_aliases_entity; DROP INDEX scene_aliases_scene;
+                DROP INDEX relations_sentence; DROP INDEX scene_refs_sentence;
                 DELETE FROM _sqlite_migrations WHERE name LIKE 'm005%'; PRAGMA user_version = {VERSION - 1}"""
         )
 

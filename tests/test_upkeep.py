@@ -305,7 +305,7 @@ def test_the_alarm(before, after, told):
 
 
 def test_one_pass_at_a_time_works_on_a_file(memory, clock, path):
-    sql(path, "INSERT INTO leases VALUES ('upkeep', 'another', ?)", "2026-09-07T08:05:00.000Z")
+    sql(path, "INSERT INTO leases VALUES ('upkeep', 'another', ?)", "2026-09-07T08:01:00.000Z")
     before = dump(path)
 
     with pytest.raises(StoreBusy, match="at work on this file elsewhere"):
@@ -313,7 +313,7 @@ def test_one_pass_at_a_time_works_on_a_file(memory, clock, path):
 
     assert dump(path) == before
     assert memory.upkeep(dry_run=True)
-    clock.advance(minutes=5)  # the other died
+    clock.advance(minutes=1)  # the other died
     assert memory.upkeep().ok
     assert sql(path, "SELECT * FROM leases") == []
 

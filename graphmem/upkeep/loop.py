@@ -25,8 +25,9 @@ _T = TypeVar("_T")
 # What no step may lose much of.
 GUARDED = ("relations", "notes", "refs", "scenes")
 _LEASE = "upkeep"
-# A pass renews its lease with every transaction, so only one that died lets it run out.
-_LEASE_LASTS = dt.timedelta(minutes=10)
+# A pass renews its lease with every transaction. After one that died the next waits no longer than this; and should a
+# plan take longer, two passes get in each other's way, but do no harm, since each looks again before it changes a row.
+_LEASE_LASTS = dt.timedelta(minutes=1)
 _GROUPS_AT_ONCE = 10
 _PAGES_AT_ONCE = 64
 _MERGES_OF_SEGMENTS = 1_000
