@@ -62,6 +62,11 @@ SCRIPT = [
     ("purge", [], {"session": "s1", "dry_run": True}),
     ("delete_relation", [2], {"hard": True}),
     ("overview", [], {}),
+    ("untag_scene", ["chan:new", [1]], {}),
+    ("rename_scene", ["chan:new", "chan:newer"], {}),
+    ("drop_scene", ["chan:qq"], {"below": True}),
+    ("scene_health", [], {}),
+    ("reset_scenes", [], {"dry_run": True}),
 ]
 
 
