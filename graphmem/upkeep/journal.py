@@ -253,7 +253,7 @@ def _settle_key(tx: sqlite3.Connection, table: str, key: str) -> None:
     if not is_canonical(key) or not rows_of(tx, "scenes", "key = ?", (key,)):
         return
     if table == "scene_aliases":
-        raise Conflict(f"there is a scene {key!r}, which was an alias: rename or drop the scene first")
+        raise Conflict(f"there is a scene {key!r}, which was an alias: drop the scene first")
     tx.execute("DELETE FROM scene_aliases WHERE key = ?", (key,))
 
 

@@ -93,6 +93,13 @@ def match_command(session: Session, /, as_json: bool, **options: Any) -> None:
     print_table(columns, rows, empty="no scene answers this situation")
 
 
+class _Prefix(click.Argument):
+    """An argument that the usage of its group, and of the commands in it, tells elsewhere."""
+
+    def get_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return []
+
+
 class _Scenes(click.Group):
     """A command that takes a key, and has a sub-command; a word that is no sub-command is a key."""
 
@@ -110,10 +117,10 @@ class _Scenes(click.Group):
     "scenes",
     cls=_Scenes,
     invoke_without_command=True,
-    subcommand_metavar="| reset --emergent",
+    subcommand_metavar="[PREFIX | reset --emergent]",
     short_help="List scenes at and below a key.",
 )
-@click.argument("prefix", default="")
+@click.argument("prefix", default="", cls=_Prefix)
 @click.option("--origin", type=click.Choice(["declared", "emergent"]), help="Only scenes of this origin.")
 @click.option("--health", is_flag=True, help="Show instead how well all scenes do their work.")
 @json_option
@@ -292,7 +299,7 @@ def rename_command(session: Session, /, key: str, new_key: str, dry_run: bool, a
 
     \b
     Example:
-      graphmem rename chan:qq/peer:laoda chan:qq/peer:boss --dry-run
+      graphmem rename chan:qq/peer:laoda chan:qq/peer:ann --dry-run
     """
     with session.open(create=False) as memory:
         report = memory.rename_scene(key, new_key, dry_run=dry_run)
