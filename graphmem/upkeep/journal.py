@@ -35,13 +35,15 @@ class _Table:
     """How rows of a table are told apart and put back.
 
     greatest: columns of which a row made anew keeps the greater value. indexed: the kind in the text index, and the
-    columns it shows. shared: a row that a later write changed as well stays when what made it is undone.
+    columns it shows. place: other columns that tell rows apart. shared: a row that a later write changed too stays when
+    what made it is undone.
     """
 
     key: tuple[str, ...]
     counters: tuple[str, ...] = ()
     greatest: tuple[str, ...] = ()
     indexed: tuple[str, ...] = ()
+    place: tuple[str, ...] = ()
     shared: bool = False
 
 
@@ -49,7 +51,9 @@ _TABLES = {
     "scenes": _Table(("id",), ("strength", "visits")),
     "scene_aliases": _Table(("key",)),
     "scene_features": _Table(("scene_id", "feature"), ("mass",), ("weight", "touched")),
-    "scene_refs": _Table(("id",), shared=True),
+    "scene_refs": _Table(
+        ("id",), greatest=("weight", "decayed_at"), place=("scene_id", "kind", "ref_id", "ref_text"), shared=True
+    ),
     "situation_evidence": _Table(("label",), ("count",), ("updated_at",)),
     "entities": _Table(("id",), ("mention_count",), ("updated_at",), ("entity", "name")),
     "entity_aliases": _Table(("key",)),
@@ -261,7 +265,9 @@ def _put_back(tx: sqlite3.Connection, table: str, before: Row | None, after: Row
     shape = _TABLES[table]
     image = after or before
     assert image is not None
-    now = next(iter(rows_of(tx, table, _where(shape.key), [image[column] for column in shape.key])), None)
+    now = _row_at(tx, table, shape.key, image)
+    if now is None and after is None and shape.place:
+        now = _row_at(tx, table, shape.place, image)
     if now is None:
         if before is not None:  # what it removed, or what a later write removed that would have been kept without it
             _insert(tx, table, before)
@@ -285,6 +291,10 @@ def _put_back(tx: sqlite3.Connection, table: str, before: Row | None, after: Row
             if after[column] != before[column] and (column in shape.counters or now[column] == after[column])
         }
         _update(tx, table, now, values)
+
+
+def _row_at(tx: sqlite3.Connection, table: str, columns: Sequence[str], image: Row) -> Row | None:
+    return next(iter(rows_of(tx, table, _where(columns), [image[column] for column in columns])), None)
 
 
 def _without(total: float, part: float) -> float:
