@@ -2,25 +2,33 @@
 
 import contextlib
 import datetime as dt
+import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graphmem.config import Config, check_count, check_number
 from graphmem.core.embedding import Embedder
+from graphmem.core.keys import require_key
 from graphmem.core.model import (
     BackupReport,
     CheckReport,
     DedupeReport,
+    DropReport,
     EditReport,
     EntityMergeReport,
     Operation,
     Overview,
     PurgeReport,
+    RenameReport,
     RepairReport,
+    ResetReport,
     RestoreReport,
+    SceneHealth,
+    TagReport,
     UndoReport,
+    UntagReport,
     UpkeepReport,
 )
 from graphmem.core.times import Clock, read_time, utc_text
@@ -28,9 +36,9 @@ from graphmem.errors import Conflict, InvalidInput
 from graphmem.graph import scenes as scene_graph
 from graphmem.store import backups, text_index, vectors
 from graphmem.store.copies import open_copy, open_scratch
-from graphmem.store.database import Store
+from graphmem.store.database import MEMORY_PATH, Store
 from graphmem.store.schema import refuse_newer
-from graphmem.upkeep import check, edit, journal, loop, merge, merge_entities, overview, purge
+from graphmem.upkeep import check, edit, journal, loop, merge, merge_entities, overview, purge, scenes
 from graphmem.upkeep.repeating import Repeating
 
 if TYPE_CHECKING:
@@ -327,6 +335,92 @@ class Maintenance:
             left = check.find_all(tx, self.path)
         return check.repaired(found, left, operations, applied=not dry_run)
 
+    # ---- scenes
+
+    def tag_scene(
+        self, key: str, relation_ids: Iterable[int] = (), *, glob: str | None = None, dry_run: bool = False
+    ) -> TagReport:
+        """Attach known relations and their ends to a scene: by id, or those with an end whose name matches a glob.
+
+        The glob is case-sensitive and knows `*`, `?` and `[...]`. `undo` reverses it. Raises NotFound when none of the
+        ids exists.
+        """
+        name, ids = require_key(key), scenes.check_choice(relation_ids, glob)
+        at = self._at(None)
+        with self._store.read() if dry_run else self._writing(at) as tx:
+            return scenes.tag(tx, name, ids, glob, at, self.config, dry_run=dry_run)
+
+    def untag_scene(
+        self, key: str, relation_ids: Iterable[int] = (), *, glob: str | None = None, dry_run: bool = False
+    ) -> UntagReport:
+        """Take facts out of a scene: by id, or those with an end whose name matches a glob. `undo` reverses it.
+
+        The names at their ends go with them, unless another fact of the scene has them. A fact that was in this scene
+        alone is then recalled only without a situation. Raises NotFound for an unknown scene, and when none of the ids
+        exists.
+        """
+        name, ids = require_key(key), scenes.check_choice(relation_ids, glob)
+        at = self._at(None)
+        with self._store.read() if dry_run else self._writing(at) as tx:
+            return scenes.untag(tx, name, ids, glob, at, dry_run=dry_run)
+
+    def rename_scene(self, key: str, new_key: str, *, dry_run: bool = False) -> RenameReport:
+        """Give a scene another key; the old one goes on leading to it. Scenes below keep theirs. `undo` reverses it.
+
+        Under an `auto:` key a scene is emergent and is joined by the situations it fits; under any other it is
+        declared, found by its keys alone, and such situations grow a scene anew. People whom the old key named stay
+        named where the new one names nobody. Raises NotFound for an unknown scene; Conflict for a key or an alias of
+        another, and for an `auto:` key of a scene that no turn has visited.
+        """
+        old, new = require_key(key), require_key(new_key, "new_key")
+        at = self._at(None)
+        with self._store.read() if dry_run else self._writing(at) as tx:
+            report = scenes.plan_rename(tx, old, new)
+            if not dry_run:
+                report, changed = scenes.apply_rename(tx, report, at, self.config)
+                _scenes_changed(tx, changed)
+        return report
+
+    def drop_scene(self, key: str, *, below: bool = False, dry_run: bool = False) -> DropReport:
+        """Remove a scene, and with `below` all scenes below its key, with features, refs and aliases; facts stay.
+
+        A fact that was told in these scenes alone is then recalled only without a situation. `undo` reverses it. Raises
+        InvalidInput for an empty key, NotFound when there is no such scene.
+        """
+        name = require_key(key)
+        at = self._at(None)
+        with self._store.read() if dry_run else self._writing(at) as tx:
+            report, ids = scenes.plan_drop(tx, name, below=below)
+            if not dry_run:
+                report = scenes.apply_drop(tx, report, ids, at)
+                _scenes_changed(tx, set(ids))
+        return report
+
+    def reset_scenes(self, *, dry_run: bool = False, backup: str | os.PathLike[str] | None = None) -> ResetReport:
+        """Remove all emergent scenes, so that they grow anew, and every label that waits for one. `undo` reverses it.
+
+        Declared scenes and facts stay as they are. Before it a verified backup is made: where `backup` says, else
+        beside the file; a memory in ':memory:' needs none.
+        """
+        with self._store.read() as tx:
+            report, ids = scenes.plan_reset(tx)
+        if dry_run or not (ids or report.labels):
+            return replace(report, applied=not dry_run)
+        at = self._at(None)
+        made = ""
+        if backup is not None or self.path != MEMORY_PATH:
+            made = self.backup(_free_path(f"{self.path}.before-reset-", at) if backup is None else backup).path
+        with self._writing(at) as tx:
+            report, ids = scenes.plan_reset(tx)
+            report = scenes.apply_reset(tx, report, ids, at)
+            _scenes_changed(tx, set(ids))
+        return replace(report, backup=made)
+
+    def scene_health(self) -> SceneHealth:
+        """Return how well scenes do their work, in numbers. Writes nothing."""
+        with self._store.read() as tx:
+            return scenes.health(tx, self.path, self._at(None))
+
     # ---- within
 
     def _at(self, given: dt.datetime | str | None, argument: str = "at") -> str:
@@ -344,6 +438,17 @@ class Maintenance:
     def _mark_day(self, tx: "sqlite3.Connection", at: str) -> None:
         if at[:10] != self._last_day:
             tx.execute("INSERT INTO active_days(day) VALUES (?) ON CONFLICT (day) DO NOTHING", (at[:10],))
+
+
+def _free_path(prefix: str, at: str) -> str:
+    """Return the path of no file yet, named by a time.
+
+    >>> _free_path("/nowhere/memory.db.before-reset-", "2026-09-07T08:00:00.000Z")
+    '/nowhere/memory.db.before-reset-20260907T080000Z'
+    """
+    path = f"{prefix}{at[:19].replace('-', '').replace(':', '')}Z"
+    numbered = (f"{path}.{number}" for number in itertools.count(2))
+    return next(free for free in itertools.chain([path], numbered) if not os.path.lexists(free))
 
 
 def _scenes_changed(tx: "sqlite3.Connection", changed: set[int]) -> None:

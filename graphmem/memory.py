@@ -36,14 +36,13 @@ from graphmem.core.model import (
     ReplayReport,
     Scene,
     SceneMatch,
-    TagReport,
     Triple,
     Visit,
 )
 from graphmem.core.policies import ChannelPolicy
 from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, read_time, system_clock, utc_text
-from graphmem.errors import InvalidInput, NotFound, StoreBusy, StoreCorrupt, StoreFailed
+from graphmem.errors import InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.exchange.events import read_events
 from graphmem.graph import blocks as block_rows
 from graphmem.graph import documents as document_rows
@@ -173,32 +172,6 @@ class Memory(Maintenance):
         """Return the labels that were met and have no scene yet, the latest first."""
         with self._store.read() as tx:
             return scene_graph.list_evidence(tx)
-
-    def tag_scene(
-        self, key: str, relation_ids: Iterable[int] = (), *, glob: str | None = None, dry_run: bool = False
-    ) -> TagReport:
-        """Attach known relations and their ends to a scene: by id, or those with an end whose name matches a glob.
-
-        The glob is case-sensitive and knows `*`, `?` and `[...]`. Raises NotFound when none of the ids exists.
-        """
-        name = require_key(key)
-        if not isinstance(relation_ids, Iterable):
-            raise InvalidInput("relation_ids", relation_ids, "give a list of the ids of facts")
-        ids = list(relation_ids)
-        for relation_id in ids:
-            check_count("relation_ids", relation_id, low=1)
-        if bool(ids) == isinstance(glob, str):
-            raise InvalidInput("glob", glob, "give either relation_ids or a glob as text")
-        at = self._at(None)
-        with self._store.read() if dry_run else self._writing(at) as tx:
-            chosen = ids if glob is None else relations.matching(tx, glob, at)
-            scene_id = scene_graph.scene_id_of(tx, name)
-            if chosen and not dry_run:
-                (scene_id,) = scene_graph.ensure_scenes(tx, [name], at, self.config)
-            report = relations.tag(tx, scene_id, name, chosen, at, dry_run=dry_run)
-            if ids and len(report.unknown) == len(set(ids)):
-                raise NotFound(f"none of the relations {', '.join(map(str, report.unknown))} exists")
-        return report
 
     def recall_by_scene(
         self,

@@ -66,6 +66,11 @@ SCRIPT = [
     ("overview", [], {}),
     ("repair", [], {"dry_run": True}),
     ("check", [], {}),
+    ("untag_scene", ["chan:new", [1]], {}),
+    ("rename_scene", ["chan:new", "chan:newer"], {}),
+    ("drop_scene", ["chan:qq"], {"below": True}),
+    ("scene_health", [], {}),
+    ("reset_scenes", [], {"dry_run": True}),
 ]
 
 

@@ -52,6 +52,9 @@ CALLS = {
     "scenes": [],
     "evidence": [],
     "tag": ["chan:new", "--glob", "*"],
+    "untag": ["chan:qq/peer:boss", "--glob", "*"],
+    "rename": ["chan:qq", "chan:tencent"],
+    "drop": ["chan:qq"],
     "commit": ["panel", "包管理器", "pnpm"],
     "recall": BOSS,
     "brief": BOSS,
@@ -101,6 +104,13 @@ MISTAKES = {
     "nothing to search for": (["recall"], 2, "Usage", "nothing to search for"),
     "blanks to search for": (["recall", "   "], 2, "Usage", "nothing to search for"),
     "nothing to tag": (["tag", "chan:qq"], 2, "Usage", "--glob"),
+    "nothing to untag": (["untag", "chan:qq"], 2, "Usage", "--glob"),
+    "a rename to nothing": (["rename", "chan:qq", "///"], 1, "InvalidInput", "new_key"),
+    "a rename of no scene": (["rename", "chan:nope", "chan:new"], 3, "NotFound", "chan:nope"),
+    "a drop of everything": (["drop", ""], 1, "InvalidInput", "key"),
+    "a drop of no scene": (["drop", "chan:nope", "--below"], 3, "NotFound", "chan:nope"),
+    "a reset of everything": (["scenes", "reset"], 2, "Usage", "--emergent"),
+    "health of a part": (["scenes", "chan:qq", "--health"], 2, "Usage", "--health"),
     "missing facts file": (["commit", "--facts", "missing.json"], 2, "Usage", "missing.json"),
     "bad key": (["scenes", "///"], 1, "InvalidInput", "///"),
     "bad time": (["enter", "--chan", "qq", "--at", "yesterday"], 1, "InvalidInput", "yesterday"),
@@ -869,14 +879,10 @@ def test_json_is_one_document_and_nothing_else(cli, path, request, command, plac
     result = cli(command, *CALLS[command], "--json", db=None if place == "first run" else path)
 
     assert isinstance(result.document, dict | list)
-    refused = (
-        1
-        if command == "embed" or (command == "check" and place == "filled")
-        else 3
-        if command in ("undo", "path", "edit", "delete") and place != "filled"
-        else 0
-    )
-    assert result.code == refused  # embed: no embedder is set; check: there are twins
+    needs_something = ("undo", "path", "edit", "delete", "untag", "rename", "drop")
+    twins = command == "check" and place == "filled"
+    refused = 1 if command == "embed" or twins else 3 if command in needs_something and place != "filled" else 0
+    assert result.code == refused  # embed: no embedder is set
     assert "Traceback" not in result.err
 
 
@@ -1494,6 +1500,10 @@ def test_embed_without_the_setting_names_the_remedy(cli, filled):
         ["purge", "--relation", "偏好", "--hard", "--dry-run"],
         ["tag", "chan:new", "--glob", "*", "--dry-run"],
         ["tag", "chan:qq", "--relation", "1", "--dry-run"],
+        ["untag", "chan:qq/peer:boss", "--relation", "1", "--dry-run"],
+        ["rename", "chan:qq", "chan:tencent", "--dry-run"],
+        ["drop", "chan:qq", "--below", "--dry-run"],
+        ["scenes", "reset", "--emergent", "--dry-run"],
     ],
     ids=" ".join,
 )
@@ -1510,12 +1520,24 @@ def test_a_dry_run_changes_no_byte(cli, filled, arguments):  # BAK-06
     }
 
 
-@pytest.mark.parametrize("arguments", [["dedupe"], ["undo", "1"], ["tag", "chan:new", "--glob", "*"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["dedupe"],
+        ["undo", "1"],
+        ["tag", "chan:new", "--glob", "*"],
+        ["untag", "chan:qq/peer:boss", "--relation", "1"],
+        ["rename", "chan:qq", "chan:tencent"],
+        ["drop", "chan:qq", "--below"],
+        ["scenes", "reset", "--emergent"],
+    ],
+    ids=" ".join,
+)
 def test_a_dry_run_tells_the_numbers_of_the_real_run(cli, filled, arguments):  # DUP-08, BAK-06
     dry = cli(*arguments, "--dry-run", "--json").document
     real = cli(*arguments, "--json").document
 
-    own = {"applied", "operation", "remarks"} if arguments == ["dedupe"] else {"applied"}
+    own = {"applied"} if arguments == ["undo", "1"] else {"applied", "operation", "remarks", "backup"}
     assert {name: value for name, value in dry.items() if name not in own} == {
         name: value for name, value in real.items() if name not in own
     }

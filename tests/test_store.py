@@ -44,6 +44,7 @@ HERE = Situation.of(chan="qq", peer="boss")
 FACT = Triple("老大", "偏好", "纯文本", sentence="老大偏好纯文本。")
 KEPT, DELETED = (content_id("blk_", "text", "", text) for text in ("排班表", "旧排班表"))
 CONSUMED, ARCHIVED = (content_id("doc_", text) for text in ("一段对话", "另一段对话"))
+BACKUP = "memory.db.before-reset-20260907T080000Z"  # of the clock that stands still
 
 
 def merge_two(memory, **options):
@@ -58,6 +59,10 @@ WRITES = {
     "enter_scene": lambda memory: memory.enter_scene(HERE, declared=["chan:qq"]),
     "declare_scene": lambda memory: memory.declare_scene("tool:shell"),
     "tag_scene": lambda memory: memory.tag_scene("chan:webui", [1]),
+    "untag_scene": lambda memory: memory.untag_scene("chan:qq", [1]),
+    "rename_scene": lambda memory: memory.rename_scene("auto:peer:boss_chan:qq", "auto:boss"),
+    "drop_scene": lambda memory: memory.drop_scene("tool:shell", below=True),
+    "reset_scenes": lambda memory: memory.reset_scenes(),
     "commit": lambda memory: memory.commit([FACT], scenes=["chan:qq"]),
     "edit_relation": lambda memory: memory.edit_relation(1, confidence=0.5),
     "delete_relation": lambda memory: memory.delete_relation(1, hard=True),
@@ -83,6 +88,11 @@ READS = {
     "scenes": lambda memory: memory.scenes(),
     "evidence": lambda memory: memory.evidence(),
     "tag_scene dry": lambda memory: memory.tag_scene("chan:qq", glob="老*", dry_run=True),
+    "untag_scene dry": lambda memory: memory.untag_scene("chan:qq", glob="老*", dry_run=True),
+    "rename_scene dry": lambda memory: memory.rename_scene("chan:qq", "chan:tencent", dry_run=True),
+    "drop_scene dry": lambda memory: memory.drop_scene("chan:qq", below=True, dry_run=True),
+    "reset_scenes dry": lambda memory: memory.reset_scenes(dry_run=True),
+    "scene_health": lambda memory: memory.scene_health(),
     "recall_by_scene": lambda memory: memory.recall_by_scene("chan:qq"),
     "recall_by_situation": lambda memory: memory.recall_by_situation(HERE, declared=["chan:qq"]),
     "recall": lambda memory: memory.recall("纯文本"),
@@ -1050,6 +1060,10 @@ UNSTORABLE = {
     "remember": lambda memory: memory.remember("\ud800", body="\0", slot="\ud800", labels=["\0"], scope="\ud800"),
     "mirror": lambda memory: memory.mirror("\ud800", [Part(id="\ud800", author="\0", text="\0\ud800")]),
     "tag_scene": lambda memory: memory.tag_scene("chan:qq", [HUGE]),
+    "untag_scene": lambda memory: memory.untag_scene("chan:qq", [HUGE]),
+    "rename_scene": lambda memory: memory.rename_scene("chan:qq", "chan:\ud800\0"),
+    "drop_scene": lambda memory: memory.drop_scene("chan:\ud800\0"),
+    "reset_scenes": lambda memory: memory.reset_scenes(backup="\ud800"),
     "recall_by_scene": lambda memory: memory.recall_by_scene("chan:qq", limit=HUGE),
     "turn": lambda memory: memory.commit([FACT], turn=HUGE),
     "session": lambda memory: memory.commit([FACT], session="\ud800"),
@@ -1150,7 +1164,7 @@ def test_no_handle_is_left_after_close(path, clock):  # BAK-07
         assert handles(path.parent)
 
     assert handles(path.parent) == []
-    assert [file.name for file in path.parent.iterdir()] == ["memory.db"]
+    assert sorted(file.name for file in path.parent.iterdir()) == ["memory.db", BACKUP]
 
 
 def test_the_readers_of_ended_threads_are_let_go(memory, path):

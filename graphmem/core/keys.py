@@ -129,6 +129,18 @@ def normalize_key(text: str) -> str:
     return short
 
 
+def is_canonical(key: str) -> bool:
+    """Tell whether a key is its own canonical form.
+
+    >>> is_canonical("chan:qq"), is_canonical("chan:QQ")
+    (True, False)
+    """
+    try:
+        return normalize_key(key) == key
+    except InvalidInput:
+        return False
+
+
 def require_key(text: str, argument: str = "key") -> str:
     """Normalise a key that must name something; raise InvalidInput naming the argument when nothing is left."""
     key = normalize_key(text)

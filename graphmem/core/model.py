@@ -349,13 +349,17 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class TagReport:
-    """What tagging attached: relations newly in the scene, those that were there, ids of no active fact."""
+    """What tagging attached: relations newly in the scene, those that were there, ids of no active fact.
+
+    operation: its number, for undo; None for a dry run or when nothing changed.
+    """
 
     key: str
     attached: tuple[int, ...]
     known: tuple[int, ...]
     unknown: tuple[int, ...]
     applied: bool
+    operation: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -745,3 +749,99 @@ class RepairReport:
     left: tuple[str, ...]
     applied: bool
     operations: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RenameReport:
+    """What a rename did, or with applied=False what it would: the keys and the origins before and after.
+
+    operation: its number, for undo; None for a dry run or when the scene has that key already.
+    """
+
+    old: str
+    new: str
+    old_origin: str
+    origin: str
+    applied: bool
+    operation: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropReport:
+    """The keys of the scenes that were dropped, or with applied=False would be, and what went with them, in numbers.
+
+    unplaced: facts that are then in no scene and were not told openly; they are recalled only without a situation.
+    operation: its number, for undo; None for a dry run.
+    """
+
+    scenes: tuple[str, ...]
+    features: int
+    refs: int
+    aliases: int
+    unplaced: int
+    applied: bool
+    operation: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UntagReport:
+    """What was taken out of a scene: its facts, those that were not there, ids of no fact.
+
+    entities: how many went with them, since no other fact of the scene has them as an end. operation: its number, for
+    undo; None for a dry run or when nothing changed.
+    """
+
+    key: str
+    removed: tuple[int, ...]
+    absent: tuple[int, ...]
+    unknown: tuple[int, ...]
+    entities: int
+    applied: bool
+    operation: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResetReport:
+    """What a reset of the emergent scenes removed, or with applied=False would remove, in numbers.
+
+    labels: situations without a scene yet. unplaced: as in `DropReport`. operation: its number, for undo; None for a
+    dry run or when there was nothing to do. backup: the path of the backup made before, '' where none was.
+    """
+
+    scenes: int
+    features: int
+    refs: int
+    aliases: int
+    labels: int
+    unplaced: int
+    applied: bool
+    operation: int | None = None
+    backup: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SceneHealth:
+    """How well scenes do their work, in numbers.
+
+    holding_nothing: scenes without a ref to what holds now, with the sums of their visits and of their strength.
+    without_features: scenes that hold something and have no features, so that no situation leads to them; at most ten
+    of their keys. kinds: how many keys begin with each kind, the most first; 'auto:chan' for one that grew from a
+    channel, '' and 'auto:' for one of no kind. twins: groups that a dedupe would merge. not_canonical: keys that
+    normalising would change. labels_waiting: situations without a scene yet. oldest_visit, newest_visit: when the scene
+    left longest ago, and the latest one, was visited last or made.
+    """
+
+    scenes: int
+    emergent: int
+    declared: int
+    holding_nothing: int
+    visits_for_nothing: int
+    strength_for_nothing: int
+    without_features: int
+    some_without_features: tuple[str, ...]
+    kinds: tuple[tuple[str, int], ...]
+    twins: int
+    not_canonical: int
+    labels_waiting: int
+    oldest_visit: str | None
+    newest_visit: str | None

@@ -74,6 +74,12 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, emp
     _print(table)
 
 
+def print_operation(operation: int | None) -> None:
+    """Print how an operation is reversed; nothing where there was none."""
+    if operation is not None:
+        click.echo(f"operation {operation}: 'graphmem undo {operation}' reverses it")
+
+
 def print_tree(branches: Iterable[tuple[str, Iterable[str]]]) -> None:
     """Print lines, each with the lines below it; on a terminal they are cut to its width."""
     from rich.text import Text

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphmem.core.keys import is_canonical
 from graphmem.core.model import Operation, UndoReport
 from graphmem.errors import Conflict, NotFound
 from graphmem.store import text_index
@@ -23,6 +24,7 @@ Image = tuple[str, Row | None, Row | None]  # table, row before, row after
 # Any number of values in one parameter, a JSON list.
 VALUES = "(SELECT value FROM json_each(?))"
 _ROUNDING = 1e-9
+_KEYED = ("scenes", "scene_aliases")
 
 # The sentences that an undo may need.
 SENTENCES = """SELECT json_extract(before, '$.sentence_id') FROM operation_rows
@@ -36,20 +38,25 @@ class _Table:
     """How rows of a table are told apart and put back.
 
     greatest: columns of which a row made anew keeps the greater value. indexed: the kind in the text index, and the
-    columns it shows.
+    columns it shows. place: other columns that tell rows apart. shared: a row that a later write changed too stays when
+    what made it is undone.
     """
 
     key: tuple[str, ...]
     counters: tuple[str, ...] = ()
     greatest: tuple[str, ...] = ()
     indexed: tuple[str, ...] = ()
+    place: tuple[str, ...] = ()
+    shared: bool = False
 
 
 TABLES = {
     "scenes": _Table(("id",), ("strength", "visits")),
     "scene_aliases": _Table(("key",)),
     "scene_features": _Table(("scene_id", "feature"), ("mass",), ("weight", "touched")),
-    "scene_refs": _Table(("id",)),
+    "scene_refs": _Table(
+        ("id",), greatest=("weight", "decayed_at"), place=("scene_id", "kind", "ref_id", "ref_text"), shared=True
+    ),
     "situation_evidence": _Table(("label",), ("count",), ("updated_at",)),
     "entities": _Table(("id",), ("mention_count",), ("updated_at",), ("entity", "name")),
     "entity_aliases": _Table(("key",)),
@@ -198,6 +205,7 @@ def undo(tx: sqlite3.Connection, operation_id: int, at: str) -> tuple[UndoReport
     images = images_of(tx, operation_id)
     if not images:
         raise Conflict(f"operation {operation_id} ({kind}) cannot be undone: what it changed was removed for good")
+    made = {after["id"]: after for table, before, after in images if table == "scenes" and before is None and after}
     for table, before, after in images:
         for image in filter(None, (before, after)):
             if table == "scenes" or "scene_id" in image:
@@ -206,10 +214,25 @@ def undo(tx: sqlite3.Connection, operation_id: int, at: str) -> tuple[UndoReport
             kind_shown, *columns = shown
             if before is None or after is None or any(before[column] != after[column] for column in columns):
                 text_index_ids[kind_shown] |= {image["id"] for image in (before, after) if image}
+        if before is None and after and _still_used(tx, made, table, after):
+            if table == "scenes":  # what wrote to it would have made it
+                tx.execute(
+                    "UPDATE scenes SET strength = MAX(strength - ?, 1) WHERE id = ?", (after["strength"], after["id"])
+                )
+            continue
         try:
             _put_back(tx, table, before, after)
         except sqlite3.IntegrityError as error:
+            if (
+                table == "scenes"
+                and before
+                and rows_of(tx, table, "key = ? AND id <> ?", (before["key"], before["id"]))
+            ):
+                raise Conflict(f"there is a scene {before['key']!r} again: rename or drop it first") from error
             raise Conflict(f"{table} {before or after}: a later write stands in the way") from error
+    for table, before, _ in images:
+        if before and table in _KEYED:
+            _settle_key(tx, table, before["key"])
     for indexed, ids in text_index_ids.items():
         text_index.replace(tx, indexed, ids)
     tx.execute("UPDATE operations SET undone_at = ? WHERE id = ?", (at, operation_id))
@@ -224,11 +247,41 @@ def undo(tx: sqlite3.Connection, operation_id: int, at: str) -> tuple[UndoReport
     return report, scenes
 
 
+def _still_used(tx: sqlite3.Connection, made: Mapping[int, Row], table: str, image: Row) -> bool:
+    """Tell whether a row is, or belongs to, a scene that an operation made and that later writes use."""
+    if table not in ("scenes", "scene_features"):
+        return False
+    scene = made.get(image["id" if table == "scenes" else "scene_id"])
+    return scene is not None and bool(
+        rows_of(
+            tx,
+            "scenes",
+            """id = ? AND (strength > ? OR visits > ? OR EXISTS (SELECT 1 FROM scene_refs WHERE scene_id = scenes.id)
+                            OR EXISTS (SELECT 1 FROM scene_aliases WHERE scene_id = scenes.id))""",
+            (scene["id"], scene["strength"], scene["visits"]),
+        )
+    )
+
+
+def _settle_key(tx: sqlite3.Connection, table: str, key: str) -> None:
+    """Let a key that came back lead to one scene: that of this name, not one that had it as an alias in between.
+
+    Raises Conflict where an alias came back and a scene was made under it. Only canonical keys lead anywhere.
+    """
+    if not is_canonical(key) or not rows_of(tx, "scenes", "key = ?", (key,)):
+        return
+    if table == "scene_aliases":
+        raise Conflict(f"there is a scene {key!r}, which was an alias: drop the scene first")
+    tx.execute("DELETE FROM scene_aliases WHERE key = ?", (key,))
+
+
 def _put_back(tx: sqlite3.Connection, table: str, before: Row | None, after: Row | None) -> None:
     shape = TABLES[table]
     image = after or before
     assert image is not None
-    now = next(iter(rows_of(tx, table, _where(shape.key), [image[column] for column in shape.key])), None)
+    now = _row_at(tx, table, shape.key, image)
+    if now is None and after is None and shape.place:
+        now = _row_at(tx, table, shape.place, image)
     if now is None:
         if before is not None:  # what it removed, or what a later write removed that would have been kept without it
             _insert(tx, table, before)
@@ -241,7 +294,7 @@ def _put_back(tx: sqlite3.Connection, table: str, before: Row | None, after: Row
         left = {column: _without(now[column], after[column]) for column in shape.counters}
         if any(left.values()):
             _update(tx, table, now, left)  # later visits gave more to it
-        else:
+        elif not shape.shared or now == after:
             _delete(tx, table, now)
     else:
         values = {
@@ -252,6 +305,10 @@ def _put_back(tx: sqlite3.Connection, table: str, before: Row | None, after: Row
             if after[column] != before[column] and (column in shape.counters or now[column] == after[column])
         }
         _update(tx, table, now, values)
+
+
+def _row_at(tx: sqlite3.Connection, table: str, columns: Sequence[str], image: Row) -> Row | None:
+    return next(iter(rows_of(tx, table, _where(columns), [image[column] for column in columns])), None)
 
 
 def _without(total: float, part: float) -> float:

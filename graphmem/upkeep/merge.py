@@ -153,7 +153,7 @@ def _merge(journal: Journal, group: TwinGroup, at: str, config: Config) -> None:
         total["visits"] += double["visits"]
         total["updated_at"] = max(total["updated_at"], double["updated_at"])
         total["created_at"] = min(total["created_at"], double["created_at"])
-    _drop_surplus(journal, survivor["id"], config)
+    drop_surplus(journal, survivor["id"], config)
     journal.update("scenes", survivor, **{**total, "key": group.key, "origin": group.origin})
     _add_aliases(journal, survivor["id"], [twin.key for twin in group.members if twin.key != group.key])
 
@@ -199,10 +199,11 @@ def settle_features(tx: sqlite3.Connection, scene_ids: Iterable[int], config: Co
                WHERE scene_id = ?""",
             (scene_id, scene_id),
         )
-        _drop_surplus(Journal(tx), scene_id, config)
+        drop_surplus(Journal(tx), scene_id, config)
 
 
-def _drop_surplus(journal: Journal, survivor: int, config: Config) -> None:
+def drop_surplus(journal: Journal, survivor: int, config: Config) -> None:
+    """Delete the features of a scene that are beyond what one keeps."""
     rows = rows_of(journal.tx, "scene_features", "scene_id = ?", (survivor,))
     features = {
         row["feature"]: (row["mass"], row["touched"], place_of(kind_of(row["feature"]), config)) for row in rows

@@ -1,6 +1,8 @@
-"""Commands about scenes: enter, match, scenes, evidence, tag."""
+"""Commands about scenes: enter, match, scenes, evidence, tag, untag, rename, drop."""
 
-from typing import Any
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,7 +13,15 @@ from graphmem.surfaces.cli.group import (
     situation_of,
     situation_options,
 )
-from graphmem.surfaces.output import print_table, printable, to_json
+from graphmem.surfaces.output import print_operation, print_table, printable, to_json
+
+if TYPE_CHECKING:
+    from graphmem.core.model import SceneHealth
+
+_relations_option = click.option(
+    "--relation", "relations", type=click.IntRange(min=1), multiple=True, help="The id of a fact."
+)
+_glob_option = click.option("--glob", help="Facts with an end whose name matches: * ? [...], case-sensitive.")
 
 
 @click.command("enter", short_help="Enter the scene of a turn.")
@@ -83,19 +93,53 @@ def match_command(session: Session, /, as_json: bool, **options: Any) -> None:
     print_table(columns, rows, empty="no scene answers this situation")
 
 
-@click.command("scenes", short_help="List scenes at and below a key.")
-@click.argument("prefix", default="")
+class _Prefix(click.Argument):
+    """An argument that the usage of its group, and of the commands in it, tells elsewhere."""
+
+    def get_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return []
+
+
+class _Scenes(click.Group):
+    """A command that takes a key, and has a sub-command; a word that is no sub-command is a key."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        word = next((word for word in args if not word.startswith("-")), "")
+        if word in self.commands:
+            place = args.index(word)
+            args = ["", word, *args[:place], *args[place + 1 :]]  # '' for the key, and all options are its own
+        else:
+            ctx.allow_interspersed_args = True
+        return super().parse_args(ctx, args)
+
+
+@click.group(
+    "scenes",
+    cls=_Scenes,
+    invoke_without_command=True,
+    subcommand_metavar="[PREFIX | reset --emergent]",
+    short_help="List scenes at and below a key.",
+)
+@click.argument("prefix", default="", cls=_Prefix)
 @click.option("--origin", type=click.Choice(["declared", "emergent"]), help="Only scenes of this origin.")
+@click.option("--health", is_flag=True, help="Show instead how well all scenes do their work.")
 @json_option
-@click.pass_obj
-def scenes_command(session: Session, /, prefix: str, origin: str | None, as_json: bool) -> None:
+@click.pass_context
+def scenes_command(ctx: click.Context, /, prefix: str, origin: str | None, health: bool, as_json: bool) -> None:
     """List scenes at and below PREFIX, those that hold most first; all of them without PREFIX.
 
     \b
     Example:
       graphmem scenes chan:qq
     """
-    with session.open(create=False) as memory:
+    if ctx.invoked_subcommand is not None:
+        return
+    if health and (prefix or origin):
+        raise click.UsageError("--health is about all scenes: leave out PREFIX and --origin")
+    with ctx.obj.open(create=False) as memory:
+        if health:
+            _print_health(memory.scene_health(), as_json=as_json)
+            return
         found = memory.scenes(prefix, origin=origin)
     if as_json:
         click.echo(to_json(found))
@@ -105,6 +149,56 @@ def scenes_command(session: Session, /, prefix: str, origin: str | None, as_json
     ]
     columns = ["scene", "origin", "strength#", "features#", "refs#", "last visit (UTC)"]
     print_table(columns, rows, empty=f"no scenes{' here' if prefix or origin else ''}")
+
+
+def _print_health(health: "SceneHealth", *, as_json: bool) -> None:
+    if as_json:
+        click.echo(to_json(health))
+        return
+    told = dataclasses.asdict(health)
+    kinds, featureless = told.pop("kinds"), told.pop("some_without_features")
+    for name in ("oldest_visit", "newest_visit"):
+        told[name] = (told[name] or "none")[:16]
+    print_table(["scenes", "found#"], [(name.replace("_", " "), value) for name, value in told.items()], empty="")
+    shares = [(kind or "none", keys, f"{keys / health.scenes:.0%}") for kind, keys in kinds]
+    print_table(["first kind of the key", "keys#", "share#"], shares, empty="there are no keys yet")
+    if featureless:
+        click.echo(printable(f"without features: {', '.join(featureless)}"))
+
+
+@scenes_command.command("reset", short_help="Let the scenes that grew grow anew.")
+@click.option("--emergent", is_flag=True, help="Needed: says that it is about these alone.")
+@click.option("--backup", type=click.Path(path_type=Path), metavar="PATH", help="Where the backup before it goes.")
+@dry_run_option
+@json_option
+@click.pass_obj
+def reset_scenes_command(
+    session: Session, /, emergent: bool, backup: Path | None, dry_run: bool, as_json: bool
+) -> None:
+    """Remove all scenes that grew by themselves, so that they grow anew, and what waits for a scene.
+
+    Declared scenes and facts stay. A backup is made before, beside the memory or at PATH; `graphmem undo` reverses it.
+
+    \b
+    Example:
+      graphmem scenes reset --emergent --dry-run
+    """
+    if not emergent:
+        raise click.UsageError("say --emergent: declared scenes are never reset, `graphmem drop` removes one")
+    with session.open(create=False) as memory:
+        report = memory.reset_scenes(dry_run=dry_run, backup=backup)
+    if as_json:
+        click.echo(to_json(report))
+        return
+    would = "" if report.applied else "would be "
+    click.echo(
+        f"{report.scenes} emergent scenes {would}removed, with {report.features} features, {report.refs} refs and "
+        f"{report.aliases} aliases, and {report.labels} labels that wait for a scene"
+    )
+    _print_unplaced(report.unplaced, would)
+    if report.backup:
+        click.echo(f"backup: {printable(report.backup)}")
+    print_operation(report.operation)
 
 
 @click.command("evidence", short_help="List situations without a scene yet.")
@@ -128,8 +222,8 @@ def evidence_command(session: Session, /, as_json: bool) -> None:
 
 @click.command("tag", short_help="Attach known facts to a scene.")
 @click.argument("key")
-@click.option("--relation", "relations", type=click.IntRange(min=1), multiple=True, help="The id of a fact.")
-@click.option("--glob", help="Facts with an end whose name matches: * ? [...], case-sensitive.")
+@_relations_option
+@_glob_option
 @dry_run_option
 @json_option
 @click.pass_obj
@@ -142,8 +236,7 @@ def tag_command(
     Example:
       graphmem tag chan:qq --glob '*QQ*' --dry-run
     """
-    if bool(relations) == (glob is not None):
-        raise click.UsageError("say which facts: --relation ID, or --glob PATTERN")
+    _require_choice(relations, glob)
     with session.open(create=False) as memory:
         report = memory.tag_scene(key, relations, glob=glob, dry_run=dry_run)
     if as_json:
@@ -153,3 +246,102 @@ def tag_command(
     click.echo(f"{done} {len(report.attached)} facts to {printable(report.key)}; {len(report.known)} were there")
     if report.unknown:
         click.echo(f"unknown: {', '.join(map(str, report.unknown))}", err=True)
+    print_operation(report.operation)
+
+
+@click.command("untag", short_help="Take facts out of a scene.")
+@click.argument("key")
+@_relations_option
+@_glob_option
+@dry_run_option
+@json_option
+@click.pass_obj
+def untag_command(
+    session: Session, /, key: str, relations: tuple[int, ...], glob: str | None, dry_run: bool, as_json: bool
+) -> None:
+    """Take facts out of the scene KEY, with the names that no other fact there needs. They stay in the memory.
+
+    \b
+    Example:
+      graphmem untag chan:qq --glob '*QQ*' --dry-run
+    """
+    _require_choice(relations, glob)
+    with session.open(create=False) as memory:
+        report = memory.untag_scene(key, relations, glob=glob, dry_run=dry_run)
+    if as_json:
+        click.echo(to_json(report))
+        return
+    done = "would take" if dry_run else "took"
+    click.echo(
+        f"{done} {len(report.removed)} facts and {report.entities} names out of {printable(report.key)}; "
+        f"{len(report.absent)} were not there"
+    )
+    if report.unknown:
+        click.echo(f"unknown: {', '.join(map(str, report.unknown))}", err=True)
+    print_operation(report.operation)
+
+
+def _require_choice(relations: tuple[int, ...], glob: str | None) -> None:
+    if bool(relations) == (glob is not None):
+        raise click.UsageError("say which facts: --relation ID, or --glob PATTERN")
+
+
+@click.command("rename", short_help="Give a scene another key.")
+@click.argument("key")
+@click.argument("new_key")
+@dry_run_option
+@json_option
+@click.pass_obj
+def rename_command(session: Session, /, key: str, new_key: str, dry_run: bool, as_json: bool) -> None:
+    """Give the scene KEY the key NEW_KEY; KEY goes on leading to it. Scenes below it keep their keys.
+
+    A scene that grew and gets a key without `auto:` is declared from then on: it is found by its keys alone.
+
+    \b
+    Example:
+      graphmem rename chan:qq/peer:laoda chan:qq/peer:ann --dry-run
+    """
+    with session.open(create=False) as memory:
+        report = memory.rename_scene(key, new_key, dry_run=dry_run)
+    if as_json:
+        click.echo(to_json(report))
+        return
+    if report.old == report.new:
+        click.echo(printable(f"nothing to do: {report.new} is its key already"))
+        return
+    would = "is" if report.applied else "would be"
+    click.echo(printable(f"{report.old} {would} now {report.new}"))
+    if report.origin != report.old_origin:
+        click.echo(f"it {would} {report.origin}, and was {report.old_origin}")
+    print_operation(report.operation)
+
+
+@click.command("drop", short_help="Remove a scene; its facts stay.")
+@click.argument("key")
+@click.option("--below", is_flag=True, help="All scenes below KEY too.")
+@dry_run_option
+@json_option
+@click.pass_obj
+def drop_command(session: Session, /, key: str, below: bool, dry_run: bool, as_json: bool) -> None:
+    """Remove the scene KEY with its features, refs and aliases. Its facts stay in the memory.
+
+    \b
+    Example:
+      graphmem drop chan:qq --below --dry-run
+    """
+    with session.open(create=False) as memory:
+        report = memory.drop_scene(key, below=below, dry_run=dry_run)
+    if as_json:
+        click.echo(to_json(report))
+        return
+    would = "" if report.applied else "would be "
+    for name in report.scenes:
+        click.echo(printable(f"{name} {would}dropped"))
+    click.echo(f"{report.features} features, {report.refs} refs and {report.aliases} aliases {would}removed with them")
+    _print_unplaced(report.unplaced, would)
+    print_operation(report.operation)
+
+
+def _print_unplaced(facts: int, would: str) -> None:
+    if facts:
+        click.echo(f"{facts} facts {would}left in no scene: they are recalled only without a situation")
