@@ -109,6 +109,17 @@ def test_a_memory_without_a_file_is_backed_up_too(dest):
     assert keys(dest) == ["chan:qq"]
 
 
+def test_a_memory_without_log_is_backed_up_and_restored(path, dest, monkeypatch):  # CON-07
+    monkeypatch.setattr("graphmem.store.database._use_wal", lambda *_: None)
+    with Memory.open(path) as memory:
+        fill(memory)
+        memory.backup(dest)
+
+    report = Memory.restore(dest, path)
+
+    assert dump(path) == dump(dest) == dump(report.kept)
+
+
 def test_writers_go_on_and_the_backup_is_one_state(memory, path, dest, monkeypatch):
     monkeypatch.setattr("graphmem.store.backups._PAGES_AT_ONCE", 10)
     fill(memory)

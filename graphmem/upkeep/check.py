@@ -4,6 +4,7 @@ Each thing that is wrong is a finding, a line with table, row and remedy. Repair
 and references; what was told is never made up: where that is damaged, a backup is the remedy.
 """
 
+import functools
 import hashlib
 import os
 import re
@@ -67,14 +68,15 @@ def find_all(tx: sqlite3.Connection, path: str) -> list[Finding]:
 def find(tx: sqlite3.Connection, path: str) -> list[Finding]:
     """Return what is wrong as one read sees it, the gravest first."""
     found: list[Finding] = []
-    for look in (_of_file, _of_text, _of_keys, _of_aliases, _of_refs, _of_journal, _of_sessions):
+    payloads = functools.partial(_of_payloads, path=path)
+    for look in (_of_file, _of_text, _of_keys, _of_aliases, _of_refs, _of_journal, _of_sessions, payloads):
         try:
             found += look(tx)
         except sqlite3.DatabaseError as error:
             if primary_code(error) != sqlite3.SQLITE_CORRUPT:
                 raise
             found.append(Finding(f"the file is damaged ({error}): {_RESTORE}", _FILE))
-    return [*found, *_of_payloads(tx, path)]
+    return found
 
 
 def find_locked(tx: sqlite3.Connection, path: str) -> list[Finding]:
