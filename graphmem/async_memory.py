@@ -185,6 +185,9 @@ class AsyncMemory:
         return AsyncTurn(self, await self._run(began))
 
     dedupe_scenes = _in_thread(Memory.dedupe_scenes)
+    upkeep = _in_thread(Memory.upkeep)
+    start_upkeep = _in_thread(Memory.start_upkeep)
+    merge_entities = _in_thread(Memory.merge_entities)
     reindex = _in_thread(Memory.reindex)
     embed = _in_thread(Memory.embed)
     operations = _in_thread(Memory.operations)

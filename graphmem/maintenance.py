@@ -7,28 +7,31 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from graphmem.config import Config, check_count
+from graphmem.config import Config, check_count, check_number
 from graphmem.core.embedding import Embedder
 from graphmem.core.model import (
     BackupReport,
     CheckReport,
     DedupeReport,
     EditReport,
+    EntityMergeReport,
     Operation,
     Overview,
     PurgeReport,
     RepairReport,
     RestoreReport,
     UndoReport,
+    UpkeepReport,
 )
 from graphmem.core.times import Clock, read_time, utc_text
-from graphmem.errors import InvalidInput
+from graphmem.errors import Conflict, InvalidInput
 from graphmem.graph import scenes as scene_graph
 from graphmem.store import backups, text_index, vectors
 from graphmem.store.copies import open_copy, open_scratch
 from graphmem.store.database import Store
 from graphmem.store.schema import refuse_newer
-from graphmem.upkeep import check, edit, journal, merge, overview, purge
+from graphmem.upkeep import check, edit, journal, loop, merge, merge_entities, overview, purge
+from graphmem.upkeep.repeating import Repeating
 
 if TYPE_CHECKING:
     import sqlite3
@@ -42,7 +45,14 @@ class Maintenance:
         self._clock = clock
         self._embedder = embedder
         self._last_day = ""
+        self._upkeep: Repeating[UpkeepReport] | None = None
         self.config = config
+
+    def close(self) -> None:
+        """Close the file. Closing twice does nothing; any other verb on a closed memory raises Conflict."""
+        if self._upkeep is not None:
+            self._upkeep.stop()
+        self._store.close()
 
     @property
     def path(self) -> str:
@@ -159,7 +169,11 @@ class Maintenance:
         """
         embedder = self._embedder
         if embedder is None:
-            raise InvalidInput("embedder", None, "open the memory with one, or with Config(semantic=True)")
+            reason = (
+                "open the memory with one, or with Config(semantic=True), in a settings file semantic = true, in the "
+                "environment GRAPHMEM_SEMANTIC=true; the model of these needs pip install 'graphmem[semantic]'"
+            )
+            raise InvalidInput("embedder", None, reason)
         done = 0
         with self._store.read() as tx:
             lacking = vectors.count_lacking(tx, embedder.fingerprint)
@@ -196,10 +210,61 @@ class Maintenance:
         # A rehearsal does all of it and keeps nothing: so it tells the same numbers, and what stands in the way.
         with self._writing(at, keep=not dry_run) as tx:
             report, changed = journal.undo(tx, operation, at)
+            if report.kind == merge_entities.KIND:
+                report = replace(report, remarks=merge_entities.give_back(tx, operation))
             merge.settle_features(tx, changed, self.config)
             scene_graph.sweep_refs(tx)  # the journal brings back refs to what was deleted since
             _scenes_changed(tx, changed)
         return replace(report, applied=not dry_run)
+
+    def upkeep(self, *, dry_run: bool = False, allow_shrink: bool = False) -> UpkeepReport:
+        """Put the memory in order, in steps that each take a short time and can each be undone.
+
+        Twin scenes and entities under two keys are merged, what is attached to scenes fades, what nothing uses goes,
+        the text index and the write-ahead log are tidied, the file is checked. A step that would remove more than
+        `config.shrink_limit` of the facts, notes, refs or scenes there are, or the last one, stops before it begins,
+        unless `allow_shrink` is given; the others go on. One pass is at work on a file at a time: raises StoreBusy
+        when another is.
+        """
+        hands = loop.Hands(
+            self.path,
+            self.config,
+            now=lambda: self._at(None),
+            read=self._store.read,
+            write=self._store.write,
+            changed=_scenes_changed,
+            checkpoint=self._store.checkpoint,
+            quick_check=self._store.quick_check,
+        )
+        return loop.run(hands, dry_run=dry_run, allow_shrink=allow_shrink)
+
+    def start_upkeep(
+        self, *, every: float = 1800.0, report: Callable[[UpkeepReport], None] = lambda report: None
+    ) -> None:
+        """Run `upkeep` now and then every so many seconds in a thread, which ends when the memory is closed.
+
+        report is called with what each pass did. A pass that fails, or finds another at work, is logged and tried again
+        at its time. Raises InvalidInput for less than a second, Conflict when it runs already.
+        """
+        check_number("every", every, low=1.0, high=1e9)
+        if self._upkeep is not None:
+            raise Conflict("upkeep runs already: it ends when the memory is closed")
+        self._upkeep = Repeating(self.upkeep, every, report)
+
+    # ---- entities
+
+    def merge_entities(self, source: str, target: str, *, dry_run: bool = False) -> EntityMergeReport:
+        """Let two entities be one: what names `source` names `target` from now on, and `source` stays as another name.
+
+        Facts that both had become one, with the greater confidence, the wider time and the evidence of both; facts
+        between the two are deleted; of the places in scenes the greater weight is kept. `undo` reverses it, and what
+        was told since goes back to the name it was told with. Raises NotFound for an unknown name, Conflict when both
+        are one entity already or were said to be apart.
+        """
+        at = self._at(None)
+        with self._store.read() if dry_run else self._writing(at) as tx:
+            ids = merge_entities.pair(tx, source, target)
+            return merge_entities.plan(tx, *ids) if dry_run else merge_entities.merge(tx, *ids, at)
 
     # ---- files
 

@@ -61,6 +61,8 @@ SCRIPT = [
     ("edit_relation", [1], {"object": "富文本"}),
     ("purge", [], {"session": "s1", "dry_run": True}),
     ("delete_relation", [2], {"hard": True}),
+    ("merge_entities", ["老大", "富文本"], {"dry_run": True}),
+    ("upkeep", [], {"dry_run": True}),
     ("overview", [], {}),
     ("repair", [], {"dry_run": True}),
     ("check", [], {}),

@@ -432,6 +432,77 @@ class PurgeReport:
 
 
 @dataclass(frozen=True, slots=True)
+class FoldedFact:
+    """Two facts that became equal: the id of the one that is gone, and of the one that took it in."""
+
+    gone: int
+    kept: int
+
+
+@dataclass(frozen=True, slots=True)
+class EntityMergeReport:
+    """What merging one entity into another did, or with applied=False what it would.
+
+    source, target: their names. moved: ids of the facts that now name the target. folded: facts that both had. loops:
+    ids of facts between the two, which are deleted. refs_moved, refs_folded: places in scenes. aliases: names, in
+    canonical form, that mean the target from now on. mentions: of both together. operation: its number, for undo.
+    """
+
+    source: str
+    target: str
+    moved: tuple[int, ...]
+    folded: tuple[FoldedFact, ...]
+    loops: tuple[int, ...]
+    refs_moved: int
+    refs_folded: int
+    aliases: tuple[str, ...]
+    mentions: int
+    applied: bool
+    operation: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepStep:
+    """One step of a pass. state: done, nothing (to do), would (a dry run), stopped (it would have lost too much).
+
+    told: in one line what was done, would be done, or stopped it. before, after: rows by kind, of what it shrinks.
+    operations: their numbers, for undo.
+    """
+
+    name: str
+    state: str
+    told: str
+    before: Mapping[str, int] = field(default_factory=dict)
+    after: Mapping[str, int] = field(default_factory=dict)
+    operations: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepReport:
+    """What a pass of upkeep did, or with applied=False what it would do, step by step.
+
+    ok: no step was stopped, and the file is sound.
+    """
+
+    steps: tuple[UpkeepStep, ...]
+    ok: bool
+    applied: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WalState:
+    """What a checkpoint left of the write-ahead log. frames: pages in it; copied: those that are in the database too.
+
+    busy: readers or a writer kept it from being done. size: bytes of the log.
+    """
+
+    busy: bool
+    frames: int
+    copied: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """What a memory holds, in numbers. relations: facts that hold now; relations_total: of every time and status.
 
@@ -464,7 +535,10 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class UndoReport:
-    """What an undo put back, or with applied=False what it would."""
+    """What an undo put back, or with applied=False what it would: rows restored, removed, changed back.
+
+    remarks: what later writes made of it that stays as it is, each with the remedy.
+    """
 
     operation: int
     kind: str
@@ -472,6 +546,7 @@ class UndoReport:
     removed: int
     changed: int
     applied: bool
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,6 +241,18 @@ def _put_in_order(tx: sqlite3.Connection, told: int, fact: tuple[int, str, int, 
     return sum(status == "active" and relation_id != told for relation_id, status, _ in rows[:-1])
 
 
+def order_values(tx: sqlite3.Connection, place: tuple[int, str, str], at: str) -> None:
+    """Put all values of a functional relation in order: source, key of the relation, scope."""
+    source_id, relation_key, scope = place
+    values = tx.execute(
+        """SELECT id, target_id FROM relations WHERE source_id = ? AND relation_key = ? AND scope = ?
+               AND status IN ('active', 'superseded') ORDER BY COALESCE(valid_from, recorded_at), id""",
+        place,
+    )
+    for relation_id, target_id in values.fetchall():
+        _put_in_order(tx, relation_id, (source_id, relation_key, target_id, scope), at)
+
+
 def _part_what_was_said_again(tx: sqlite3.Connection, place: tuple[int, str, int, str], since: str, at: str) -> None:
     """Make room for a value told of old: one that held before it, and was said again later, is parted in two.
 

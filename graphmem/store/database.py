@@ -20,6 +20,7 @@ from pathlib import Path
 
 from graphmem.config import DEFAULT, Config
 from graphmem.core.embedding import Embedder
+from graphmem.core.model import WalState
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.store import text_index, vectors
 from graphmem.store.schema import is_current, migrate
@@ -161,6 +162,28 @@ class Store:
                     raise _busy(self.path, self.config.busy_timeout)
         finally:
             self._lock.release()
+
+    def checkpoint(self) -> WalState:
+        """Copy what the write-ahead log holds into the database, and cut the log when it has grown, waiting for nobody.
+
+        On a connection of its own, so that no writer waits while pages are copied.
+        """
+        if self.path == MEMORY_PATH:
+            return WalState(False, 0, 0, 0)
+        with (
+            translated_errors(self.path, self.config.busy_timeout),
+            contextlib.closing(self._open_connection(self.path, timeout=0.0, isolation_level=None)) as connection,
+        ):
+            busy, frames, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            if not busy and frames == copied and _size(self.path + "-wal") > LARGEST_IDLE_LOG:
+                busy, frames, copied = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return WalState(bool(busy), max(frames, 0), max(copied, 0), _size(self.path + "-wal"))
+
+    def quick_check(self) -> tuple[str, ...]:
+        """Return what SQLite's quick check complains of, nothing for a sound file. Nobody waits for it."""
+        with self.read() as tx:
+            verdict = [line for (line,) in tx.execute("PRAGMA quick_check")]
+        return () if verdict == ["ok"] else tuple(verdict)
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
@@ -350,6 +373,13 @@ def _busy(path: str, timeout: float) -> StoreBusy:
 def primary_code(error: sqlite3.Error) -> int:
     """Return the result code of SQLite without its extension, such as sqlite3.SQLITE_BUSY."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
 
 
 def file_identity(path: str) -> tuple[int, int] | None:

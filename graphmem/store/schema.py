@@ -352,6 +352,9 @@ def _migrations() -> "Migrations":
                 until TEXT NOT NULL CHECK (length(until) = 24)
             ) STRICT, WITHOUT ROWID;
 
+            -- Which rows keep a sentence: else each sentence that goes is looked for in whole tables.
+            CREATE INDEX relations_sentence ON relations(sentence_id) WHERE sentence_id IS NOT NULL;
+            CREATE INDEX scene_refs_sentence ON scene_refs(sentence_id) WHERE sentence_id IS NOT NULL;
             CREATE INDEX entity_aliases_entity ON entity_aliases(entity_id);
             CREATE INDEX scene_aliases_scene ON scene_aliases(scene_id);
         """)

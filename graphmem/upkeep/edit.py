@@ -72,7 +72,7 @@ def edit(tx: sqlite3.Connection, relation_id: int, changes: Changes, at: str) ->
     keys = {"source_key": changes.subject, "target_key": changes.object}
     renamed = {column: entity_key(name) for column, name in keys.items() if name is not None}
     for said in rows_of(tx, "evidence", "relation_id = ? ORDER BY id", (relation_id,)):
-        journal.insert("evidence", {**_without_id(said), **retold, **renamed, "relation_id": new["id"]})
+        journal.insert("evidence", {**_without_id(said), **given, **renamed, "relation_id": new["id"]})
     for ref in refs:
         _attach(journal, {**ref, "ref_id": new["id"]}, retold)
         for end in (new["source_id"], new["target_id"]):

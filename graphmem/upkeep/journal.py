@@ -18,7 +18,10 @@ from graphmem.errors import Conflict, NotFound
 from graphmem.store import text_index
 
 Row = dict[str, Any]
+Image = tuple[str, Row | None, Row | None]  # table, row before, row after
 
+# Any number of values in one parameter, a JSON list.
+VALUES = "(SELECT value FROM json_each(?))"
 _ROUNDING = 1e-9
 
 # The sentences that an undo may need.
@@ -154,6 +157,22 @@ def forget_relations(tx: sqlite3.Connection, relation_ids: Sequence[int]) -> Non
     )
 
 
+def drop_operations(tx: sqlite3.Connection, operation_ids: Sequence[int]) -> int:
+    """Forget operations and what they kept; return the number of row images."""
+    given = (json.dumps(operation_ids),)
+    rows = tx.execute(f"DELETE FROM operation_rows WHERE operation_id IN {VALUES}", given)
+    tx.execute(f"DELETE FROM operations WHERE id IN {VALUES}", given)
+    return rows.rowcount
+
+
+def images_of(tx: sqlite3.Connection, operation_id: int) -> list[Image]:
+    """Return the images of an operation, the last first."""
+    rows = tx.execute(
+        "SELECT name, before, after FROM operation_rows WHERE operation_id = ? ORDER BY seq DESC", (operation_id,)
+    )
+    return [(table, before and _row(before), after and _row(after)) for table, before, after in rows]
+
+
 def undo(tx: sqlite3.Connection, operation_id: int, at: str) -> tuple[UndoReport, set[int]]:
     """Put back what an operation changed; return the report and the scenes whose rows were touched.
 
@@ -176,12 +195,7 @@ def undo(tx: sqlite3.Connection, operation_id: int, at: str) -> tuple[UndoReport
         raise Conflict(f"operation {later} changed the same rows after operation {operation_id}: undo {later} first")
     scenes: set[int] = set()
     text_index_ids: dict[str, set[int]] = defaultdict(set)
-    images = [
-        (table, before and _row(before), after and _row(after))
-        for table, before, after in tx.execute(
-            "SELECT name, before, after FROM operation_rows WHERE operation_id = ? ORDER BY seq DESC", (operation_id,)
-        )
-    ]
+    images = images_of(tx, operation_id)
     if not images:
         raise Conflict(f"operation {operation_id} ({kind}) cannot be undone: what it changed was removed for good")
     for table, before, after in images:
@@ -191,7 +205,7 @@ def undo(tx: sqlite3.Connection, operation_id: int, at: str) -> tuple[UndoReport
         if shown := TABLES[table].indexed:
             kind_shown, *columns = shown
             if before is None or after is None or any(before[column] != after[column] for column in columns):
-                text_index_ids[kind_shown].add((before or after)["id"])
+                text_index_ids[kind_shown] |= {image["id"] for image in (before, after) if image}
         try:
             _put_back(tx, table, before, after)
         except sqlite3.IntegrityError as error:

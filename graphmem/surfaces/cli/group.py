@@ -34,6 +34,7 @@ _COMMANDS = {
     "replay": "facts",
     "block": "blocks",
     "document": "blocks",
+    "upkeep": "upkeep",
     "reindex": "upkeep",
     "dedupe": "upkeep",
     "undo": "upkeep",
