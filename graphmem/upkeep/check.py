@@ -141,10 +141,6 @@ def mend(
         if not soundness.rebuild_indexes(tx):
             return (), set()  # which one of two rows that must be one is right, no machine can tell
         wanted |= {finding.mend for finding in find(tx, path)}  # they may have hidden something
-    if _TEXT in wanted:
-        text_index.clear(tx)
-        for _ in text_index.fill(tx):
-            pass
     if _COUNTS in wanted:
         tx.execute(
             """UPDATE sessions SET parts = (SELECT COUNT(*) FROM parts p WHERE p.session_id = sessions.id),
@@ -152,6 +148,7 @@ def mend(
         )
     operations: list[int] = []
     changed: set[int] = set()
+    renamed: set[int] = set()
     if _KEYS in wanted:
         merged, changed = merge.apply_dedupe(tx, merge.plan_dedupe(tx, path), at, config)
         operations += [merged.operation] if merged.operation is not None else []
@@ -160,7 +157,10 @@ def mend(
         gone = {table: _looped(tx, table) for table in _OWNERS}
         for table, keys in gone.items():
             for key in keys:
-                journal.delete(table, *rows_of(tx, table, "key = ?", (key,)))
+                (row,) = rows_of(tx, table, "key = ?", (key,))
+                journal.delete(table, row)
+                if table == "entity_aliases":
+                    renamed.add(row["entity_id"])
         lost = [ref for kind in _TARGETS for ref in _refs_to_nothing(tx, kind)]
         for ref in lost:
             (row,) = rows_of(tx, "scene_refs", "id = ?", (ref,))
@@ -168,6 +168,12 @@ def mend(
             changed.add(row["scene_id"])
         summary = {"refs": len(lost), "aliases": sum(map(len, gone.values()))}
         operations.append(journal.close("repair", at, summary))
+    if _TEXT in wanted:
+        text_index.clear(tx)
+        for _ in text_index.fill(tx):
+            pass
+    else:
+        text_index.replace(tx, "entity", renamed)  # found by their aliases too
     return tuple(operations), changed
 
 
