@@ -332,7 +332,7 @@ class Maintenance:
             found = check.find_all(tx, self.path)
             operations, changed = check.mend(tx, found, self.path, at, self.config)
             _scenes_changed(tx, changed)
-            left = check.find_all(tx, self.path)
+            left = check.find_all(tx, self.path) if found else []
         return check.repaired(found, left, operations, applied=not dry_run)
 
     # ---- scenes

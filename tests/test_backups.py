@@ -15,9 +15,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from sqlite_utils import Database
 from support import another_process, assert_one_line_naming, dump, refusal, sql, unprivileged
 
 from graphmem import Conflict, InvalidInput, Memory, SchemaTooNew, StoreBusy, StoreCorrupt, StoreFailed, Triple
+from graphmem.store import schema
 from graphmem.store.schema import VERSION
 
 PICTURE = bytes(range(256)) * 400  # too large for a row
@@ -107,6 +109,17 @@ def test_a_memory_without_a_file_is_backed_up_too(dest):
         memory.backup(dest)
 
     assert keys(dest) == ["chan:qq"]
+
+
+def test_a_memory_without_log_is_backed_up_and_restored(path, dest, monkeypatch):  # CON-07
+    monkeypatch.setattr("graphmem.store.database._use_wal", lambda *_: None)
+    with Memory.open(path) as memory:
+        fill(memory)
+        memory.backup(dest)
+
+    report = Memory.restore(dest, path)
+
+    assert dump(path) == dump(dest) == dump(report.kept)
 
 
 def test_writers_go_on_and_the_backup_is_one_state(memory, path, dest, monkeypatch):
@@ -512,18 +525,20 @@ def test_a_memory_is_not_restored_from_itself(path, backup):
         Memory.restore(backup, ":memory:")
 
 
-def test_an_older_backup_is_brought_up_to_date_when_it_is_opened(path, backup):
-    with contextlib.closing(sqlite3.connect(backup)) as connection:
-        connection.executescript(
-            f"""DROP TABLE leases; DROP TABLE entities_apart; ALTER TABLE operations DROP COLUMN marks;
-                ALTER TABLE evidence DROP COLUMN confidence; ALTER TABLE evidence DROP COLUMN scenes;
-                DROP INDEX entity_aliases_entity; DROP INDEX scene_aliases_scene;
-                DROP INDEX relations_sentence; DROP INDEX scene_refs_sentence;
-                DELETE FROM _sqlite_migrations WHERE name LIKE 'm005%'; PRAGMA user_version = {VERSION - 1}"""
+def test_an_older_backup_is_brought_up_to_date_when_it_is_opened(path, dest):
+    with contextlib.closing(sqlite3.connect(dest, isolation_level=None)) as connection:
+        schema._migrations().apply(Database(connection), stop_before="m002_text")
+        connection.execute(
+            """INSERT INTO scenes(key, origin, created_at, updated_at)
+               VALUES ('chan:old', 'declared', '2026-09-01T00:00:00.000Z', '2026-09-01T00:00:00.000Z')"""
         )
+        connection.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
+        connection.execute("PRAGMA user_version = 1")
 
-    Memory.restore(backup, path)
+    report = Memory.restore(dest, path)
 
+    assert report.counts["scenes"] == 1
+    assert Memory.check_copy(dest).ok
     with Memory.open(path) as memory:
         assert [scene.key for scene in memory.scenes()] == ["chan:old"]
         assert memory.check().ok

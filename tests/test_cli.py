@@ -63,6 +63,7 @@ CALLS = {
     "path": ["老大", RULE],
     "graph": [],
     "replay": [SIX],
+    "upkeep": ["--dry-run"],
     "reindex": [],
     "block": ["put", "排班表"],
     "document": ["put", "一段对话"],

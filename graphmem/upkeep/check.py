@@ -4,6 +4,7 @@ Each thing that is wrong is a finding, a line with table, row and remedy. Repair
 and references; what was told is never made up: where that is damaged, a backup is the remedy.
 """
 
+import functools
 import hashlib
 import os
 import re
@@ -67,14 +68,15 @@ def find_all(tx: sqlite3.Connection, path: str) -> list[Finding]:
 def find(tx: sqlite3.Connection, path: str) -> list[Finding]:
     """Return what is wrong as one read sees it, the gravest first."""
     found: list[Finding] = []
-    for look in (_of_file, _of_text, _of_keys, _of_aliases, _of_refs, _of_journal, _of_sessions):
+    payloads = functools.partial(_of_payloads, path=path)
+    for look in (_of_file, _of_text, _of_keys, _of_aliases, _of_refs, _of_journal, _of_sessions, payloads):
         try:
             found += look(tx)
         except sqlite3.DatabaseError as error:
             if primary_code(error) != sqlite3.SQLITE_CORRUPT:
                 raise
             found.append(Finding(f"the file is damaged ({error}): {_RESTORE}", _FILE))
-    return [*found, *_of_payloads(tx, path)]
+    return found
 
 
 def find_locked(tx: sqlite3.Connection, path: str) -> list[Finding]:
@@ -139,10 +141,6 @@ def mend(
         if not soundness.rebuild_indexes(tx):
             return (), set()  # which one of two rows that must be one is right, no machine can tell
         wanted |= {finding.mend for finding in find(tx, path)}  # they may have hidden something
-    if _TEXT in wanted:
-        text_index.clear(tx)
-        for _ in text_index.fill(tx):
-            pass
     if _COUNTS in wanted:
         tx.execute(
             """UPDATE sessions SET parts = (SELECT COUNT(*) FROM parts p WHERE p.session_id = sessions.id),
@@ -150,6 +148,7 @@ def mend(
         )
     operations: list[int] = []
     changed: set[int] = set()
+    renamed: set[int] = set()
     if _KEYS in wanted:
         merged, changed = merge.apply_dedupe(tx, merge.plan_dedupe(tx, path), at, config)
         operations += [merged.operation] if merged.operation is not None else []
@@ -158,7 +157,10 @@ def mend(
         gone = {table: _looped(tx, table) for table in _OWNERS}
         for table, keys in gone.items():
             for key in keys:
-                journal.delete(table, *rows_of(tx, table, "key = ?", (key,)))
+                (row,) = rows_of(tx, table, "key = ?", (key,))
+                journal.delete(table, row)
+                if table == "entity_aliases":
+                    renamed.add(row["entity_id"])
         lost = [ref for kind in _TARGETS for ref in _refs_to_nothing(tx, kind)]
         for ref in lost:
             (row,) = rows_of(tx, "scene_refs", "id = ?", (ref,))
@@ -166,6 +168,12 @@ def mend(
             changed.add(row["scene_id"])
         summary = {"refs": len(lost), "aliases": sum(map(len, gone.values()))}
         operations.append(journal.close("repair", at, summary))
+    if _TEXT in wanted:
+        text_index.clear(tx)
+        for _ in text_index.fill(tx):
+            pass
+    else:
+        text_index.replace(tx, "entity", renamed)  # found by their aliases too
     return tuple(operations), changed
 
 
