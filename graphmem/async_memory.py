@@ -176,6 +176,9 @@ class AsyncMemory:
 
     dedupe_scenes = _in_thread(Memory.dedupe_scenes)
     merge_entities = _in_thread(Memory.merge_entities)
+    review_entities = _in_thread(Memory.review_entities)
+    keep_apart = _in_thread(Memory.keep_apart)
+    settle_entities = _in_thread(Memory.settle_entities)
     reindex = _in_thread(Memory.reindex)
     embed = _in_thread(Memory.embed)
     operations = _in_thread(Memory.operations)

@@ -62,6 +62,9 @@ SCRIPT = [
     ("purge", [], {"session": "s1", "dry_run": True}),
     ("delete_relation", [2], {"hard": True}),
     ("overview", [], {}),
+    ("review_entities", [], {"limit": 3}),
+    ("keep_apart", ["老大", "纯文本"], {"rounds": 2}),
+    ("settle_entities", [lambda pair: "apart"], {}),
 ]
 
 

@@ -69,6 +69,7 @@ CALLS = {
     "delete": ["1", "--hard"],
     "purge": ["--relation", "偏好"],
     "overview": [],
+    "entities": ["review"],
 }
 
 # The same mistakes for the text and the JSON form: arguments, exit code, kind, what the message names.

@@ -54,6 +54,7 @@ WRITES = {
     "delete_relation": lambda memory: memory.delete_relation(1, hard=True),
     "purge": lambda memory: memory.purge(relation="偏好"),
     "dedupe_scenes": lambda memory: memory.dedupe_scenes(),
+    "keep_apart": lambda memory: memory.keep_apart("老大", "纯文本"),
     "undo": lambda memory: memory.undo(1),
     "replay": lambda memory: memory.replay([Event(source="qq", facts=(FACT,))]),
     "put_block": lambda memory: memory.put_block("截图", scenes=["chan:qq"]),
@@ -82,6 +83,8 @@ READS = {
     "brief": lambda memory: memory.brief(HERE, query="纯文本", declared=["chan:qq"]),
     "purge dry": lambda memory: memory.purge(session="s1", dry_run=True),
     "overview": lambda memory: memory.overview(),
+    "review_entities": lambda memory: memory.review_entities(),
+    "settle_entities left": lambda memory: memory.settle_entities(lambda pair: None),
     "dedupe_scenes dry": lambda memory: memory.dedupe_scenes(dry_run=True),
     "operations": lambda memory: memory.operations(),
 }

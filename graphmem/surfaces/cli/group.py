@@ -43,6 +43,7 @@ _COMMANDS = {
     "delete": "edit",
     "purge": "edit",
     "overview": "edit",
+    "entities": "entities",
 }
 
 
