@@ -161,7 +161,11 @@ class Maintenance:
         """
         embedder = self._embedder
         if embedder is None:
-            raise InvalidInput("embedder", None, "open the memory with one, or with Config(semantic=True)")
+            reason = (
+                "open the memory with one, or with Config(semantic=True), in a settings file semantic = true, in the "
+                "environment GRAPHMEM_SEMANTIC=true; the model of these needs pip install 'graphmem[semantic]'"
+            )
+            raise InvalidInput("embedder", None, reason)
         done = 0
         with self._store.read() as tx:
             lacking = vectors.count_lacking(tx, embedder.fingerprint)

@@ -10,9 +10,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from graphmem.compose import pool, search
 from graphmem.compose.brief import brief_of
-from graphmem.compose.meaning import MeaningIndex
 from graphmem.compose.turn import Turn
 from graphmem.config import DEFAULT, Config, check_count
 from graphmem.core.embedding import Embedder, check_embedder
@@ -62,6 +60,8 @@ from graphmem.store.database import Store
 if TYPE_CHECKING:
     import sqlite3
 
+    from graphmem.compose.meaning import MeaningIndex
+    from graphmem.compose.pool import Request
     from graphmem.graph.scene_index import SceneIndex
     from graphmem.graph.view import Graph
 
@@ -77,7 +77,11 @@ class Memory(Maintenance):
 
     def __init__(self, store: Store, *, config: Config, clock: Clock, embedder: Embedder | None = None) -> None:
         super().__init__(store, config=config, clock=clock, embedder=embedder)
-        self._meanings = None if embedder is None else MeaningIndex(embedder)
+        self._meanings: MeaningIndex | None = None
+        if embedder is not None:
+            from graphmem.compose import meaning
+
+            self._meanings = meaning.MeaningIndex(embedder)
         self._index: SceneIndex | None = None
         self._vocabulary = text_index.Vocabulary()
 
@@ -417,6 +421,8 @@ class Memory(Maintenance):
         )  # fmt: skip
         keys = None if _is_blank(scenes) else key_list(scenes, "scenes")
         within = None if keys is None else scene_graph.below(keys, exact=exact)
+        from graphmem.compose import search
+
         with self._store.read() as tx:
             here = request.situation
             answering = self._read_index(tx).answering(here) if here else []
@@ -517,6 +523,8 @@ class Memory(Maintenance):
 
         Raises InvalidInput for a query without words.
         """
+        from graphmem.compose import search
+
         check_count("limit", limit)
         request = self._request(query, kinds="document", limit=limit)
         at = self._at(None)
@@ -772,7 +780,10 @@ class Memory(Maintenance):
         mode: str = "hybrid",
         precise: bool = False,
         explain: bool = False,
-    ) -> pool.Request:
+    ) -> "Request":
+        # Search and what it knows of words take 35 ms to import: only the verbs that search pay it.
+        from graphmem.compose import pool, search
+
         if not isinstance(query, str):
             raise InvalidInput("query", query, "give a text")
         now = self._clock()

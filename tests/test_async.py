@@ -61,6 +61,7 @@ SCRIPT = [
     ("edit_relation", [1], {"object": "富文本"}),
     ("purge", [], {"session": "s1", "dry_run": True}),
     ("delete_relation", [2], {"hard": True}),
+    ("merge_entities", ["老大", "富文本"], {"dry_run": True}),
     ("overview", [], {}),
     ("review_entities", [], {"limit": 3}),
     ("keep_apart", ["老大", "纯文本"], {"rounds": 2}),

@@ -1400,6 +1400,15 @@ def test_a_bad_variable_is_refused_by_name(cli, monkeypatch):
     assert "GRAPHMEM_BUSY_TIMEOUT" in result.err
 
 
+def test_embed_without_the_setting_names_the_remedy(cli, filled):
+    result = cli("embed")
+
+    assert (result.code, result.out) == (1, "")
+    assert len(result.err.splitlines()) == 1
+    for remedy in ("semantic = true", "GRAPHMEM_SEMANTIC=true", "pip install 'graphmem[semantic]'"):
+        assert remedy in result.err
+
+
 # ---- dry runs
 
 

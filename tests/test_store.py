@@ -45,6 +45,16 @@ FACT = Triple("老大", "偏好", "纯文本", sentence="老大偏好纯文本�
 KEPT, DELETED = (content_id("blk_", "text", "", text) for text in ("排班表", "旧排班表"))
 CONSUMED, ARCHIVED = (content_id("doc_", text) for text in ("一段对话", "另一段对话"))
 
+
+def of_two(verb, **options):
+    """Two entities are merged, or kept apart; when an earlier verb has merged them, that is told."""
+    try:
+        return verb("老大", "纯文本", **options)
+    except Conflict as error:
+        if "one entity" not in str(error):
+            raise
+
+
 WRITES = {
     "enter_scene": lambda memory: memory.enter_scene(HERE, declared=["chan:qq"]),
     "declare_scene": lambda memory: memory.declare_scene("tool:shell"),
@@ -54,7 +64,8 @@ WRITES = {
     "delete_relation": lambda memory: memory.delete_relation(1, hard=True),
     "purge": lambda memory: memory.purge(relation="偏好"),
     "dedupe_scenes": lambda memory: memory.dedupe_scenes(),
-    "keep_apart": lambda memory: memory.keep_apart("老大", "纯文本"),
+    "merge_entities": lambda memory: of_two(memory.merge_entities),
+    "keep_apart": lambda memory: of_two(memory.keep_apart),
     "undo": lambda memory: memory.undo(1),
     "replay": lambda memory: memory.replay([Event(source="qq", facts=(FACT,))]),
     "put_block": lambda memory: memory.put_block("截图", scenes=["chan:qq"]),
@@ -86,6 +97,7 @@ READS = {
     "review_entities": lambda memory: memory.review_entities(),
     "settle_entities left": lambda memory: memory.settle_entities(lambda pair: None),
     "dedupe_scenes dry": lambda memory: memory.dedupe_scenes(dry_run=True),
+    "merge_entities dry": lambda memory: of_two(memory.merge_entities, dry_run=True),
     "operations": lambda memory: memory.operations(),
 }
 # They do all their work under the lock and keep nothing of it.

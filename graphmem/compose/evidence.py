@@ -12,7 +12,7 @@ from graphmem.core.dates import NamedTime
 from graphmem.core.model import Standing
 from graphmem.core.ranking import bm25, inverse_frequency, scaled, walk
 from graphmem.core.tokens import is_stop_token
-from graphmem.graph.found import Edge
+from graphmem.graph.neighbours import Edge
 from graphmem.records import history
 from graphmem.records.history import Turn
 from graphmem.store import text_index
@@ -278,7 +278,7 @@ def ways_to(edges: Sequence[Edge], seeds: Collection[int]) -> dict[Item, tuple[i
     for _ in range(2):
         near = dict(ways)
         for edge in edges:
-            for one, other in ((edge.source_id, edge.target_id), (edge.target_id, edge.source_id)):
+            for one, other in ((edge.source, edge.target), (edge.target, edge.source)):
                 if one in near and ("relation", edge.id) not in found:
                     found["relation", edge.id] = (*near[one], other)
                     ways.setdefault(other, (*near[one], other))
@@ -287,10 +287,10 @@ def ways_to(edges: Sequence[Edge], seeds: Collection[int]) -> dict[Item, tuple[i
 
 def of_graph(edges: Sequence[Edge], seeds: Collection[int]) -> dict[Item, float]:
     """Score facts by how often a walker from the named entities comes by; direct ones more than those two hops away."""
-    mass = walk(seeds, [(edge.source_id, edge.target_id, edge.confidence) for edge in edges])
+    mass = walk(seeds, [(edge.source, edge.target, edge.confidence) for edge in edges])
     return scaled(
         {
-            ("relation", edge.id): edge.confidence * (mass.get(edge.source_id, 0.0) + mass.get(edge.target_id, 0.0))
+            ("relation", edge.id): edge.confidence * (mass.get(edge.source, 0.0) + mass.get(edge.target, 0.0))
             for edge in edges
         }
     )

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from graphmem.compose.evidence import Item
-from graphmem.compose.pool import Pool, Request, admit
+from graphmem.compose.pool import Pool, Request, admit, visible_edges
 from graphmem.compose.shown import shown
 from graphmem.config import Ranking
 from graphmem.core.model import Hit, Reason
@@ -37,13 +37,10 @@ def facts_of_named(pool: Pool, ranking: Ranking) -> list[Hit]:
     names = found.entity_names(tx, _ids_with_words(pool, "entity"))
     texts = [NoteText(str(entity_id), name) for entity_id, (name, _) in names.items()]
     named = {int(match.item.key): match for match in precise_matches(request.text, texts)}
-    edges = found.edges_around(tx, named, request.moment, request.scopes, ranking.edges) if named else []
-    admit(pool, (("relation", edge.id) for edge in edges))
     matches: dict[Item, Match] = {}
-    for edge in edges:
-        if ("relation", edge.id) in pool.rows:
-            ends = [named[end] for end in (edge.source_id, edge.target_id) if end in named]
-            matches["relation", edge.id] = max(ends, key=lambda match: match.strength)
+    for edge in visible_edges(pool, named, ranking.edges):
+        ends = [named[end] for end in (edge.source, edge.target) if end in named]
+        matches["relation", edge.id] = max(ends, key=lambda match: match.strength)
     hits = shown(pool, {item: match.strength for item, match in matches.items()}, {})
     names_said = {token for entity_id in named for token in tokens_of(names[entity_id][0])}
     asked = {token for word in query_words(request.text) for token in word.tokens} - names_said

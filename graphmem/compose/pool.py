@@ -15,6 +15,7 @@ from graphmem.core.times import utc_text
 from graphmem.errors import InvalidInput
 from graphmem.graph import found
 from graphmem.graph.found import Holding
+from graphmem.graph.neighbours import Edge, Reading, facts_around
 from graphmem.records import history, notes
 from graphmem.records.history import Turn
 from graphmem.store.text_index import Passage, Vocabulary
@@ -27,7 +28,7 @@ KINDS = ("note", "relation", "part", "document", "block", "entity", "scene")
 DEFAULT_KINDS = KINDS[:5]
 MODES = ("hybrid", "keyword", "vector", "scene", "graph")
 
-_LEAST_EFFORT, _MOST_EFFORT = 10, 1_000  # at eight candidates each, what a statement of SQLite takes
+_LEAST_EFFORT, _MOST_EFFORT = 10, 1_000  # at six candidates each, what a statement of SQLite takes
 _EVER = "9999-12-31T23:59:59.999Z"
 _SAID_ONCE = ("part", "document", "block")  # what they say does not change, so it was known from then on
 _ASKS_THE_PAST = re.compile(
@@ -39,7 +40,10 @@ _ASKS_THE_PAST = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked, checked. as_of, since, until: stored times. now: the present in the memory's time zone."""
+    """What is asked, checked. as_of, since, until: stored times. now: the present in the memory's time zone.
+
+    asks_the_past: whether what was superseded is wanted too.
+    """
 
     text: str
     kinds: tuple[str, ...]
@@ -53,6 +57,10 @@ class Request:
     limit: int
     explain: bool
     situation: Situation | None
+    asks_the_past: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "asks_the_past", not self.precise and bool(_ASKS_THE_PAST.search(self.text)))
 
     @property
     def effort(self) -> int:
@@ -68,11 +76,6 @@ class Request:
     def indexed_kinds(self) -> set[str]:
         """The kinds of texts that speak for what is wanted: sentences tell facts."""
         return {*self.kinds, *(["sentence"] if "relation" in self.kinds else [])}
-
-    @property
-    def asks_the_past(self) -> bool:
-        """Whether what was superseded is wanted too."""
-        return not self.precise and bool(_ASKS_THE_PAST.search(self.text))
 
 
 def checked_kinds(kinds: str | Iterable[str] | None) -> tuple[str, ...]:
@@ -147,6 +150,13 @@ def admitted(pool: Pool, shares: Mapping[Item, float]) -> dict[Item, float]:
     """Return the shares of the items that may be shown, which are looked up when they are new."""
     admit(pool, shares)
     return {item: share for item, share in shares.items() if item in pool.rows}
+
+
+def visible_edges(pool: Pool, entity_ids: Collection[int], most: int) -> list[Edge]:
+    """Return the facts around entities that may be shown: a way must not lead over what others alone know."""
+    edges = facts_around(pool.tx, entity_ids, Reading(pool.request.moment, pool.request.scopes), most=most)
+    admit(pool, (("relation", edge.id) for edge in edges))
+    return [edge for edge in edges if ("relation", edge.id) in pool.rows]
 
 
 def heard(pool: Pool, passages: Sequence[Passage]) -> list[tuple[Item, Passage]]:

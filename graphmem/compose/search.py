@@ -19,18 +19,17 @@ from graphmem.compose import evidence
 from graphmem.compose.evidence import Corpus, Item, Matches, Terms
 from graphmem.compose.meaning import MeaningIndex, of_meaning
 from graphmem.compose.naming import facts_of_named, named_notes
-from graphmem.compose.pool import Pool, Request, admit, admit_turns, admitted, heard
+from graphmem.compose.pool import Pool, Request, admit_turns, admitted, heard, visible_edges
 from graphmem.compose.shown import reasons_of, shown
 from graphmem.config import Ranking
 from graphmem.core.arbitration import Statement, abstains, superseded
 from graphmem.core.dates import named_times
 from graphmem.core.model import Hit
-from graphmem.core.precise import one_edit
+from graphmem.core.precise import SHORTEST_TYPO, one_edit
 from graphmem.core.ranking import cosine, inverse_frequency, scaled
 from graphmem.core.tokens import QueryWord, query_words, tokens_of
 from graphmem.errors import InvalidInput
 from graphmem.graph import found
-from graphmem.graph.found import Edge
 from graphmem.graph.scenes import Selection, recall_by_candidates
 from graphmem.records import history, notes
 from graphmem.records.history import Turn
@@ -42,10 +41,9 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 10
 
-_SHORTEST_TYPO = 5
 _MOST_TOKENS = 4_096
 _MOST_HITS = 10_000
-_LONGEST_QUESTION = 256
+_LONGEST_QUESTION = 256  # characters
 _BLOCKS_WEIGHED = 32  # looked at beyond the limit, since some replace others
 # A number that names something, not one that counts.
 _IDENTIFIES = re.compile(r"\d{3}|\d\.\d")
@@ -78,7 +76,11 @@ def search(
         raise InvalidInput("query", request.text, "nothing to search for; give a word, or a situation")
     if request.precise:
         return _precise(pool, words, ranking)
-    return _by_words(pool, words, ranking) or _by_words(pool, query_words(request.text, all_words=True), ranking)
+    hits = _by_words(pool, words, ranking)
+    if hits or pool.passages:
+        return hits
+    every = query_words(request.text, all_words=True)
+    return hits if every == words else _by_words(pool, every, ranking)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +207,7 @@ def _respelt(
     respelt: list[QueryWord] = []
     for word in words:
         (token, *others) = word.parts
-        plain = len(token) >= _SHORTEST_TYPO and token.isalpha() and not (others or word.whole or word.prefix)
+        plain = len(token) >= SHORTEST_TYPO and token.isalpha() and not (others or word.whole or word.prefix)
         if plain and not known[token]:
             near = [other for other in text_index.spellings(pool.tx, token) if one_edit(token, other)]
             found_near = pool.vocabulary.frequencies(pool.tx, near)
@@ -356,20 +358,12 @@ def _linked(pool: Pool, said: Collection[str], corpus: Corpus, ranking: Ranking)
     seeds = evidence.said_in_full(names, said)
     if not seeds:
         return {}
-    first = _visible_edges(pool, seeds, ranking)
-    ends = {end for edge in first for end in (edge.source_id, edge.target_id)}
-    edges = list({edge.id: edge for edge in (*first, *_visible_edges(pool, ends, ranking))}.values())
+    first = visible_edges(pool, seeds, ranking.edges)
+    ends = {end for edge in first for end in (edge.source, edge.target)}
+    edges = list({edge.id: edge for edge in (*first, *visible_edges(pool, ends, ranking.edges))}.values())
     if request.explain:
         pool.ways |= evidence.ways_to(edges, seeds)
     return evidence.of_graph(edges, seeds)
-
-
-def _visible_edges(pool: Pool, entity_ids: Collection[int], ranking: Ranking) -> list[Edge]:
-    """Return the facts around entities that may be shown: a way must not lead over what others alone know."""
-    request = pool.request
-    edges = found.edges_around(pool.tx, entity_ids, request.moment, request.scopes, ranking.edges)
-    admit(pool, (("relation", edge.id) for edge in edges))
-    return [edge for edge in edges if ("relation", edge.id) in pool.rows]
 
 
 def _in_scene(pool: Pool) -> dict[Item, float]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from graphmem.compose.evidence import Item
 from graphmem.compose.pool import Pool
-from graphmem.core.model import Hit, Reason, RecalledRelation
+from graphmem.core.model import Hit, Reason
 from graphmem.core.tokens import piece_of
 from graphmem.graph import found
 from graphmem.graph.found import StoredFact
@@ -60,7 +60,7 @@ def shown(pool: Pool, scores: Mapping[Item, float], best: Mapping[Item, Passage]
     return hits
 
 
-def _fact_line(fact: StoredFact | RecalledRelation, sentence: str) -> str:
+def _fact_line(fact: StoredFact, sentence: str) -> str:
     told = f"{fact.subject} {fact.relation} {fact.object}"
     return f"{told}: {sentence}" if sentence else told
 

@@ -29,10 +29,10 @@ from graphmem.core.tokens import is_stop_word
 
 WHOLE, REARRANGED, INFLECTED, ONE_EDIT, CARRIED = 1.0, 0.9, 0.9, 0.8, 0.7
 
-_MIN_TYPO = 5
+SHORTEST_TYPO = 5  # letters
 _MIN_PLURAL = 3
 _LONGEST_WORD = 64
-_LONGEST_QUESTION = 256
+_LONGEST_QUESTION = 256  # words, and characters of scripts without spaces
 _LONGEST_NAME = 64  # what is longer is a text, and no name
 
 # Katakana spells foreign words, which begin and end where the script does.
@@ -251,9 +251,9 @@ def _names_of(notes: tuple[NoteText, ...]) -> _Names:
                     names.carried[_key(title[start:end])].append(_Name(place, "title", note.title))
     for word in names.holders:
         for singular in _singulars(word):
-            if len(singular) >= _MIN_TYPO:
+            if len(singular) >= SHORTEST_TYPO:
                 names.plurals[singular].add(word)
-        if len(word) >= _MIN_TYPO and word.isalpha():
+        if len(word) >= SHORTEST_TYPO and word.isalpha():
             names.alike[word[:2]].add(word)
     return names
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-9
 _CELLS = 1 << 18  # compared at once: what a processor's cache holds
 _SMALL = 64  # blocks up to this size are compared many at once
-_STAGES = (0.9, 0.8)
+_FIRST = 0.85
 # Pairs looked at one by one: some seconds. Only where very many names are alike there are more, as of one mail domain.
 _LOOKED_AT = 1_000_000
 
@@ -76,7 +76,8 @@ class NameIndex:
     """Names, made ready to be compared: an array cell or row for each.
 
     starts: where the bigrams of a name begin in `bigrams`, with one end more. bigrams: numbers of bigrams, each name's
-    rarest first; names whose digits differ share none. sizes: how many a name has. bits: its bigrams hashed to 128.
+    rarest first; names whose digits differ share none. sizes: how many a name has. bits: its bigrams, hashed to 64
+    bits in two ways.
     """
 
     keys: Sequence[str]
@@ -187,11 +188,8 @@ def index_names(keys: Sequence[str]) -> NameIndex:
     bigrams = bigrams[np.lexsort((bigrams, counts[bigrams], rows))]
     bits = np.zeros((len(keys), 2), np.uint64)
     hashed = bigrams.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    np.bitwise_or.at(
-        bits,
-        (rows, (hashed >> np.uint64(63)).astype(np.int64)),
-        np.uint64(1) << (hashed >> np.uint64(57) & np.uint64(63)),
-    )
+    for word, shift in enumerate((58, 52)):
+        np.bitwise_or.at(bits[:, word], rows, np.uint64(1) << (hashed >> np.uint64(shift) & np.uint64(63)))
     return NameIndex(keys, starts, bigrams, sizes, bits)
 
 
@@ -210,9 +208,8 @@ def similar_pairs(
     """
     best: dict[tuple[int, int], float] = {}
     # A high threshold posts few bigrams: where it finds enough, the low one need not be asked.
-    stages = [stage for stage in _STAGES if stage > least] if most is not None else []
     left = _LOOKED_AT
-    for stage in (*stages, least):
+    for stage in (_FIRST, least) if most is not None and least < _FIRST else (least,):
         for some in _alike(index, *_prefixes(index, stage), stage):
             best |= {
                 (a, b): similarity
@@ -315,7 +312,7 @@ def _near(
     allowed = index.sizes * ((1 - least) / (1 + least))
 
     def near(left: "NDArray[np.int64]", right: "NDArray[np.int64]") -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
-        differ = np.bitwise_count(index.bits[left] ^ index.bits[right]).sum(axis=1)
+        differ = np.bitwise_count(index.bits[left] ^ index.bits[right]).max(axis=1)
         kept = differ <= allowed[left] + allowed[right] + _ROUNDING
         return left[kept], right[kept]
 
@@ -326,13 +323,13 @@ def _near(
         for start in range(0, len(begins), step):
             blocks = rows[begins[start : start + step, None] + np.arange(count)]
             yield near(blocks[:, ours].ravel(), blocks[:, theirs].ravel())
-    # Where many meet, one byte a pair and half of the bits say most.
-    half = np.ascontiguousarray(index.bits[:, 0])
+    # Where many meet, one byte a pair and one of the hashes say most.
+    hashed = np.ascontiguousarray(index.bits[:, 0])
     whole = np.minimum(allowed, np.iinfo(np.uint8).max // 2 - 1).astype(np.uint8)
     for first, count in zip(firsts[counts > _SMALL].tolist(), counts[counts > _SMALL].tolist(), strict=True):
         block = rows[first : first + count]
         block = block[np.argsort(index.sizes[block], kind="stable")]
-        sizes, bits, bounds = index.sizes[block], half[block], whole[block]
+        sizes, bits, bounds = index.sizes[block], hashed[block], whole[block]
         step = max(1, _CELLS // count)
         for start in range(0, count, step):
             # Sizes that differ more are no pair.

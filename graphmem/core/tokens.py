@@ -13,11 +13,12 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
-
-import regex
+from typing import TYPE_CHECKING, Any, cast
 
 from graphmem.core.keys import clean_text, fold, visible
+
+if TYPE_CHECKING:
+    import regex
 
 # Long enough for what it says to stand together, short enough that its length says nothing about its worth.
 PASSAGE_TOKENS = 160
@@ -26,27 +27,10 @@ _LONGEST_TOKEN = 64
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Hangul}\p{Bopomofo}\p{Yi}"
 _SPACED = rf"[[\p{{L}}\p{{M}}\p{{N}}]--[{_UNSPACED}\p{{Thai}}\p{{Lao}}\p{{Khmer}}\p{{Myanmar}}]]"
 _JOINTS = r"[-._/:@&+#'’\\]{1,2}"
-_RUN = regex.compile(
-    rf"(?P<unspaced>[{_UNSPACED}]+|\p{{Thai}}+|\p{{Lao}}+|\p{{Khmer}}+|\p{{Myanmar}}+)"
-    rf"|(?P<word>{_SPACED}+(?:{_JOINTS}{_SPACED}+)*[+#]*)"
-    # U+FFFD only says that something was lost there.
-    r"|(?P<symbol>[\p{S}--[\p{ASCII}\p{Sk}\uFFFD]])",
-    regex.VERSION1,
-)
-# What the word of `_RUN` comes to in ASCII, where most texts are.
+# What the word of `_run` comes to in ASCII, where most texts are.
 _ASCII_WORD = re.compile(rf"[A-Za-z0-9]+(?:{_JOINTS}[A-Za-z0-9]+)*[+#]*")
-# The parts of an identifier: letters of one script, or digits; a capital after a small letter begins a new one.
-_PART = regex.compile(
-    r"\p{N}+|(?:\p{Lu}(?=\p{Ll}))?(?:[\p{Latin}--\p{Lu}]\p{M}*)+|(?:[\p{Latin}&&\p{Lu}](?!\p{Ll}))+"
-    r"|(?:[\p{L}--\p{Latin}]\p{M}*)+|\p{Lu}",
-    regex.VERSION1,
-)
 _LETTERS = re.compile("[a-z]+")
 _CLITIC = re.compile(r"['’](?:s|t|d|m|ll|re|ve)$", re.IGNORECASE)
-# Marks that readers leave out: accents of Latin and Greek, the points of Hebrew, the vowel signs of Arabic.
-_OPTIONAL_MARKS = regex.compile(
-    r"[\p{Latin}\p{Greek}]\K\p{Mn}+|[\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]+|(?<=[Ее])\u0308"
-)
 _SENTENCE_END = re.compile(r"(?<=[。！？!?\n])|(?<=[.;；])(?=\s)")
 # English forms that no stemmer leads back; the last word of each group is the one they are forms of.
 _IRREGULAR = {
@@ -275,7 +259,46 @@ def _query_words(text: str, *, all_words: bool) -> Iterable[QueryWord]:
 def _runs(text: str) -> Iterator[tuple[str | None, str]]:
     if text.isascii():
         return (("word", run) for run in _ASCII_WORD.findall(text))
-    return ((match.lastgroup, match[0]) for match in _RUN.finditer(unicodedata.normalize("NFKC", visible(text))))
+    return ((match.lastgroup, match[0]) for match in _run().finditer(unicodedata.normalize("NFKC", visible(text))))
+
+
+@functools.cache
+def _run() -> "regex.Pattern[str]":
+    """Return the expression for a run of characters that make tokens; its groups say which kind it is."""
+    import regex  # takes 11 ms: only what searches or writes pays it
+
+    return regex.compile(
+        rf"(?P<unspaced>[{_UNSPACED}]+|\p{{Thai}}+|\p{{Lao}}+|\p{{Khmer}}+|\p{{Myanmar}}+)"
+        rf"|(?P<word>{_SPACED}+(?:{_JOINTS}{_SPACED}+)*[+#]*)"
+        # U+FFFD only says that something was lost there.
+        r"|(?P<symbol>[\p{S}--[\p{ASCII}\p{Sk}\uFFFD]])",
+        regex.VERSION1,
+    )
+
+
+@functools.cache
+def _part() -> "regex.Pattern[str]":
+    """Return the expression for a part of an identifier: letters of one script, or digits.
+
+    A capital after a small letter begins a new one.
+    """
+    import regex
+
+    return regex.compile(
+        r"\p{N}+|(?:\p{Lu}(?=\p{Ll}))?(?:[\p{Latin}--\p{Lu}]\p{M}*)+|(?:[\p{Latin}&&\p{Lu}](?!\p{Ll}))+"
+        r"|(?:[\p{L}--\p{Latin}]\p{M}*)+|\p{Lu}",
+        regex.VERSION1,
+    )
+
+
+@functools.cache
+def _optional_marks() -> "regex.Pattern[str]":
+    """Return the expression for marks that readers leave out: of Latin and Greek, Hebrew points, Arabic vowel signs."""
+    import regex
+
+    return regex.compile(
+        r"[\p{Latin}\p{Greek}]\K\p{Mn}+|[\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]+|(?<=[Ее])\u0308"
+    )
 
 
 @functools.lru_cache(maxsize=1 << 16)
@@ -285,7 +308,7 @@ def _word(run: str) -> QueryWord:
     plain = _plain(name)
     if _LETTERS.fullmatch(plain) and (name.islower() or name.isupper() or name.istitle()):
         return QueryWord(plain, (_stem(plain),))
-    parts = tuple(_stem(plain_part) for part in _PART.findall(name) if (plain_part := _plain(part)))
+    parts = tuple(_stem(plain_part) for part in _part().findall(name) if (plain_part := _plain(part)))
     whole = _stem(plain)  # `YouTube` is `youtube`
     if parts in ((), (whole,)):
         return QueryWord(plain, (whole,))
@@ -297,7 +320,7 @@ def _plain(name: str) -> str:
     if name.isascii():
         return name.lower()
     apart = unicodedata.normalize("NFD", name)
-    return fold(unicodedata.normalize("NFC", _OPTIONAL_MARKS.sub("", apart)))
+    return fold(unicodedata.normalize("NFC", _optional_marks().sub("", apart)))
 
 
 def _stem(word: str) -> str:

@@ -1,7 +1,7 @@
-"""What the graph holds as search sees it: what may be shown to whom, what is linked to what, and what is shown."""
+"""What the graph holds as search sees it: what may be shown to whom, and what is shown."""
 
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from graphmem.core.keys import PERSON_KINDS, features_of_key, kind_of
@@ -24,16 +24,6 @@ _TOLD_OPENLY = {
     "block": "SELECT t.num, NULL FROM blocks t WHERE t.num IN ({marks}) AND t.openly = 1",
     "document": "SELECT t.num, NULL FROM documents t WHERE t.num IN ({marks}) AND t.openly = 1",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """A fact as a link between entities."""
-
-    id: int
-    source_id: int
-    target_id: int
-    confidence: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,23 +117,6 @@ def closed_to(tx: sqlite3.Connection, situation: Situation, scenes: Iterable[Hol
         for scene_id, features in people.items()
         if not recall_ground(situation, [feature for feature in features if kind_of(feature) in PERSON_KINDS])
     }
-
-
-def edges_around(
-    tx: sqlite3.Connection, entity_ids: Collection[int], at: str, scopes: Sequence[str] | None, most: int
-) -> list[Edge]:
-    """Return the facts that hold at an instant and touch one of the entities, the surest and latest first."""
-    holds, moments = holding(at)
-    in_scope, parameters = of_scopes(scopes)
-    marks, ids = in_list(sorted(entity_ids))
-    columns = "r.id, r.source_id, r.target_id, r.confidence, r.updated_at"
-    rows = tx.execute(
-        f"""SELECT {columns} FROM relations r WHERE r.source_id IN ({marks}) AND {holds} {in_scope}
-            UNION SELECT {columns} FROM relations r WHERE r.target_id IN ({marks}) AND {holds} {in_scope}
-            ORDER BY 4 DESC, 5 DESC, 1 DESC LIMIT ?""",
-        (*ids, *moments, *parameters, *ids, *moments, *parameters, most),
-    )
-    return [Edge(*row[:4]) for row in rows]
 
 
 def facts(tx: sqlite3.Connection, relation_ids: Sequence[int]) -> dict[int, StoredFact]:

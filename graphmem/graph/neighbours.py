@@ -3,9 +3,9 @@
 import itertools
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from graphmem.core.keys import clean_text, entity_key
 from graphmem.core.model import Neighbour, Neighbourhood, RecalledRelation
@@ -14,7 +14,7 @@ from graphmem.errors import InvalidInput
 from graphmem.graph.entities import visible
 from graphmem.graph.scenes import facts_of
 from graphmem.graph.validity import holding
-from graphmem.store.lists import in_list, of_scopes
+from graphmem.store.lists import in_parts, of_scopes, prefix_range
 
 # Words that name every second thing: what only they find comes after what a particular word finds.
 _GENERIC = frozenset(
@@ -32,8 +32,6 @@ _WORDS_OF_A_QUESTION = 25  # the names and the numbers in it are keywords as wel
 _LONGEST_KEY = 900  # a name has 50 characters; folded, one of them may be 18
 _LONGEST_NAME = 50
 _QUESTION = 400  # characters of a question in which names are looked for
-_IDS = 500  # in one statement
-_LAST_CHARACTER = "\U0010ffff"
 
 _SEPARATOR = re.compile("[,，、;；]")
 _NUMBER = re.compile(r"\d[\d.]*\d")
@@ -41,9 +39,6 @@ _NUMBER = re.compile(r"\d[\d.]*\d")
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U000323af]"
 )
-
-
-_Id = TypeVar("_Id", int, str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,19 +145,33 @@ def _in_order(entities: Iterable[_Entity], ranks: Mapping[int, _Rank], *, recent
 
 
 def facts_around(
-    tx: sqlite3.Connection, entity_ids: Iterable[int], reading: Reading, *, turns: bool = False
+    tx: sqlite3.Connection,
+    entity_ids: Iterable[int],
+    reading: Reading,
+    *,
+    turns: bool = False,
+    most: int | None = None,
 ) -> list[Edge]:
-    """Return the facts that begin or end at some entities, each once, in the order of their ids."""
+    """Return the facts that begin or end at some entities, each once, in the order of their ids.
+
+    most: only so many of them, and the surest and latest come first; None for all.
+    """
     condition, parameters = reading.condition()
+    order, limit = "", []
+    if most is not None:
+        order, limit = "ORDER BY r.confidence DESC, r.updated_at DESC, r.id DESC LIMIT ?", [most]
     turn = "(SELECT MAX(v.turn) FROM evidence v WHERE v.relation_id = r.id AND v.at = r.updated_at)" if turns else "0"
     found: dict[int, Edge] = {}
     for ids, places in in_parts(entity_ids):
         rows = tx.execute(
             f"""SELECT r.id, r.source_id, r.target_id, r.confidence, r.updated_at, COALESCE({turn}, 0)
-                FROM relations r WHERE (r.source_id IN ({places}) OR r.target_id IN ({places})) AND {condition}""",
-            (*ids, *ids, *parameters),
+                FROM relations r WHERE (r.source_id IN ({places}) OR r.target_id IN ({places})) AND {condition}
+                {order}""",
+            (*ids, *ids, *parameters, *limit),
         )
         found |= {row[0]: Edge(*row) for row in rows}
+    if most is not None:
+        return sorted(found.values(), key=lambda one: (one.confidence, one.updated_at, one.id), reverse=True)[:most]
     return [found[relation_id] for relation_id in sorted(found)]
 
 
@@ -173,18 +182,6 @@ def told(tx: sqlite3.Connection, relation_ids: Sequence[int]) -> tuple[RecalledR
         chosen = f"(SELECT id, 1.0 AS weight, sentence_id FROM relations WHERE id IN ({places}))"
         found |= {row[0]: RecalledRelation(*row) for row in tx.execute(facts_of(chosen), ids)}
     return tuple(found[relation_id] for relation_id in relation_ids)
-
-
-def in_parts(ids: Iterable[_Id]) -> Iterator[tuple[list[_Id], str]]:
-    """Yield ids, or keys, in parts that one statement takes, with the places for them.
-
-    >>> list(in_parts([7, 8]))
-    [([7, 8], '?, ?')]
-    """
-    every = list(ids)
-    for start in range(0, len(every), _IDS):
-        places, part = in_list(every[start : start + _IDS])
-        yield part, places
 
 
 # ---- finding entities by words
@@ -296,7 +293,7 @@ def _candidates(tx: sqlite3.Connection, keywords: Sequence[str], scopes: Sequenc
         begins = tx.execute(
             f"""{_SELECT} WHERE e.key >= ? AND e.key < ? {seen}
                 ORDER BY e.key <> ?, e.mention_count DESC, length(e.name), e.id LIMIT {_HITS_OF_A_KEYWORD}""",
-            (keyword, keyword + _LAST_CHARACTER, *parameters, keyword),
+            (*prefix_range(keyword), *parameters, keyword),
         )
         prefixed = {
             entity.id: (entity, _EXACT if entity.key == keyword else _PREFIX) for entity in map(_Entity._make, begins)

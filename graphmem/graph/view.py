@@ -12,8 +12,9 @@ import networkx as nx
 from graphmem.core.model import FactPath
 from graphmem.errors import InvalidInput, NotFound
 from graphmem.graph.entities import require
-from graphmem.graph.neighbours import Edge, Reading, facts_around, in_parts, told
+from graphmem.graph.neighbours import Edge, Reading, facts_around, told
 from graphmem.graph.scenes import below
+from graphmem.store.lists import in_parts
 
 Graph: TypeAlias = nx.MultiDiGraph
 

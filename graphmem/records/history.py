@@ -43,7 +43,7 @@ class Turn(NamedTuple):
     session_id: int
     seq: int
     author_key: str
-    at: str | None
+    at: str
     length: int
 
 

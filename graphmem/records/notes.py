@@ -11,8 +11,8 @@ from graphmem.store import text_index
 from graphmem.store.lists import in_list, of_scopes
 
 KINDS = ("fact", "lesson", "rule", "preference", "decision", "pitfall", "checkpoint")
-_LONGEST_TITLE = 500
 STATUSES = ("live", "proposed", "archived", "superseded", "forgotten")
+_LONGEST_TITLE = 500
 _COLUMNS = "id, kind, title, body, slot, scope, status, pinned, source, seen, created_at, updated_at, superseded_by"
 
 

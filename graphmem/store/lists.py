@@ -1,9 +1,11 @@
-"""Lists of values in SQL, and the condition on scopes."""
+"""Lists of values in SQL, the bounds of a prefix, and the condition on scopes."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 _Value = TypeVar("_Value")
+
+_AT_ONCE = 500  # in one statement
 
 
 def in_list(values: Collection[_Value]) -> tuple[str, list[_Value]]:
@@ -18,6 +20,28 @@ def in_list(values: Collection[_Value]) -> tuple[str, list[_Value]]:
     if filled:
         filled += filled[-1:] * ((1 << (len(filled) - 1).bit_length()) - len(filled))
     return ", ".join("?" * len(filled)), filled
+
+
+def in_parts(values: Iterable[_Value]) -> Iterator[tuple[list[_Value], str]]:
+    """Yield values in parts that one statement takes, with the marks for them.
+
+    >>> list(in_parts([7, 8]))
+    [([7, 8], '?, ?')]
+    """
+    every = list(values)
+    for start in range(0, len(every), _AT_ONCE):
+        marks, part = in_list(every[start : start + _AT_ONCE])
+        yield part, marks
+
+
+def prefix_range(prefix: str) -> tuple[str, str]:
+    """Return the bounds, the second one excluded, between which the texts that begin so lie.
+
+    >>> low, high = prefix_range("ab")
+    >>> [low <= text < high for text in ("ab", "abyss", "ab字", "aa", "ac")]
+    [True, True, True, False, False]
+    """
+    return prefix, prefix + "\U0010ffff"
 
 
 def of_scopes(scopes: Sequence[str] | None, *, column: str = "r.scope") -> tuple[str, list[str]]:

@@ -7,14 +7,13 @@ tokens made by `core.tokens`, each between spaces of its own, so that plain text
 
 import itertools
 import sqlite3
-import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from graphmem.core.tokens import passages_of, tokens_of
 from graphmem.errors import StoreCorrupt
-from graphmem.store.lists import in_list
+from graphmem.store.lists import in_list, in_parts, prefix_range
 
 KINDS = ("scene", "relation", "sentence", "entity", "note", "part", "document", "block")
 CODES = {kind: code for code, kind in enumerate(KINDS)}
@@ -26,6 +25,7 @@ _IDS = (1 << _KIND_SHIFT) - 1
 # At most so many matches are scored by FTS5, which takes a microsecond each: of a query whose words are all common
 # only the texts that hold its rarest ones are candidates.
 _MOST_MATCHES = 30_000
+_BEST_FIRST, _LATEST_FIRST = "rank", "rowid DESC"  # the best as FTS5 sees it
 
 # What is indexed: id, title, labels and body of each row of a kind. Superseded notes answer questions about the past,
 # those of the other states answer none.
@@ -144,9 +144,9 @@ def _insert(tx: sqlite3.Connection, kind: str, texts: Iterable[tuple[int, Tokens
 
 def add(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> None:
     """Index rows that were just written, as they are stored."""
-    marks = ", ".join("?" * len(ref_ids))
-    rows = tx.execute(f"{_SOURCES[kind]} WHERE {_number(kind)} IN ({marks})", [*ref_ids]).fetchall()
-    put(tx, kind, [(row[0], tokens(title=row[1], labels=row[2], body=row[3])) for row in rows])
+    for ids, marks in in_parts(ref_ids):
+        rows = tx.execute(f"{_SOURCES[kind]} WHERE {_number(kind)} IN ({marks})", ids).fetchall()
+        put(tx, kind, [(row[0], tokens(title=row[1], labels=row[2], body=row[3])) for row in rows])
 
 
 def replace(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> None:
@@ -229,7 +229,11 @@ def drop_vectors(tx: sqlite3.Connection, kind: str, ref_ids: Iterable[int]) -> N
 
 def texts(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> list[Text]:
     """Return the texts of rows, as they are stored."""
-    return _texts(tx, kind, f"WHERE {_number(kind)} IN ({', '.join('?' * len(ref_ids))})", [*ref_ids])
+    return [
+        text
+        for ids, marks in in_parts(ref_ids)
+        for text in _texts(tx, kind, f"WHERE {_number(kind)} IN ({marks})", ids)
+    ]
 
 
 def texts_without_vectors(tx: sqlite3.Connection, kind: str, fingerprint: str, after: int, most: int) -> list[Text]:
@@ -307,16 +311,15 @@ class Vocabulary:
 
 def prefix_frequency(tx: sqlite3.Connection, prefix: str) -> int:
     """Return how often tokens that begin so are in passages."""
-    bounds = (prefix, prefix + chr(sys.maxunicode))
-    row = tx.execute("SELECT SUM(doc) FROM text_terms WHERE term >= ? AND term < ?", bounds).fetchone()
+    row = tx.execute("SELECT SUM(doc) FROM text_terms WHERE term >= ? AND term < ?", prefix_range(prefix)).fetchone()
     return row[0] or 0
 
 
 def spellings(tx: sqlite3.Connection, token: str) -> list[str]:
     """Return the tokens of the index that begin with the same two letters and are about as long."""
-    bounds = (token[:2], token[:2] + chr(sys.maxunicode), len(token) - 2, len(token) + 2)
     rows = tx.execute(
-        "SELECT term FROM text_terms WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?", bounds
+        "SELECT term FROM text_terms WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?",
+        (*prefix_range(token[:2]), len(token) - 2, len(token) + 2),
     )
     return [term for (term,) in rows]
 
@@ -341,7 +344,7 @@ def _all_then_some(
     yielded: set[int] = set()
     if len(rarest_first) > 1 and sum(known[token] for token in rarest_first) > at_once:
         every = " AND ".join(_quoted(token, prefix=tokens[token]) for token in rarest_first)
-        for batch in _matching(tx, every, known[rarest_first[0]], kinds, at_once):
+        for batch in _matching(tx, every, kinds, at_once, order=_order(known[rarest_first[0]])):
             yielded |= {passage.number for passage in batch}
             yield from batch
     for batch in _holding_some(tx, tokens, known, kinds, at_once):
@@ -360,7 +363,7 @@ def latest_candidates(
 ) -> list[Passage]:
     """Return the passages written last that hold some of the tokens, which spares FTS5 to score them."""
     expression = " OR ".join(_quoted(token, prefix=False) for token in tokens)
-    return next(_matching(tx, expression, _MOST_MATCHES + 1, kinds, most), [])
+    return next(_matching(tx, expression, kinds, most, order=_LATEST_FIRST), [])
 
 
 def _holding_some(
@@ -377,22 +380,23 @@ def _holding_some(
             matches += known[token]
             chosen.append(_quoted(token, prefix=tokens[token]))
     if chosen:
-        yield from _matching(tx, " OR ".join(chosen), matches, kinds, at_once)
+        yield from _matching(tx, " OR ".join(chosen), kinds, at_once, order=_order(matches))
+
+
+def _order(most: int) -> str:
+    """Return the order in which matches are looked at, of which there are at most so many: the best that can be had."""
+    return _BEST_FIRST if most <= _MOST_MATCHES else _LATEST_FIRST
 
 
 def _matching(
-    tx: sqlite3.Connection, expression: str, most: int, kinds: Collection[str], at_once: int
+    tx: sqlite3.Connection, expression: str, kinds: Collection[str], at_once: int, *, order: str
 ) -> Iterator[list[Passage]]:
-    """Yield the passages of some kinds that an expression matches, the best first as FTS5 sees it.
-
-    most: how many there are at most; where that is more than can be scored, the latest come first.
-    """
+    """Yield the passages of some kinds that an expression matches, some at once, in one of the two orders."""
     codes = sorted(CODES[kind] for kind in kinds)
     if len(codes) == 1:
         within = f"AND rowid BETWEEN {codes[0] << _KIND_SHIFT} AND {((codes[0] + 1) << _KIND_SHIFT) - 1}"
     else:  # an expression, since SQLite would run the whole query once for each of several ranges
         within = f"AND (rowid >> {_KIND_SHIFT}) IN ({', '.join(map(str, codes))})"
-    order = "rank" if most <= _MOST_MATCHES else "rowid DESC"
     rows = tx.execute(
         f"SELECT rowid, title, labels, body FROM text_index WHERE text_index MATCH ? {within} ORDER BY {order}",
         (expression,),

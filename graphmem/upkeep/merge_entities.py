@@ -237,8 +237,13 @@ class _Parting:
     target: Row
     names: Mapping[int, frozenset[str]]
     later: Sequence[Row]
+    last_said: int
     last_ref: int
     images: Sequence[Image]
+
+    def before(self, table: str) -> dict[int, Row]:
+        """Return the rows of a table as they were before the merge, those that it changed, by id."""
+        return {before["id"]: before for name, before, _ in self.images if name == table and before}
 
     def owner(self, key: str) -> int | None:
         """Return which of the two a name means, None for neither."""
@@ -264,7 +269,12 @@ def give_back(tx: sqlite3.Connection, operation_id: int) -> tuple[str, ...]:
     touched: set[int] = set()
     for (relation_id, ends), sayings in groups.items():
         remarks += _closed_by(tx, relation_id, sayings)
-        touched |= {relation_id, _part(tx, relation_id, ends, sayings)}
+        touched |= {relation_id, _part(tx, parting, relation_id, ends, sayings)}
+    # What was put back may be what was told again since.
+    for relation_id in parting.before("relations"):
+        again = rows_of(tx, "evidence", "relation_id = ? AND id > ? ORDER BY id", (relation_id, parting.last_said))
+        if again:
+            _retell(tx, relation_id, again)
     _settle_refs(tx, parting, touched)
     _share_mentions(tx, parting)
     text_index.replace(tx, "relation", touched)
@@ -287,7 +297,7 @@ def _parting(tx: sqlite3.Connection, operation_id: int) -> _Parting:
         f"id > ? AND (source_key IN {VALUES} OR target_key IN {VALUES}) ORDER BY id",
         (mark["evidence"], keys, keys),
     )
-    return _Parting(source, target, names, later, mark["scene_refs"], images)
+    return _Parting(source, target, names, later, mark["evidence"], mark["scene_refs"], images)
 
 
 def _names(tx: sqlite3.Connection, entity: Row) -> frozenset[str]:
@@ -323,7 +333,7 @@ def _closed_by(tx: sqlite3.Connection, relation_id: int, sayings: Sequence[Row])
         )
 
 
-def _part(tx: sqlite3.Connection, relation_id: int, ends: _Ends, sayings: Sequence[Row]) -> int:
+def _part(tx: sqlite3.Connection, parting: _Parting, relation_id: int, ends: _Ends, sayings: Sequence[Row]) -> int:
     """Let sayings of a fact be about other ends; return the fact that they tell now."""
     row = _relation(tx, relation_id)
     ids = {said["id"] for said in sayings}
@@ -344,11 +354,7 @@ def _part(tx: sqlite3.Connection, relation_id: int, ends: _Ends, sayings: Sequen
     tx.executemany("UPDATE evidence SET relation_id = ? WHERE id = ?", [(told_id, said["id"]) for said in sayings])
     _retell(tx, told_id, sayings)
     if others:
-        _retell(tx, relation_id, others)
-        tx.execute(
-            "UPDATE relations SET recorded_at = ?, updated_at = ? WHERE id = ?",
-            (min(said["at"] for said in others), max(said["at"] for said in others), relation_id),
-        )
+        _untell(tx, parting, row, sayings, others)
     else:
         tx.execute("DELETE FROM scene_refs WHERE kind = 'relation' AND ref_id = ?", (relation_id,))
         tx.execute("DELETE FROM relations WHERE id = ?", (relation_id,))
@@ -357,7 +363,8 @@ def _part(tx: sqlite3.Connection, relation_id: int, ends: _Ends, sayings: Sequen
 
 def _copy(tx: sqlite3.Connection, row: Row, ends: _Ends, at: str) -> int:
     columns = [column for column in row if column != "id"]
-    copy = {**row, "source_id": ends[0], "target_id": ends[1], "recorded_at": at, "updated_at": at}
+    told = {"sentence_id": None, "recorded_at": at, "updated_at": at}
+    copy = {**row, **told, "source_id": ends[0], "target_id": ends[1]}
     (copied,) = tx.execute(
         f"INSERT INTO relations({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))}) RETURNING id",
         [copy[column] for column in columns],
@@ -380,6 +387,27 @@ def _retell(tx: sqlite3.Connection, relation_id: int, sayings: Sequence[Row]) ->
             relation_id,
         ),
     )  # fmt: skip
+
+
+def _untell(tx: sqlite3.Connection, parting: _Parting, row: Row, gone: Sequence[Row], others: Sequence[Row]) -> None:
+    """Take from a fact what sayings that are gone gave it."""
+    as_it_was = parting.before("relations").get(row["id"])
+    if as_it_was is not None and others[-1]["id"] <= parting.last_said:
+        columns = ("confidence", "sentence_id", "status", "closed_at", "recorded_at", "updated_at")
+        _set(tx, "relations", row["id"], {column: as_it_was[column] for column in columns})
+        return
+    times = [said["at"] for said in others]
+    values: Row = {"recorded_at": min(times), "updated_at": max(times)}
+    if row["sentence_id"] in {said["sentence_id"] for said in gone} - {said["sentence_id"] for said in others}:
+        values["sentence_id"] = None
+    _set(tx, "relations", row["id"], values)
+    _retell(tx, row["id"], others)
+
+
+def _set(tx: sqlite3.Connection, table: str, row_id: int, values: Row) -> None:
+    if values:
+        sets = ", ".join(f"{column} = ?" for column in values)
+        tx.execute(f"UPDATE {table} SET {sets} WHERE id = ?", (*values.values(), row_id))
 
 
 def _settle_refs(tx: sqlite3.Connection, parting: _Parting, touched: Iterable[int]) -> None:
@@ -405,7 +433,7 @@ def _settle_refs(tx: sqlite3.Connection, parting: _Parting, touched: Iterable[in
     targets = {("relation", relation_id) for relation_id in {*moved, *touched}}
     targets |= {("entity", entity_id) for entity_id in parting.names}
     told = {target: _sayings(tx, *target) for target in targets}
-    as_it_was = {before["id"]: before for table, before, _ in parting.images if table == "scene_refs" and before}
+    as_it_was = parting.before("scene_refs")
     for scene_id, said_here in later.items():
         for ref in rows_of(tx, "scene_refs", "scene_id = ? AND kind IN ('relation', 'entity')", (scene_id,)):
             if (ref["kind"], ref["ref_id"]) in targets:
@@ -438,14 +466,13 @@ def _settle_ref(
     values: Row = {}
     for column, said_column in (("weight", "confidence"), ("decayed_at", "at"), ("sentence_id", "sentence_id")):
         given = [said[said_column] for said in own if said[said_column] is not None]
-        if ref[column] in given or ref[column] not in [said[said_column] for said in foreign]:
+        if ref[column] in (None, *given) or ref[column] not in [said[said_column] for said in foreign]:
             continue
         if given:
             values[column] = given[-1] if column == "sentence_id" else max(given)
         elif before is not None or column == "sentence_id":
             values[column] = before[column] if before is not None else None
-    for column, value in values.items():
-        tx.execute(f"UPDATE scene_refs SET {column} = ? WHERE id = ?", (value, ref["id"]))
+    _set(tx, "scene_refs", ref["id"], values)
 
 
 def _share_mentions(tx: sqlite3.Connection, parting: _Parting) -> None:

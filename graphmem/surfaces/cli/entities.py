@@ -23,7 +23,7 @@ def entities_command() -> None:
     \b
     Example:
       graphmem entities review
-      graphmem entities merge 产品经理小王 小王
+      graphmem entities keep-apart panel panel日志
     """
 
 
