@@ -12,7 +12,7 @@ from graphmem.compose.turn import Turn
 from graphmem.config import DEFAULT, Config
 from graphmem.core.embedding import Embedder
 from graphmem.core.events import Event, Log
-from graphmem.core.model import DedupeReport, Visit
+from graphmem.core.model import CheckReport, DedupeReport, RestoreReport, Visit
 from graphmem.core.policies import ChannelPolicy
 from graphmem.core.times import Clock, system_clock
 from graphmem.errors import Conflict
@@ -129,6 +129,16 @@ class AsyncMemory:
         return await asyncio.to_thread(Memory.preview_dedupe, path)
 
     @staticmethod
+    async def restore(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> RestoreReport:
+        """Make the memory at dest anew from a backup, as `Memory.restore` does."""
+        return await asyncio.to_thread(Memory.restore, src, dest)
+
+    @staticmethod
+    async def check_copy(path: str | os.PathLike[str]) -> CheckReport:
+        """Look for damage in a backup, as `Memory.check_copy` does."""
+        return await asyncio.to_thread(Memory.check_copy, path)
+
+    @staticmethod
     async def read_log(path: str | os.PathLike[str], *, config: Config = DEFAULT) -> Log:
         """Return the turns of a log, as `Memory.read_log` does."""
         return await asyncio.to_thread(Memory.read_log, path, config=config)
@@ -175,6 +185,8 @@ class AsyncMemory:
         return AsyncTurn(self, await self._run(began))
 
     dedupe_scenes = _in_thread(Memory.dedupe_scenes)
+    upkeep = _in_thread(Memory.upkeep)
+    start_upkeep = _in_thread(Memory.start_upkeep)
     merge_entities = _in_thread(Memory.merge_entities)
     review_entities = _in_thread(Memory.review_entities)
     keep_apart = _in_thread(Memory.keep_apart)
@@ -184,6 +196,9 @@ class AsyncMemory:
     operations = _in_thread(Memory.operations)
     undo = _in_thread(Memory.undo)
     replay = _in_thread(Memory.replay)
+    backup = _in_thread(Memory.backup)
+    check = _in_thread(Memory.check)
+    repair = _in_thread(Memory.repair)
 
 
 class AsyncTurn:

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from graphmem.config import Config, check_count
+from graphmem.config import Config, check_count, check_number
 from graphmem.core.embedding import Embedder
 from graphmem.core.model import (
     ApartReport,
     Arbiter,
+    BackupReport,
+    CheckReport,
     DedupeReport,
     EditReport,
     EntityMergeReport,
@@ -19,18 +21,22 @@ from graphmem.core.model import (
     Operation,
     Overview,
     PurgeReport,
+    RepairReport,
+    RestoreReport,
     Settlement,
     SettleReport,
     UndoReport,
+    UpkeepReport,
 )
 from graphmem.core.times import Clock, read_time, utc_text
-from graphmem.errors import InvalidInput
+from graphmem.errors import Conflict, InvalidInput
 from graphmem.graph import scenes as scene_graph
-from graphmem.store import text_index, vectors
-from graphmem.store.copies import open_copy
+from graphmem.store import backups, text_index, vectors
+from graphmem.store.copies import open_copy, open_scratch
 from graphmem.store.database import Store
 from graphmem.store.schema import refuse_newer
-from graphmem.upkeep import edit, journal, merge, merge_entities, overview, purge, review
+from graphmem.upkeep import check, edit, journal, loop, merge, merge_entities, overview, purge, review
+from graphmem.upkeep.repeating import Repeating
 
 if TYPE_CHECKING:
     import sqlite3
@@ -44,7 +50,14 @@ class Maintenance:
         self._clock = clock
         self._embedder = embedder
         self._last_day = ""
+        self._upkeep: Repeating[UpkeepReport] | None = None
         self.config = config
+
+    def close(self) -> None:
+        """Close the file. Closing twice does nothing; any other verb on a closed memory raises Conflict."""
+        if self._upkeep is not None:
+            self._upkeep.stop()
+        self._store.close()
 
     @property
     def path(self) -> str:
@@ -209,6 +222,40 @@ class Maintenance:
             _scenes_changed(tx, changed)
         return replace(report, applied=not dry_run)
 
+    def upkeep(self, *, dry_run: bool = False, allow_shrink: bool = False) -> UpkeepReport:
+        """Put the memory in order, in steps that each take a short time and can each be undone.
+
+        Twin scenes and entities under two keys are merged, what is attached to scenes fades, what nothing uses goes,
+        the text index and the write-ahead log are tidied, the file is checked. A step that would remove more than
+        `config.shrink_limit` of the facts, notes, refs or scenes there are, or the last one, stops before it begins,
+        unless `allow_shrink` is given; the others go on. One pass is at work on a file at a time: raises StoreBusy
+        when another is.
+        """
+        hands = loop.Hands(
+            self.path,
+            self.config,
+            now=lambda: self._at(None),
+            read=self._store.read,
+            write=self._store.write,
+            changed=_scenes_changed,
+            checkpoint=self._store.checkpoint,
+            quick_check=self._store.quick_check,
+        )
+        return loop.run(hands, dry_run=dry_run, allow_shrink=allow_shrink)
+
+    def start_upkeep(
+        self, *, every: float = 1800.0, report: Callable[[UpkeepReport], None] = lambda report: None
+    ) -> None:
+        """Run `upkeep` now and then every so many seconds in a thread, which ends when the memory is closed.
+
+        report is called with what each pass did. A pass that fails, or finds another at work, is logged and tried again
+        at its time. Raises InvalidInput for less than a second, Conflict when it runs already.
+        """
+        check_number("every", every, low=1.0, high=1e9)
+        if self._upkeep is not None:
+            raise Conflict("upkeep runs already: it ends when the memory is closed")
+        self._upkeep = Repeating(self.upkeep, every, report)
+
     # ---- entities
 
     def merge_entities(self, source: str, target: str, *, dry_run: bool = False) -> EntityMergeReport:
@@ -278,6 +325,67 @@ class Maintenance:
         found = review.pairs_of(names, limit, decidable=decidable)
         with self._store.read() as tx:
             return review.describe(tx, names, found)
+
+    # ---- files
+
+    def backup(
+        self, dest: str | os.PathLike[str], *, progress: Callable[[int, int], None] = lambda done, pages: None
+    ) -> BackupReport:
+        """Copy the memory into a new file, while it is read and written: the state of one instant, in one file.
+
+        Payload files are copied to `<dest>.blobs`. The copy is read and compared before it gets its name. Writers wait
+        only where the file system allows no write-ahead log. progress is called with the number of pages done and of
+        all. Raises Conflict when there is such a file already, StoreFailed when it cannot be made, as on a full disk,
+        StoreCorrupt when the memory is damaged.
+        """
+        return backups.back_up(self._store, dest, progress)
+
+    @staticmethod
+    def restore(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> RestoreReport:
+        """Make the memory at dest anew from a backup of one; what was there is kept as `<dest>.before-restore`.
+
+        At every moment, also when the process is killed, dest is the old memory or the new one. It must be open
+        nowhere: raises Conflict when it is in this process, StoreBusy when it is in another; StoreFailed when src is no
+        memory or dest the database of another program, StoreCorrupt when src is damaged, SchemaTooNew.
+        """
+        return backups.restore(src, dest)
+
+    def check(self) -> CheckReport:
+        """Look for damage: the file, the text index, keys, aliases, references, the journal, counts, payload files.
+
+        Nothing is changed. Writers wait while FTS5 checks its words, a second for some 100 000 texts.
+        """
+        with self._store.write(keep=False) as tx:
+            found = check.find_locked(tx, self.path)
+        with self._store.read() as tx:
+            found += check.find(tx, self.path)
+            return check.report(tx, self.path, found, check.without_log(tx, self.path))
+
+    @staticmethod
+    def check_copy(path: str | os.PathLike[str]) -> CheckReport:
+        """Look for damage in a backup, as `check` does, without changing a byte of it or its folder.
+
+        Raises Conflict when the file is open in this process or is being written, StoreFailed when it is no memory,
+        StoreCorrupt when it is too damaged to be read.
+        """
+        with open_scratch(path) as copy:
+            found = check.find_all(copy.connection, str(path))
+            return check.report(copy.connection, str(path), found, copy.remarks)
+
+    def repair(self, *, dry_run: bool = False) -> RepairReport:
+        """Mend what `check` finds, where it follows from the rest: indexes, counts, keys, aliases, refs to nothing.
+
+        It is one transaction, and writers wait for it, a dry run too. Merged scenes and removed references come back by
+        `undo`. What cannot be mended is listed with its remedy; a file with damaged pages is StoreCorrupt, and nothing
+        is changed.
+        """
+        at = self._at(None)
+        with self._writing(at, keep=not dry_run) as tx:
+            found = check.find_all(tx, self.path)
+            operations, changed = check.mend(tx, found, self.path, at, self.config)
+            _scenes_changed(tx, changed)
+            left = check.find_all(tx, self.path)
+        return check.repaired(found, left, operations, applied=not dry_run)
 
     # ---- within
 

@@ -114,10 +114,6 @@ class Memory(Maintenance):
         store = Store(path, config=config, create=create, embedder=embedder)
         return cls(store, config=config, clock=clock, embedder=embedder)
 
-    def close(self) -> None:
-        """Close the file. Closing twice does nothing; any other verb on a closed memory raises Conflict."""
-        self._store.close()
-
     def __enter__(self) -> Self:
         return self
 

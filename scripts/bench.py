@@ -8,11 +8,15 @@ fresh    100 000 turns on six channels, each with three topics never met before,
 search   one recall of three words among 1 000 to 1 000 000 short texts, and the rate at which they are mirrored. The
          floor of a recall is the bare FTS5 query for the first 200 of the same words; that of mirroring is to make the
          same tokens and write the same rows with executemany, in transactions of the same size.
+dedupe   100 000 scenes, one in twenty a twin: dry run, real run and undo. The floor is one SELECT of all rows of
+         the same tables.
+entities 100 000 entities: how long a review looks for those that may be one, and what memory it takes at its peak.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import itertools
 import json
@@ -255,6 +259,122 @@ def ingest_floor(path: Path, sessions: list[list[str]]) -> float:
     return spent
 
 
+def bench_dedupe(scenes: int) -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "memory.db"
+        fill(path, scenes)
+        rng = random.Random(SEED)
+        with contextlib.closing(sqlite3.connect(path)) as db, db:
+            facts = range(1, scenes // 5)
+            db.executemany(
+                "INSERT INTO entities(id, name, key, created_at, updated_at) VALUES (?, ?, ?, ?, ?)",
+                ((i, f"thing {i}", f"thing {i}", AT, AT) for i in facts),
+            )
+            twins = db.execute("SELECT id, key FROM scenes WHERE id % 20 = 0").fetchall()
+            last = scenes
+            for original, key in twins:
+                last += 1
+                db.execute(
+                    """INSERT INTO scenes(id, key, strength, visits, origin, created_at, updated_at)
+                       SELECT ?, ?, strength, visits, origin, created_at, updated_at FROM scenes WHERE id = ?""",
+                    (last, key.upper(), original),
+                )
+                db.execute(
+                    """INSERT INTO scene_features(scene_id, feature, weight, mass, touched)
+                       SELECT ?, feature, weight, mass, touched FROM scene_features WHERE scene_id = ?""",
+                    (last, original),
+                )
+            db.executemany(
+                """INSERT OR IGNORE INTO scene_refs(scene_id, kind, ref_id, decayed_at, created_at)
+                   VALUES (?, 'entity', ?, ?, ?)""",
+                ((scene, rng.choice(facts), AT, AT) for scene in range(1, last + 1) for _ in range(3)),
+            )
+        tables = ("scenes", "scene_features", "scene_refs")
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            floor_us = min(
+                microseconds(lambda: [db.execute(f"SELECT * FROM {table}").fetchall() for table in tables])
+                for _ in range(3)
+            )
+        with Memory.open(path) as memory:
+            dry = min(microseconds(lambda: memory.dedupe_scenes(dry_run=True)) for _ in range(3))
+            started = time.perf_counter()
+            report = memory.dedupe_scenes()
+            real = (time.perf_counter() - started) * 1e6
+            assert report.merged == len(twins), report.merged
+            undone = microseconds(lambda: memory.undo(report.operation))
+    return {
+        "scenes": scenes + len(twins),
+        "twins": len(twins),
+        "select_s": round(floor_us / 1e6, 2),
+        "dry_run_s": round(dry / 1e6, 2),
+        "real_s": round(real / 1e6, 2),
+        "undo_s": round(undone / 1e6, 2),
+        "dry_to_select": round(dry / floor_us, 2),
+        "real_to_select": round(real / floor_us, 2),
+    }
+
+
+def bench_entities(entities: int) -> dict[str, float]:
+    rng = random.Random(SEED)
+    surnames, signs = "王李张刘陈杨赵黄周吴徐孙", "伟芳娜敏静丽强磊军洋勇艳杰娟涛明超秀霞平刚桂英华玉兰"
+    syllables = [
+        "an",
+        "bo",
+        "chi",
+        "den",
+        "el",
+        "fra",
+        "gu",
+        "hil",
+        "im",
+        "jo",
+        "ka",
+        "lu",
+        "mar",
+        "nor",
+        "ri",
+        "sta",
+        "ver",
+    ]
+
+    def name() -> str:
+        kind = rng.randrange(4)
+        if kind == 0:
+            return rng.choice(surnames) + "".join(rng.choices(signs, k=rng.randint(1, 5)))
+        if kind == 1:
+            return f"{''.join(rng.choices(syllables, k=3))}.{''.join(rng.choices(syllables, k=2))}@example.org"
+        if kind == 2:
+            return f"item {rng.randrange(10**6):06} {''.join(rng.choices(syllables, k=2))}"
+        return " ".join("".join(rng.choices(syllables, k=rng.randint(2, 4))) for _ in range(2))
+
+    names: set[str] = set()
+    while len(names) < entities:
+        names.add(name())
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "memory.db"
+        with Memory.open(path) as memory:
+            with contextlib.closing(sqlite3.connect(path)) as db, db:
+                db.executemany(
+                    "INSERT INTO entities(name, key, created_at, updated_at) VALUES (?, ?, ?, ?)",
+                    ((one, one, AT, AT) for one in sorted(names)),
+                )
+            before = peak()
+            started = time.perf_counter()
+            review = memory.review_entities(limit=20)
+            seconds = time.perf_counter() - started
+    return {
+        "entities": entities,
+        "seconds": round(seconds, 1),
+        "pairs": len(review.pairs),
+        "peak_mib": round(peak() / 1024),
+        "grown_mib": round((peak() - before) / 1024),
+    }
+
+
+def peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
 def resident() -> int:
     """The memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
@@ -270,7 +390,7 @@ def print_rows(rows: list[dict[str, float]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["enter", "fresh", "search"], nargs="?", default="enter")
+    parser.add_argument("what", choices=["enter", "fresh", "search", "dedupe", "entities"], nargs="?", default="enter")
     parser.add_argument("--scenes", type=int, nargs="+", default=[100, 10_000, 100_000], help="sizes for enter")
     parser.add_argument(
         "--texts", type=int, nargs="+", default=[1_000, 10_000, 100_000, 1_000_000], help="sizes for search"
@@ -278,12 +398,18 @@ def main() -> None:
     parser.add_argument(
         "--turns", type=int, help="measured turns or queries  [4000 for enter, 100000 for fresh, 300 for search]"
     )
+    parser.add_argument("--size", type=int, default=100_000, help="scenes of dedupe, entities of entities")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     args = parser.parse_args()
     if args.what == "fresh":
         rows = bench_fresh(args.turns or 100_000)
         found = {"fresh": rows, "end_to_start": round(rows[-1]["median_us"] / rows[0]["median_us"], 2)}
         words = f"the last tenth takes {found['end_to_start']} times as long as the first"
+    elif args.what in ("dedupe", "entities"):
+        bench = bench_dedupe if args.what == "dedupe" else bench_entities
+        rows = [bench(args.size)]
+        found = {args.what: rows}
+        words = "at most 10 times the SELECT is allowed" if args.what == "dedupe" else "60 s and 1 GiB are allowed"
     elif args.what == "search":
         rows = []
         for texts in args.texts:

@@ -62,10 +62,13 @@ SCRIPT = [
     ("purge", [], {"session": "s1", "dry_run": True}),
     ("delete_relation", [2], {"hard": True}),
     ("merge_entities", ["老大", "富文本"], {"dry_run": True}),
+    ("upkeep", [], {"dry_run": True}),
     ("overview", [], {}),
     ("review_entities", [], {"limit": 3}),
     ("keep_apart", ["老大", "纯文本"], {"rounds": 2}),
     ("settle_entities", [lambda pair: "apart"], {}),
+    ("repair", [], {"dry_run": True}),
+    ("check", [], {}),
 ]
 
 

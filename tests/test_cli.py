@@ -43,6 +43,8 @@ BOSS = ["--chan", "qq", "--peer", "boss"]
 BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 NASTY = f"a\x1b[2J\x07b\x9b31mc\r{BIDI}d"
 
+SAVED = Path(tempfile.gettempdir(), f"graphmem-saved-{os.getpid()}.db")
+
 # One call of each command that a filled memory answers; to embed needs a setting.
 CALLS = {
     "enter": BOSS,
@@ -70,6 +72,10 @@ CALLS = {
     "purge": ["--relation", "偏好"],
     "overview": [],
     "entities": ["review"],
+    "backup": ["copy.db"],
+    "restore": [SAVED],
+    "check": [],
+    "repair": [],
 }
 
 # The same mistakes for the text and the JSON form: arguments, exit code, kind, what the message names.
@@ -113,6 +119,11 @@ MISTAKES = {
     "a purge of everything": (["purge"], 2, "Usage", "--subject-contains"),
     "a purge of blanks": (["purge", "--relation", " "], 1, "InvalidInput", "relation"),
     "unknown operation": (["undo", "99"], 3, "NotFound", "99"),
+    "a backup over a file": (["backup", str(ROOT / "README.md")], 1, "Conflict", "README.md"),
+    "a backup into nowhere": (["backup", "missing/copy.db"], 1, "StoreFailed", "missing/copy.db"),
+    "a restore of what is no memory": (["restore", str(ROOT / "README.md")], 1, "StoreCorrupt", "README.md"),
+    "a restore of nothing": (["restore", "missing.db"], 1, "StoreFailed", "missing.db"),
+    "a check of nothing": (["check", "missing.db"], 1, "StoreFailed", "missing.db"),
     "unknown fact": (["tag", "chan:qq", "--relation", "99"], 3, "NotFound", "99"),
 }
 
@@ -127,10 +138,21 @@ class Result(NamedTuple):
         return json.loads(self.out)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def saved():
+    """A backup of one scene."""
+    with Memory.open(":memory:") as memory:
+        memory.declare_scene("chan:saved")
+        memory.backup(SAVED)
+    yield
+    SAVED.unlink()
+
+
 @pytest.fixture(autouse=True)
 def own_home(tmp_path_factory, monkeypatch):
-    """A fresh home and data folder, and none of the settings of whoever runs the tests."""
+    """A fresh home, which is the working folder, and data folder, and no settings of whoever runs the tests."""
     home = tmp_path_factory.mktemp("home")
+    monkeypatch.chdir(home)
     for name in [name for name in os.environ if name.startswith("GRAPHMEM_")] + ["PYTHONIOENCODING", "XDG_DATA_HOME"]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
@@ -789,6 +811,51 @@ def test_a_wrong_block_or_document_is_one_clear_line(cli, path, arguments, code,
     assert named in result.err
 
 
+def test_a_memory_is_backed_up_and_restored(cli, filled, tmp_path):
+    backed_up = cli("backup", tmp_path / "copy.db")
+    cli("tag", "chan:new", "--glob", "*")
+    restored = cli("restore", tmp_path / "copy.db")
+
+    assert (backed_up.code, restored.code) == (0, 0)
+    assert f"{tmp_path}/copy.db: " in backed_up.out
+    assert "1 relations" in backed_up.out
+    assert f"the memory as it was: {filled}.before-restore" in restored.out
+    assert "chan:new" not in scene_rows(cli)
+
+
+def test_a_backup_is_restored_to_a_new_machine(cli, own_home):
+    restored = cli("restore", SAVED, db=None)
+
+    assert (restored.code, restored.err) == (0, "")
+    assert "chan:saved" in cli("scenes", db=None).out
+
+
+def test_check_tells_what_is_wrong_and_repair_mends_it(cli, filled, tmp_path):
+    assert cli("repair").code == 0
+    sound = cli("check")
+    with contextlib.closing(sqlite3.connect(filled)) as connection, connection:
+        connection.execute("INSERT INTO scene_aliases SELECT 'chan:qq', MAX(id) FROM scenes")
+        connection.execute("UPDATE operations SET summary = 'x' WHERE id = 1")
+
+    broken, dry, repaired = cli("check"), cli("repair", "--dry-run"), cli("repair", "--json")
+
+    assert (sound.code, sound.out.splitlines()[-1]) == (0, "sound")
+    assert "database" in sound.out
+    assert (broken.code, broken.out.splitlines()[-1]) == (1, "2 problems")
+    assert (dry.code, dry.out.splitlines()[0].split(",")[0]) == (1, "would mend: scene_aliases")
+    assert [len(repaired.document[name]) for name in ("mended", "left", "operations")] == [1, 1, 1]
+    assert (repaired.code, cli("check").code) == (1, 1)
+
+
+def test_a_backup_is_checked_where_it_lies(cli, filled, tmp_path):
+    cli("backup", tmp_path / "copy.db")
+
+    result = cli("check", tmp_path / "copy.db", "--json", db=tmp_path / "none.db")
+
+    assert (result.code, result.document["ok"]) == (1, False)  # the twins of the fixture
+    assert all("scenes" in problem or "text_" in problem for problem in result.document["problems"])
+
+
 # ---- JSON
 
 
@@ -804,9 +871,13 @@ def test_json_is_one_document_and_nothing_else(cli, path, request, command, plac
 
     assert isinstance(result.document, dict | list)
     refused = (
-        1 if command == "embed" else 3 if command in ("undo", "path", "edit", "delete") and place != "filled" else 0
+        1
+        if command == "embed" or (command == "check" and place == "filled")
+        else 3
+        if command in ("undo", "path", "edit", "delete") and place != "filled"
+        else 0
     )
-    assert result.code == refused  # embed: no embedder is set
+    assert result.code == refused  # embed: no embedder is set; check: there are twins
     assert "Traceback" not in result.err
 
 
@@ -967,6 +1038,9 @@ def test_reading_goes_on_while_another_process_writes(cli, filled, monkeypatch, 
         "delete",
         "purge",
         "overview",
+        "backup",
+        "restore",
+        "repair",
     ],
 )
 def test_what_succeeds_without_a_note_is_silent_on_standard_error(cli, filled, command):
@@ -974,7 +1048,7 @@ def test_what_succeeds_without_a_note_is_silent_on_standard_error(cli, filled, c
 
     assert result.code == 0
     assert result.out
-    assert result.err.replace("replaying", "").replace("indexing", "").strip() == ""
+    assert re.sub("replaying|indexing|copying", "", result.err).strip() == ""
 
 
 # ---- encodings
@@ -1062,12 +1136,13 @@ BAD_FILES = ["folder", "text file", "a byte", "truncated", "of another program",
 
 @pytest.mark.parametrize(
     ("kind", "command"),
-    [(kind, command) for kind in BAD_FILES for command in COMMANDS]
+    # A restore takes the place of a bad file, which is kept.
+    [(kind, command) for kind in BAD_FILES for command in COMMANDS if command != "restore"]
     + [("in a missing folder", command) for command in COMMANDS]
     + [
         ("missing", command)
         for command in COMMANDS
-        if command not in ("enter", "commit", "turn", "replay", "block", "document")
+        if command not in ("enter", "commit", "turn", "replay", "block", "document", "restore")
     ],
 )
 def test_a_bad_file_is_one_clear_line_and_nothing_is_touched(cli, tmp_path, kind, command):

@@ -66,6 +66,7 @@ WRITES = {
     "dedupe_scenes": lambda memory: memory.dedupe_scenes(),
     "merge_entities": lambda memory: of_two(memory.merge_entities),
     "keep_apart": lambda memory: of_two(memory.keep_apart),
+    "upkeep": lambda memory: memory.upkeep(),
     "undo": lambda memory: memory.undo(1),
     "replay": lambda memory: memory.replay([Event(source="qq", facts=(FACT,))]),
     "put_block": lambda memory: memory.put_block("截图", scenes=["chan:qq"]),
@@ -77,6 +78,7 @@ WRITES = {
     "remember": lambda memory: memory.remember("Deploy with pnpm", slot="deploy"),
     "mirror": lambda memory: memory.mirror("s1", [Part(id="m2", text="Then deploy it.")]),
     "reindex": lambda memory: memory.reindex(),
+    "repair": lambda memory: memory.repair(),
 }
 READS = {
     "match_scenes": lambda memory: memory.match_scenes(HERE),
@@ -98,12 +100,30 @@ READS = {
     "settle_entities left": lambda memory: memory.settle_entities(lambda pair: None),
     "dedupe_scenes dry": lambda memory: memory.dedupe_scenes(dry_run=True),
     "merge_entities dry": lambda memory: of_two(memory.merge_entities, dry_run=True),
+    "upkeep dry": lambda memory: memory.upkeep(dry_run=True),
     "operations": lambda memory: memory.operations(),
 }
 # They do all their work under the lock and keep nothing of it.
-REHEARSALS = {"undo dry": lambda memory: memory.undo(1, dry_run=True)}
+REHEARSALS = {
+    "undo dry": lambda memory: memory.undo(1, dry_run=True),
+    "repair dry": lambda memory: memory.repair(dry_run=True),
+    "check": lambda memory: memory.check(),
+}
 VERBS = WRITES | READS | REHEARSALS
-NO_VERBS = {"open", "close", "path", "preview_dedupe", "read_log", "observe", "turn", "embed"}
+NO_VERBS = {
+    "backup",
+    "check_copy",
+    "close",
+    "embed",
+    "observe",
+    "open",
+    "path",
+    "preview_dedupe",
+    "read_log",
+    "restore",
+    "start_upkeep",
+    "turn",
+}
 
 each_verb = pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
 each_write = pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)

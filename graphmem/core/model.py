@@ -462,6 +462,47 @@ class EntityMergeReport:
 
 
 @dataclass(frozen=True, slots=True)
+class UpkeepStep:
+    """One step of a pass. state: done, nothing (to do), would (a dry run), stopped (it would have lost too much).
+
+    told: in one line what was done, would be done, or stopped it. before, after: rows by kind, of what it shrinks.
+    operations: their numbers, for undo.
+    """
+
+    name: str
+    state: str
+    told: str
+    before: Mapping[str, int] = field(default_factory=dict)
+    after: Mapping[str, int] = field(default_factory=dict)
+    operations: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepReport:
+    """What a pass of upkeep did, or with applied=False what it would do, step by step.
+
+    ok: no step was stopped, and the file is sound.
+    """
+
+    steps: tuple[UpkeepStep, ...]
+    ok: bool
+    applied: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WalState:
+    """What a checkpoint left of the write-ahead log. frames: pages in it; copied: those that are in the database too.
+
+    busy: readers or a writer kept it from being done. size: bytes of the log.
+    """
+
+    busy: bool
+    frames: int
+    copied: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """What a memory holds, in numbers. relations: facts that hold now; relations_total: of every time and status.
 
@@ -753,3 +794,60 @@ class SettleReport:
 
     def _count(self, outcome: str) -> int:
         return sum(pair.outcome == outcome for pair in self.pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class BackupReport:
+    """What a backup holds. bytes: of the file. counts: its rows by table. payloads: files copied to `<path>.blobs`."""
+
+    path: str
+    bytes: int
+    counts: Mapping[str, int]
+    payloads: int
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreReport:
+    """What was restored from where. kept: where the old file lies now, '' when there was none; the rest as in a backup.
+
+    remarks: on how the source was read, and on payloads that it lacks.
+    """
+
+    path: str
+    source: str
+    kept: str
+    bytes: int
+    counts: Mapping[str, int]
+    payloads: int
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What a check found. problems: a line each, with table, row and remedy; none when the memory is sound.
+
+    sizes: bytes of the database, of its -wal, of its payload files.
+    """
+
+    problems: tuple[str, ...]
+    sizes: Mapping[str, int]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+
+@dataclass(frozen=True, slots=True)
+class RepairReport:
+    """What a repair mended, or with applied=False what it would. left: what it cannot mend, with the remedy.
+
+    operations: those that `undo` reverses; the others made anew what is derived.
+    """
+
+    mended: tuple[str, ...]
+    left: tuple[str, ...]
+    applied: bool
+    operations: tuple[int, ...] = ()

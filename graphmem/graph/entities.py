@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from graphmem.core.keys import clean_text, entity_key
-from graphmem.errors import InvalidInput, NotFound
+from graphmem.errors import InvalidInput, NotFound, StoreCorrupt
 from graphmem.store import text_index
 from graphmem.store.lists import of_scopes
 
@@ -54,10 +54,17 @@ def visible(scopes: Sequence[str] | None) -> tuple[str, list[str]]:
 
 
 def require(tx: sqlite3.Connection, name: str, scopes: Sequence[str] | None, *, argument: str) -> tuple[int, str]:
-    """Return id and name of an entity; raise NotFound for a name that is not known, telling the names close to it."""
+    """Return id and name of an entity.
+
+    Raises NotFound for a name that is not known, telling the names close to it, StoreCorrupt for one that is the name
+    of an entity and an alias as well.
+    """
     key = entity_key(clean_text(name)) if isinstance(name, str) else ""
     if not key:
         raise InvalidInput(argument, name, "give the name of an entity")
+    if tx.execute("SELECT 1 FROM entity_aliases a JOIN entities e ON e.key = a.key WHERE a.key = ?", (key,)).fetchone():
+        loop = "is an entity and an alias as well: 'graphmem repair' removes the alias"
+        raise StoreCorrupt(f"{argument}: {clean_text(name)!r} {loop}")
     seen, parameters = visible(scopes)
     row = tx.execute(
         f"""SELECT e.id, e.name FROM entities e

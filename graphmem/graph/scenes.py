@@ -340,9 +340,11 @@ def scenes_of_text(tx: sqlite3.Connection, kind: str, ref_text: str) -> tuple[st
 
 # The kinds whose ids are texts, and whose rows can be deleted: their tables.
 TEXT_TABLES = {"block": "blocks", "document": "documents"}
-# The kinds whose rows can be deleted, and where they are found.
-_DELETABLE = {
+# Where what a ref points at is found, by kind.
+REF_TARGETS = {
     "relation": "relations t WHERE t.id = scene_refs.ref_id",
+    "entity": "entities t WHERE t.id = scene_refs.ref_id",
+    "note": "notes t WHERE t.id = scene_refs.ref_id",
     **{kind: f"{table} t WHERE t.id = scene_refs.ref_text" for kind, table in TEXT_TABLES.items()},
 }
 
@@ -354,7 +356,7 @@ def sweep_refs(tx: sqlite3.Connection) -> int:
             f"DELETE FROM scene_refs WHERE kind = ? AND NOT EXISTS (SELECT 1 FROM {place})",
             (kind,),
         ).rowcount
-        for kind, place in _DELETABLE.items()
+        for kind, place in REF_TARGETS.items()
     )
 
 

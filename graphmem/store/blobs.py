@@ -8,9 +8,10 @@ import contextlib
 import hashlib
 import os
 import secrets
+import shutil
 from pathlib import Path
 
-from graphmem.errors import StoreCorrupt, StoreFailed
+from graphmem.errors import NotFound, StoreCorrupt, StoreFailed
 from graphmem.store.database import MEMORY_PATH
 
 LARGEST_IN_ROW = 64 * 1024
@@ -48,20 +49,25 @@ def write_blob(database: str, digest: str, payload: bytes) -> None:
             draft.unlink(missing_ok=True)
             raise
         for folder in (file.parent, file.parent.parent, file.parent.parent.parent):
-            _sync_folder(folder)
+            sync_folder(folder)
     except OSError as error:
         reason = f"{error.strerror}; check its folder and the room on the disk; nothing was changed"
         raise StoreFailed(f"{file} cannot be written: {reason}") from error
 
 
-def _sync_folder(folder: Path) -> None:
-    # A name lasts only when its folder is synced. Some file systems cannot, and there the name lasts anyway.
+def sync_file(file: Path) -> None:
+    """Make what was written to a file outlast a power cut. Raises OSError."""
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder outlast a power cut. Some file systems cannot, and there they last anyway."""
     with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_file(folder)
 
 
 def read_blob(database: str, digest: str) -> bytes | None:
@@ -88,3 +94,47 @@ def remove_blob(database: str, digest: str) -> None:
     with contextlib.suppress(OSError):
         file.parent.rmdir()
         file.parent.parent.rmdir()
+
+
+def copy_blob(database: str, digest: str, target: str) -> bool:
+    """Copy a payload to beside another database and read it there; return False where a sound one is there already.
+
+    Raises NotFound for one that is missing, StoreCorrupt for one that is damaged, StoreFailed.
+    """
+    with contextlib.suppress(StoreCorrupt):
+        if read_blob(target, digest) is not None:
+            return False
+    payload = read_blob(database, digest)
+    if payload is None:
+        raise NotFound(f"{blob_path(database, digest)} is missing: put the block again, or restore a backup")
+    remove_blob(target, digest)
+    write_blob(target, digest, payload)
+    read_blob(target, digest)
+    return True
+
+
+def blob_sizes(database: str) -> dict[str, int]:
+    """Return the bytes of each payload file of a database, by digest, whether or not a block names it."""
+    sizes: dict[str, int] = {}
+    for file in Path(f"{database}.blobs").glob("[0-9a-f][0-9a-f]/[0-9a-f]*"):
+        with contextlib.suppress(FileNotFoundError):  # its block is being deleted
+            sizes[file.name] = file.stat().st_size
+    return sizes
+
+
+def keep_blobs(database: str, kept: str) -> None:
+    """Put all payloads of a database beside another one too: as second names of the files, or as copies."""
+    for digest in blob_sizes(database):
+        file = blob_path(kept, digest)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            os.link(blob_path(database, digest), file)
+        except FileExistsError:
+            continue
+        except OSError:  # a file system without links
+            shutil.copyfile(blob_path(database, digest), file)
+
+
+def remove_blobs(database: str) -> None:
+    """Remove all payloads of a database that was given up."""
+    shutil.rmtree(f"{database}.blobs", ignore_errors=True)

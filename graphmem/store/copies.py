@@ -16,6 +16,7 @@ from pathlib import Path
 
 from graphmem.errors import Conflict, StoreCorrupt, StoreFailed
 from graphmem.store.database import full_path, is_open_here, translated_errors
+from graphmem.store.schema import migrate, require_memory
 
 _MAGIC = b"SQLite format 3\0"
 _WAL_MODE = 2  # byte 19 of the header, https://www.sqlite.org/fileformat.html#file_format_version_numbers
@@ -26,7 +27,7 @@ _SIDES = ("-wal", "-journal")
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """An open copy: a connection that cannot write, and remarks on how it was read."""
+    """An open copy: a connection that cannot write to the file, and remarks on how it was read."""
 
     connection: sqlite3.Connection
     remarks: tuple[str, ...]
@@ -53,7 +54,7 @@ def open_copy(path: str | os.PathLike[str]) -> Iterator[Copy]:
     """
     file = Path(full_path(path))
     if is_open_here(str(file)):
-        raise Conflict(f"{file} is open in this process: ask that memory itself for a dry run")
+        raise Conflict(f"{file} is open in this process: ask that memory itself, or close it")
     with contextlib.ExitStack() as stack:
         try:
             header = _header(file)
@@ -76,6 +77,19 @@ def open_copy(path: str | os.PathLike[str]) -> Iterator[Copy]:
             # A copy is whole whatever came later; a file read in place may have changed under the reader.
             if not state.sides and _state(file) != state:
                 raise _being_written(file)
+
+
+@contextlib.contextmanager
+def open_scratch(path: str | os.PathLike[str]) -> Iterator[Copy]:
+    """Open a copy of a memory that can be written and is gone at the end; it has the schema of today.
+
+    Raises what `open_copy` does, StoreFailed for what is no memory, and SchemaTooNew.
+    """
+    with open_copy(path) as copy, contextlib.closing(sqlite3.connect("", isolation_level=None)) as scratch:
+        require_memory(copy.connection, str(path))
+        copy.connection.backup(scratch)
+        migrate(scratch, str(path))
+        yield Copy(scratch, copy.remarks)
 
 
 def _header(file: Path) -> bytes:
@@ -131,3 +145,36 @@ def _remarks(file: Path, header: bytes, state: _State) -> tuple[str, ...]:
     if header[19] != _WAL_MODE and has_wal:
         remarks.append(f"{file.name} is not in write-ahead mode: its -wal may belong to another copy")
     return tuple(remarks)
+
+
+def require_room(folder: Path, size: int) -> None:
+    """Raise StoreFailed unless so many bytes fit on the disk of a folder; a disk that does not tell is trusted."""
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError:
+        return
+    if free < size:
+        raise StoreFailed(f"{folder} has {free} bytes free, {size} are needed: make room and try again")
+
+
+def name_twice(file: Path, name: Path, stack: contextlib.ExitStack) -> None:
+    """Give a file a second name; where the file system has no links, to a copy of it. Raises OSError, for a taken name.
+
+    A file that was copied stays open as long as the stack: closing it would drop the locks that SQLite has on it here.
+    """
+    try:
+        os.link(file, name)
+    except FileExistsError:
+        raise
+    except OSError:
+        source = stack.enter_context(file.open("rb"))
+        try:
+            with open(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as copy:  # noqa: PTH123
+                shutil.copyfileobj(source, copy)
+                copy.flush()
+                os.fsync(copy.fileno())
+        except FileExistsError:
+            raise
+        except BaseException:
+            name.unlink(missing_ok=True)
+            raise

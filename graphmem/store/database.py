@@ -20,6 +20,7 @@ from pathlib import Path
 
 from graphmem.config import DEFAULT, Config
 from graphmem.core.embedding import Embedder
+from graphmem.core.model import WalState
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.store import text_index, vectors
 from graphmem.store.schema import is_current, migrate
@@ -35,6 +36,9 @@ _open_files: Counter[tuple[int, int]] = Counter()
 _open_files_lock = threading.Lock()
 
 _STATEMENTS_KEPT = 256
+# Bytes to which a -wal is cut when it starts anew. An ordinary one has 4 MB; while somebody reads for long it grows,
+# and without a limit it would stay as large as it ever was.
+LARGEST_IDLE_LOG = 16 << 20
 _LEAST_PAGE = 512
 _LONGEST_NAME = 255 - len("-journal")
 _REMEDIES = {
@@ -105,6 +109,7 @@ class Store:
         try:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute(f"PRAGMA synchronous = {'FULL' if self.config.durable else 'NORMAL'}")
+            connection.execute(f"PRAGMA journal_size_limit = {LARGEST_IDLE_LOG}")
         except BaseException:
             connection.close()
             raise
@@ -157,6 +162,28 @@ class Store:
                     raise _busy(self.path, self.config.busy_timeout)
         finally:
             self._lock.release()
+
+    def checkpoint(self) -> WalState:
+        """Copy what the write-ahead log holds into the database, and cut the log when it has grown, waiting for nobody.
+
+        On a connection of its own, so that no writer waits while pages are copied.
+        """
+        if self.path == MEMORY_PATH:
+            return WalState(False, 0, 0, 0)
+        with (
+            translated_errors(self.path, self.config.busy_timeout),
+            contextlib.closing(self._open_connection(self.path, timeout=0.0, isolation_level=None)) as connection,
+        ):
+            busy, frames, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            if not busy and frames == copied and _size(self.path + "-wal") > LARGEST_IDLE_LOG:
+                busy, frames, copied = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return WalState(bool(busy), max(frames, 0), max(copied, 0), _size(self.path + "-wal"))
+
+    def quick_check(self) -> tuple[str, ...]:
+        """Return what SQLite's quick check complains of, nothing for a sound file. Nobody waits for it."""
+        with self.read() as tx:
+            verdict = [line for (line,) in tx.execute("PRAGMA quick_check")]
+        return () if verdict == ["ok"] else tuple(verdict)
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
@@ -295,7 +322,7 @@ def _use_wal(connection: sqlite3.Connection, path: str, timeout: float) -> None:
             reason = f"journal mode stays '{mode}'"
             break
         except sqlite3.OperationalError as error:
-            code = _primary_code(error)
+            code = primary_code(error)
             if code == sqlite3.SQLITE_BUSY and time.monotonic() < deadline:
                 time.sleep(0.01)  # two processes that switch at once: SQLite gives up without waiting
                 continue
@@ -327,7 +354,7 @@ def translated_errors(path: str, timeout: float) -> Iterator[None]:
 
 
 def _translation(error: sqlite3.Error, path: str, timeout: float) -> GraphmemError:
-    code = _primary_code(error)
+    code = primary_code(error)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return _busy(path, timeout)
     if code == sqlite3.SQLITE_NOTADB:
@@ -343,8 +370,16 @@ def _busy(path: str, timeout: float) -> StoreBusy:
     return StoreBusy(f"{path} is locked: another process has been writing for over {timeout:g} s; try again")
 
 
-def _primary_code(error: sqlite3.Error) -> int:
+def primary_code(error: sqlite3.Error) -> int:
+    """Return the result code of SQLite without its extension, such as sqlite3.SQLITE_BUSY."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
 
 
 def file_identity(path: str) -> tuple[int, int] | None:

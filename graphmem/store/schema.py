@@ -352,6 +352,9 @@ def _migrations() -> "Migrations":
                 until TEXT NOT NULL CHECK (length(until) = 24)
             ) STRICT, WITHOUT ROWID;
 
+            -- Which rows keep a sentence: else each sentence that goes is looked for in whole tables.
+            CREATE INDEX relations_sentence ON relations(sentence_id) WHERE sentence_id IS NOT NULL;
+            CREATE INDEX scene_refs_sentence ON scene_refs(sentence_id) WHERE sentence_id IS NOT NULL;
             CREATE INDEX entity_aliases_entity ON entity_aliases(entity_id);
             CREATE INDEX scene_aliases_scene ON scene_aliases(scene_id);
         """)
@@ -367,6 +370,13 @@ def refuse_newer(connection: sqlite3.Connection, path: str) -> tuple[int, int]:
     if application == APPLICATION_ID and version > VERSION:
         raise SchemaTooNew(f"{path} has schema {version}, this graphmem knows {VERSION} at the most: upgrade graphmem")
     return application, version
+
+
+def require_memory(connection: sqlite3.Connection, path: str) -> None:
+    """Raise StoreFailed unless a file is a memory, of this schema or an older one; SchemaTooNew for a newer one."""
+    application, _ = refuse_newer(connection, path)
+    if application != APPLICATION_ID:
+        raise StoreFailed(f"{path} is no graphmem memory: name a backup of one")
 
 
 def is_current(connection: sqlite3.Connection, path: str) -> bool:

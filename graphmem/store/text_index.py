@@ -5,6 +5,7 @@ holds the kind, the id and the passage, so that a kind is a range of numbers and
 tokens made by `core.tokens`, each between spaces of its own, so that plain text search counts a token.
 """
 
+import contextlib
 import itertools
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -174,6 +175,83 @@ def stored(tx: sqlite3.Connection) -> int:
     return int(rows)
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A kind of texts as they are stored and as they are indexed.
+
+    wrong: the ids of texts that are indexed otherwise, or not, or are not there. counted: the number of passages and of
+    tokens that there should be, and those that are written down.
+    """
+
+    kind: str
+    wrong: tuple[int, ...]
+    counted: tuple[tuple[int, int], tuple[int, int]]
+
+
+def compare(tx: sqlite3.Connection) -> Iterator[Comparison]:
+    """Compare the index with what is stored, kind by kind. Raises StoreCorrupt where FTS5 cannot read its tables."""
+    with _told_as_damage():
+        yield from _compare(tx)
+
+
+def _compare(tx: sqlite3.Connection) -> Iterator[Comparison]:
+    written = {
+        code: (texts, tokens) for code, texts, tokens in tx.execute("SELECT kind, texts, tokens FROM text_sizes")
+    }
+    for kind, code in CODES.items():
+        wrong: set[int] = set()
+        passages = length = 0
+        first = code << _KIND_SHIFT
+        rows = tx.execute(f"{_SOURCES[kind]} ORDER BY 1")
+        while True:
+            batch = rows.fetchmany(_FILLED_AT_ONCE)
+            last = number_of(kind, batch[-1][0], _LAST_PASSAGE) if batch else ((code + 1) << _KIND_SHIFT) - 1
+            expected: dict[int, tuple[str, ...]] = {}
+            for ref_id, title, labels, body in batch:
+                text = tokens(title=title, labels=labels, body=body)
+                expected.update(enumerate(text.passages, number_of(kind, ref_id)))
+                length += text.length
+            passages += len(expected)
+            within = "SELECT rowid, title, labels, body FROM text_index WHERE rowid BETWEEN ? AND ?"
+            indexed = {row[0]: row[1:] for row in tx.execute(within, (first, last))}
+            numbers = (number for number in expected.keys() | indexed if expected.get(number) != indexed.get(number))
+            wrong.update((number & _IDS) >> _PASSAGE_BITS for number in numbers)
+            if not batch:
+                break
+            first = last + 1
+        yield Comparison(kind, tuple(sorted(wrong)), ((passages, length), written.get(code, (0, 0))))
+
+
+def lost_words(tx: sqlite3.Connection) -> int:
+    """Return how many words stand in the index and are not found in all places by a look-up. Raises StoreCorrupt."""
+    with _told_as_damage():
+        (lost,) = tx.execute(
+            """SELECT COUNT(*) FROM text_terms a
+               WHERE a.doc <> COALESCE((SELECT b.doc FROM text_terms b WHERE b.term = a.term), 0)"""
+        ).fetchone()
+    return int(lost)
+
+
+def check_words(tx: sqlite3.Connection) -> None:
+    """Let FTS5 compare its words with the texts it holds; raises StoreCorrupt. It needs a write block."""
+    with _told_as_damage():
+        tx.execute("INSERT INTO text_index(text_index) VALUES ('integrity-check')")
+        # A connection that has it open does not look at this row again, and the next one could not open the table.
+        if not tx.execute("SELECT 1 FROM text_index_config WHERE k = 'version'").fetchone():
+            raise StoreCorrupt("its version is missing")
+
+
+@contextlib.contextmanager
+def _told_as_damage() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        # SQLITE_ERROR: FTS5 finds a table of its own missing, or without what it needs.
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR):
+            raise
+        raise StoreCorrupt(str(error)) from error
+
+
 def clear(tx: sqlite3.Connection) -> None:
     """Make the index anew, empty: it heals also where FTS5 finds its own tables damaged."""
     tx.execute("DROP TABLE IF EXISTS text_terms")
@@ -204,6 +282,14 @@ def create(tx: sqlite3.Connection) -> None:
                 title, labels, body, tokenize = "ascii tokenchars '{marks}''""'")"""
     )
     tx.execute("CREATE VIRTUAL TABLE text_terms USING fts5vocab(text_index, row)")
+
+
+def optimise(tx: sqlite3.Connection, pages: int) -> bool:
+    """Merge about so many pages of FTS5's segments into larger ones; return whether there was something to merge."""
+    before = tx.total_changes
+    tx.execute("INSERT INTO text_index(text_index, rank) VALUES ('merge', ?)", (pages,))
+    # https://www.sqlite.org/fts5.html#the_merge_command: a change or none besides its own tells that it is done.
+    return tx.total_changes - before >= 2
 
 
 def drop(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> None:

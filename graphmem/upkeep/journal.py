@@ -20,6 +20,8 @@ from graphmem.store import text_index
 Row = dict[str, Any]
 Image = tuple[str, Row | None, Row | None]  # table, row before, row after
 
+# Any number of values in one parameter, a JSON list.
+VALUES = "(SELECT value FROM json_each(?))"
 _ROUNDING = 1e-9
 
 # The sentences that an undo may need.
@@ -43,7 +45,7 @@ class _Table:
     indexed: tuple[str, ...] = ()
 
 
-_TABLES = {
+TABLES = {
     "scenes": _Table(("id",), ("strength", "visits")),
     "scene_aliases": _Table(("key",)),
     "scene_features": _Table(("scene_id", "feature"), ("mass",), ("weight", "touched")),
@@ -90,7 +92,7 @@ class Journal:
     @contextlib.contextmanager
     def watching(self, table: str, condition: str, parameters: Sequence[object]) -> Iterator[None]:
         """Remember what a block does to the rows that meet a condition before or after it."""
-        key = _TABLES[table].key
+        key = TABLES[table].key
 
         def place(row: Row) -> tuple[Any, ...]:
             return tuple(row[column] for column in key)
@@ -107,7 +109,7 @@ class Journal:
     def remember(self, table: str, before: Row | None, after: Row | None) -> None:
         """Remember a change of a row, which was made where `before` is None, and removed where `after` is."""
         row = before or after or {}
-        key = json.dumps([row[column] for column in _TABLES[table].key], ensure_ascii=False)
+        key = json.dumps([row[column] for column in TABLES[table].key], ensure_ascii=False)
         self.images.append((table, key, before, after))
 
     def close(self, kind: str, at: str, summary: Mapping[str, Any], marks: Mapping[str, Any] | None = None) -> int:
@@ -155,6 +157,14 @@ def forget_relations(tx: sqlite3.Connection, relation_ids: Sequence[int]) -> Non
     )
 
 
+def drop_operations(tx: sqlite3.Connection, operation_ids: Sequence[int]) -> int:
+    """Forget operations and what they kept; return the number of row images."""
+    given = (json.dumps(operation_ids),)
+    rows = tx.execute(f"DELETE FROM operation_rows WHERE operation_id IN {VALUES}", given)
+    tx.execute(f"DELETE FROM operations WHERE id IN {VALUES}", given)
+    return rows.rowcount
+
+
 def images_of(tx: sqlite3.Connection, operation_id: int) -> list[Image]:
     """Return the images of an operation, the last first."""
     rows = tx.execute(
@@ -192,7 +202,7 @@ def undo(tx: sqlite3.Connection, operation_id: int, at: str) -> tuple[UndoReport
         for image in filter(None, (before, after)):
             if table == "scenes" or "scene_id" in image:
                 scenes.add(image["id"] if table == "scenes" else image["scene_id"])
-        if shown := _TABLES[table].indexed:
+        if shown := TABLES[table].indexed:
             kind_shown, *columns = shown
             if before is None or after is None or any(before[column] != after[column] for column in columns):
                 text_index_ids[kind_shown] |= {image["id"] for image in (before, after) if image}
@@ -215,7 +225,7 @@ def undo(tx: sqlite3.Connection, operation_id: int, at: str) -> tuple[UndoReport
 
 
 def _put_back(tx: sqlite3.Connection, table: str, before: Row | None, after: Row | None) -> None:
-    shape = _TABLES[table]
+    shape = TABLES[table]
     image = after or before
     assert image is not None
     now = next(iter(rows_of(tx, table, _where(shape.key), [image[column] for column in shape.key])), None)
@@ -261,14 +271,14 @@ def _insert(tx: sqlite3.Connection, table: str, row: Row) -> Row:
 
 def _update(tx: sqlite3.Connection, table: str, row: Row, values: Row) -> None:
     if values:
-        key = _TABLES[table].key
+        key = TABLES[table].key
         sets = ", ".join(f"{column} = ?" for column in values)
         parameters = [*values.values(), *(row[column] for column in key)]
         tx.execute(f"UPDATE {table} SET {sets} WHERE {_where(key)}", parameters)
 
 
 def _delete(tx: sqlite3.Connection, table: str, row: Row) -> None:
-    key = _TABLES[table].key
+    key = TABLES[table].key
     tx.execute(f"DELETE FROM {table} WHERE {_where(key)}", [row[column] for column in key])
 
 

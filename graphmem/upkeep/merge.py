@@ -4,9 +4,10 @@ Only equal keys are proof; scenes that are merely alike are never merged. The pl
 the reference engine's files have as well, so a dry run works on those too.
 """
 
+import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from graphmem.config import Config
@@ -14,7 +15,7 @@ from graphmem.core.keys import AUTO_PREFIX, kind_of, normalize_key
 from graphmem.core.model import DedupeReport, TwinGroup, TwinScene
 from graphmem.core.situations import place_of, surplus_features
 from graphmem.errors import InvalidInput, StoreFailed
-from graphmem.upkeep.journal import Journal, Row, rows_of
+from graphmem.upkeep.journal import VALUES, Journal, Row, rows_of
 
 _SCENE_TABLES = frozenset({"scenes", "scene_features", "scene_refs"})
 
@@ -32,14 +33,18 @@ class _Columns:
     ref_text: str
 
 
-def plan_dedupe(connection: sqlite3.Connection, path: str) -> DedupeReport:
-    """Return what a dedupe would do. Raises StoreFailed, naming the path, when the file has no scenes at all."""
+def plan_dedupe(connection: sqlite3.Connection, path: str, only: Collection[str] | None = None) -> DedupeReport:
+    """Return what a dedupe would do, of all scenes or of those with these keys as they are stored.
+
+    Raises StoreFailed, naming the path, when the file has no scenes at all.
+    """
     columns = _columns(connection, path)
     spellings: dict[str, list[tuple[int, str, str, int]]] = defaultdict(list)
     remarks: list[str] = []
-    count = 0
-    for row in connection.execute(f"SELECT id, key, {columns.origin}, {_STRENGTH} FROM scenes ORDER BY id"):
-        count += 1
+    (count,) = connection.execute("SELECT COUNT(*) FROM scenes").fetchone()
+    chosen, parameters = ("", []) if only is None else (f"WHERE key IN {VALUES}", [json.dumps(list(only))])
+    scenes = f"SELECT id, key, {columns.origin}, {_STRENGTH} FROM scenes {chosen} ORDER BY id"
+    for row in connection.execute(scenes, parameters):
         try:
             key = normalize_key(row[1])
         except InvalidInput as error:

@@ -12,17 +12,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from graphmem.core.keys import entity_key
 from graphmem.core.model import EntityMergeReport, FoldedFact
 from graphmem.errors import Conflict
 from graphmem.graph import relations
 from graphmem.graph.entities import require
 from graphmem.graph.scenes import attach, scene_id_of
 from graphmem.store import text_index
-from graphmem.upkeep.journal import Image, Journal, Row, images_of, rows_of
+from graphmem.upkeep.journal import VALUES, Image, Journal, Row, images_of, rows_of
 
 KIND = "merge entities"
-# Any number of values in one parameter.
-VALUES = "(SELECT value FROM json_each(?))"
 
 _Ends = tuple[int, int]
 
@@ -90,7 +89,9 @@ def merge(tx: sqlite3.Connection, source_id: int, target_id: int, at: str) -> En
         type=source["type"] if target["type"] == "Concept" else target["type"],
     )
     journal.delete("entities", source)
-    journal.insert("entity_aliases", {"key": source["key"], "entity_id": target_id})
+    key = entity_key(source["key"])
+    if key != target["key"] and not rows_of(tx, "entity_aliases", "key = ?", (key,)):
+        journal.insert("entity_aliases", {"key": key, "entity_id": target_id})
     text_index.drop(tx, "entity", [source_id])
     text_index.replace(tx, "entity", [target_id])
     text_index.drop(tx, "relation", [gone["id"] for gone, _ in planned.folded])
@@ -224,6 +225,24 @@ def _move_apart(journal: Journal, source_id: int, target_id: int) -> None:
         journal.delete("entities_apart", row)
         if not rows_of(journal.tx, "entities_apart", "a = ? AND b = ?", (a, b)):
             journal.insert("entities_apart", {**row, "a": a, "b": b})
+
+
+def certain_pairs(tx: sqlite3.Connection) -> list[_Ends]:
+    """Return the pairs (source, target) that are one by their names: equal in canonical form, or an alias of it.
+
+    Rows that graphmem wrote are never so; those of an import or of another program may be.
+    """
+    aliases = dict(tx.execute("SELECT key, entity_id FROM entity_aliases"))
+    first: dict[str, int] = {}
+    pairs = []
+    for entity_id, key in tx.execute("SELECT id, key FROM entities ORDER BY id").fetchall():
+        canonical = entity_key(key)
+        target = aliases.get(key, aliases.get(canonical, first.setdefault(canonical, entity_id)))
+        if target != entity_id:
+            pairs.append((entity_id, target))
+    sources = {source for source, _ in pairs}
+    # Two entities that are aliases of each other are damage, which `check` tells of.
+    return [(source, target) for source, target in pairs if target not in sources]
 
 
 # ---- undoing

@@ -1,5 +1,6 @@
 """Entities that may be one: found by their names and by the neighbours they share, offered, judged, kept apart."""
 
+import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ from graphmem.errors import Conflict, WriterFailed
 from graphmem.graph.entities import require
 from graphmem.graph.validity import holding
 from graphmem.upkeep import merge_entities
-from graphmem.upkeep.journal import Journal, rows_of
+from graphmem.upkeep.journal import VALUES, Journal, rows_of
 
 OFFERED = 0.75  # a score has to be greater
 _LIFT = 0.5  # of what a similarity lacks, where all neighbours are shared
@@ -84,7 +85,7 @@ def pairs_of(names: Names, limit: int, *, decidable: bool) -> Found:
     """Find the best pairs that are not kept apart; decidable: of those alone that a machine may decide.
 
     Who shares a neighbour is compared with each other; names alone have to be so much alike that no neighbour is
-    needed. What a title tells apart counts as just below what is offered.
+    needed. Names that a title tells apart are offered in any case, as if they were alike by 0.75 or more.
     """
     place_of = {entity_id: place for place, entity_id in enumerate(names.ids)}
     apart = {(place_of[a], place_of[b]) for a, b in names.apart}
@@ -171,9 +172,9 @@ def _entity(tx: sqlite3.Connection, entity_id: int, key: str) -> SimilarEntity |
 
 
 def _most_mentioned(tx: sqlite3.Connection, entity_ids: Sequence[int]) -> tuple[str, ...]:
-    marks = ", ".join("?" * len(entity_ids))
     rows = tx.execute(
-        f"SELECT name FROM entities WHERE id IN ({marks}) ORDER BY mention_count DESC, id LIMIT {_SHOWN}", entity_ids
+        f"SELECT name FROM entities WHERE id IN {VALUES} ORDER BY mention_count DESC, id LIMIT {_SHOWN}",
+        (json.dumps(entity_ids),),
     )
     return tuple(name for (name,) in rows)
 

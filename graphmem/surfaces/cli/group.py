@@ -34,6 +34,7 @@ _COMMANDS = {
     "replay": "facts",
     "block": "blocks",
     "document": "blocks",
+    "upkeep": "upkeep",
     "reindex": "upkeep",
     "dedupe": "upkeep",
     "undo": "upkeep",
@@ -44,6 +45,10 @@ _COMMANDS = {
     "purge": "edit",
     "overview": "edit",
     "entities": "entities",
+    "backup": "files",
+    "restore": "files",
+    "check": "files",
+    "repair": "files",
 }
 
 
@@ -73,14 +78,17 @@ class Session:
         from graphmem.memory import Memory
 
         config = self.config()
-        if self.database is not None:
-            return Memory.open(self.database, config=config, create=create)
+        return Memory.open(self.ready_path(), config=config, create=create or self.database is None)
+
+    def ready_path(self) -> str:
+        """Return the path of the memory; the folder in the user's data folder is made."""
         path = Path(self.path())
-        try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreFailed(f"{path.parent} cannot be made: {error.strerror}; name a file with --db") from error
-        return Memory.open(path, config=config)
+        if self.database is None:
+            try:
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreFailed(f"{path.parent} cannot be made: {error.strerror}; name a file with --db") from error
+        return self.path()
 
 
 class _LazyGroup(click.Group):

@@ -1,16 +1,19 @@
-"""Commands that keep a memory in order: reindex, dedupe, undo, operations, embed."""
+"""Commands that keep a memory in order: upkeep, reindex, dedupe, undo, operations, embed."""
 
+import re
+import time
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import click
 
-from graphmem.errors import Conflict
+from graphmem.errors import Conflict, StoreBusy
 from graphmem.surfaces.cli.group import Session, dry_run_option, json_option
 from graphmem.surfaces.output import print_table, printable, progress_bar, to_json
 
 if TYPE_CHECKING:
-    from graphmem.core.model import DedupeReport
+    from graphmem.core.model import DedupeReport, UpkeepReport
 
 
 @click.command("reindex", short_help="Make the text index anew.")
@@ -114,6 +117,8 @@ def undo_command(session: Session, /, operation: int, dry_run: bool, as_json: bo
         f"{done} operation {report.operation} ({report.kind}): {report.restored} rows restored, "
         f"{report.changed} changed back, {report.removed} removed"
     )
+    for remark in report.remarks:
+        click.echo(printable(f"note: {remark}"), err=True)
 
 
 @click.command("operations", short_help="List what can be undone and what was.")
@@ -143,6 +148,71 @@ def operations_command(session: Session, /, limit: int | None, as_json: bool) ->
         for one in found
     ]
     print_table(["id#", "operation", "at (UTC)", "what", "undone (UTC)"], rows, empty="nothing was merged yet")
+
+
+class _Duration(click.ParamType[float]):
+    """Seconds, written as 90s, 30m or 2h."""
+
+    name = "duration"
+    _UNITS = MappingProxyType({"s": 1, "m": 60, "h": 3600})
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = re.fullmatch(r"(\d{1,6})([smh])", str(value).strip())
+        if found is None or not int(found[1]):
+            self.fail(f"{value!r} is no time: write 90s, 30m or 2h", param, ctx)
+        return float(int(found[1]) * self._UNITS[found[2]])
+
+
+@click.command("upkeep", short_help="Put the memory in order.")
+@click.option("--every", type=_Duration(), metavar="TIME", help="Go on, a pass each TIME: 90s, 30m, 2h.")
+@click.option("--allow-shrink", is_flag=True, help="Let a step go on that would lose much of what there is.")
+@dry_run_option
+@json_option
+@click.pass_obj
+def upkeep_command(session: Session, /, every: float | None, allow_shrink: bool, dry_run: bool, as_json: bool) -> int:
+    """Merge twins, let fade what is not told again, remove what nothing uses, tidy the file and check it.
+
+    Each step is short, and `graphmem undo` reverses what it did. A step that would lose more than a fifth of the facts,
+    notes, refs or scenes stops before it begins; then the exit code is 1.
+
+    \b
+    Example:
+      graphmem upkeep --dry-run
+    """
+    if every is not None and dry_run:
+        raise click.UsageError("--every and --dry-run do not go together")
+    while True:
+        with session.open(create=False) as memory:
+            try:
+                report = memory.upkeep(dry_run=dry_run, allow_shrink=allow_shrink)
+            except StoreBusy as error:
+                if every is None:
+                    raise
+                click.echo(printable(f"graphmem: {error}"), err=True)
+            else:
+                _print_upkeep(report, as_json=as_json)
+                if every is None:
+                    return 0 if report.ok else 1
+        time.sleep(every)
+
+
+def _print_upkeep(report: "UpkeepReport", *, as_json: bool) -> None:
+    if as_json:
+        click.echo(to_json(report))
+        return
+    rows = [
+        (
+            step.name,
+            step.state,
+            step.told,
+            ", ".join(f"{kind} {count} -> {step.after[kind]}" for kind, count in step.before.items()),
+            ", ".join(map(str, step.operations)),
+        )
+        for step in report.steps
+    ]
+    print_table(["step", "state", "what", "rows", "operations"], rows, empty="")
+    if not report.ok:
+        click.echo("stopped steps changed nothing: --dry-run shows them, --allow-shrink lets them go on", err=True)
 
 
 @click.command("embed", short_help="Make the vectors that are missing, for recall by meaning.")

@@ -1,0 +1,278 @@
+"""Copies of a whole memory, made while it is in use, and memories made anew from them.
+
+What is written goes to a draft beside its place, is read and synced there, and gets its name last: whatever fails in
+between, a killed process included, leaves what was there under every final name, and at most a draft.
+"""
+
+import contextlib
+import itertools
+import os
+import secrets
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphmem.core.model import BackupReport, RestoreReport
+from graphmem.errors import Conflict, GraphmemError, InvalidInput, NotFound, StoreBusy, StoreCorrupt, StoreFailed
+from graphmem.store.blobs import blob_sizes, copy_blob, keep_blobs, remove_blob, remove_blobs, sync_file, sync_folder
+from graphmem.store.copies import name_twice, open_copy, require_room
+from graphmem.store.database import (
+    MEMORY_PATH,
+    Store,
+    file_identity,
+    full_path,
+    is_open_here,
+    primary_code,
+    translated_errors,
+)
+from graphmem.store.schema import is_current, require_memory
+from graphmem.store.soundness import size
+
+Progress = Callable[[int, int], None]
+
+_COUNTED = (
+    "scenes", "scene_features", "scene_refs", "entities", "relations", "evidence", "sentences", "sessions", "parts",
+    "notes", "blocks", "documents", "operations",
+)  # fmt: skip
+_PAGES_AT_ONCE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Copied:
+    """What was copied: rows by table, payload files. lost: what is the matter with the others, by digest."""
+
+    counts: dict[str, int]
+    payloads: int
+    lost: dict[str, str]
+
+
+def back_up(store: Store, dest: str | os.PathLike[str], progress: Progress) -> BackupReport:
+    """Copy the state that one read sees, while writers write. See `Memory.backup`."""
+    target = _place(dest)
+    _refuse_taken(target)
+    made: list[str] = []
+    try:
+        with _draft(target) as draft:
+            while True:
+                with store.read() as tx:
+                    copied = _copy(tx, draft, source=store.path, target=target, made=made, progress=progress)
+                with store.read() as tx:
+                    if copied.lost.keys() <= _payloads(tx):
+                        break  # else a block was deleted before its payload was copied: take a later state
+            written = draft.stat().st_size
+            _publish(draft, target)
+    except BaseException:
+        for digest in made:
+            remove_blob(str(target), digest)
+        raise
+    return BackupReport(str(target), written, copied.counts, copied.payloads, tuple(copied.lost.values()))
+
+
+def restore(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> RestoreReport:
+    """Make a memory anew from a copy of one, and keep the old one under another name. See `Memory.restore`."""
+    target = _place(dest)
+    source = full_path(src)
+    if source == str(target) or (target.exists() and file_identity(source) == file_identity(str(target))):
+        raise InvalidInput("src", str(src), "is the memory itself: name a backup of it")
+    if is_open_here(str(target)):
+        raise Conflict(f"{target} is open in this process: close it first")
+    with _draft(target) as draft:
+        with open_copy(source) as copy:
+            require_memory(copy.connection, source)
+            with _held(target):
+                pass  # who has it open is told before all the work
+            copied = _copy(copy.connection, draft, source=source, target=target, made=[])
+        written = draft.stat().st_size
+        with _held(target):
+            kept = _swap(draft, target)
+    remarks = (*copy.remarks, *copied.lost.values())
+    return RestoreReport(str(target), source, kept, written, copied.counts, copied.payloads, remarks)
+
+
+def _place(dest: str | os.PathLike[str]) -> Path:
+    if isinstance(dest, str | os.PathLike) and os.fspath(dest) == MEMORY_PATH:
+        raise InvalidInput("dest", dest, "give the path of a file")
+    return Path(full_path(dest))
+
+
+def _refuse_taken(target: Path) -> None:
+    for taken in (target, *_sides(target)):  # SQLite would take what lies beside a file for a part of it
+        if os.path.lexists(taken):
+            raise Conflict(f"{taken} exists and stays as it is: name another file, or remove it")
+
+
+@contextlib.contextmanager
+def _draft(target: Path) -> Iterator[Path]:
+    """Yield a new empty file beside a file, for its owner alone; it goes at the end, unless it has another name."""
+    draft = target.with_name(f".graphmem-{secrets.token_hex(8)}")
+    with _explained(target):
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    try:
+        yield draft
+    finally:
+        for left in (draft, *_sides(draft)):
+            with contextlib.suppress(OSError):
+                left.unlink()
+
+
+@contextlib.contextmanager
+def _explained(target: Path) -> Iterator[None]:
+    """Raise StoreFailed, which names the file that was to be made, in place of an OSError."""
+    try:
+        yield
+    except GraphmemError:  # StoreFailed is an OSError too
+        raise
+    except OSError as error:
+        reason = f"{error.strerror}; check its folder and the room on the disk; nothing was changed"
+        raise StoreFailed(f"{target} cannot be made: {reason}") from error
+
+
+def _copy(
+    connection: sqlite3.Connection,
+    draft: Path,
+    *,
+    source: str,
+    target: Path,
+    made: list[str],
+    progress: Progress = lambda done, pages: None,
+) -> _Copied:
+    """Copy a database into a draft and its payloads to their place, all read there once; note the payloads made."""
+    digests = _payloads(connection)
+    there = blob_sizes(str(target))
+    missing = sum(blob for digest, blob in blob_sizes(source).items() if digest in digests and digest not in there)
+    require_room(target.parent, size(connection) + missing)
+    lost: dict[str, str] = {}
+    for digest in sorted(digests):
+        try:
+            if copy_blob(source, digest, str(target)):
+                made.append(digest)
+        except (NotFound, StoreCorrupt) as error:  # a memory that has lost a picture is still worth its backup
+            lost[digest] = str(error)
+    counts = _fill(connection, draft, source=source, target=target, progress=progress)
+    return _Copied(counts, len(digests) - len(lost), lost)
+
+
+def _fill(
+    connection: sqlite3.Connection, draft: Path, *, source: str, target: Path, progress: Progress
+) -> dict[str, int]:
+    def tell(_: int, left: int, pages: int) -> None:
+        progress(pages - left, pages)
+
+    expected = _counts(connection, source)
+    with translated_errors(str(target), 0.0), contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as copy:
+        connection.backup(copy, pages=_PAGES_AT_ONCE, progress=tell)
+        copy.execute("PRAGMA journal_mode = DELETE")  # one file: in write-ahead mode it would have others beside it
+        verdict = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if verdict != "ok":
+            raise StoreCorrupt(f"{source} is damaged ({verdict.splitlines()[-1]}): restore a backup of before")
+        counts = _counts(copy, str(target))
+    if counts != expected:
+        raise StoreCorrupt(f"{target} came out unlike {source}: check the disk; nothing was changed")
+    with _explained(target):
+        sync_file(draft)
+    return counts
+
+
+def _counts(connection: sqlite3.Connection, path: str) -> dict[str, int]:
+    """Return the number of rows of each table that a person would ask for; older schemas lack some."""
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not tables.intersection(_COUNTED):
+        raise StoreFailed(f"{path} holds no memory: it has none of its tables; check the path")
+    counted = [table for table in _COUNTED if table in tables]
+    return {table: connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] for table in counted}
+
+
+def _payloads(connection: sqlite3.Connection) -> set[str]:
+    """Return the digests of the payloads that are files."""
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'blocks'").fetchone():
+        return set()
+    rows = connection.execute("SELECT payload_digest FROM blocks WHERE payload IS NULL AND payload_digest <> ''")
+    return {digest for (digest,) in rows}
+
+
+def _publish(draft: Path, target: Path) -> None:
+    """Give a draft its name, if that is still free."""
+    with _explained(target):
+        try:
+            os.link(draft, target)
+        except OSError:  # taken meanwhile, or a file system without links
+            _refuse_taken(target)
+            draft.rename(target)
+    sync_folder(target.parent)
+
+
+@contextlib.contextmanager
+def _held(target: Path) -> Iterator[None]:
+    """Hold a memory that nobody has open, so that nobody opens it; its -wal is written back before.
+
+    A file that is too damaged for that is not held. Raises StoreBusy for one that is open, StoreFailed for the database
+    of another program, SchemaTooNew.
+    """
+    if not target.exists():
+        yield
+        return
+    with (
+        translated_errors(str(target), 0.0),
+        contextlib.closing(sqlite3.connect(target, timeout=0, isolation_level=None)) as connection,
+    ):
+        try:
+            if target.stat().st_size:
+                is_current(connection, str(target))
+            # Only the last connection to a file may leave write-ahead mode. Then a lock stays: who opened the file now
+            # would put a new -wal beside the one that takes its place.
+            connection.execute("PRAGMA journal_mode = DELETE")
+            connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.DatabaseError as error:
+            code = primary_code(error)
+            if code == sqlite3.SQLITE_BUSY:
+                raise StoreBusy(f"{target} is open in another process: close it there and try again") from error
+            if code not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+                raise
+            connection.close()
+        if sys.platform == "win32":
+            connection.close()  # there no open file can be replaced
+        yield
+
+
+def _swap(draft: Path, target: Path) -> str:
+    """Put a draft in the place of a file, which is kept under another name; return that, '' where there was nothing.
+
+    A file is kept by a second name, so that there is one under its own at every moment; what lies beside it is moved
+    away before, since SQLite would take it for the new file's.
+    """
+    kept = _kept_name(target)
+    moved: list[tuple[Path, Path]] = []
+    with _explained(target), contextlib.ExitStack() as stack:
+        try:
+            if target.exists():
+                name_twice(target, kept, stack)
+                keep_blobs(str(target), str(kept))
+            for beside, away in zip(_sides(target), _sides(kept), strict=True):
+                if beside.exists():
+                    beside.replace(away)
+                    moved.append((beside, away))
+            sync_folder(target.parent)
+            draft.replace(target)
+        except BaseException:
+            for beside, away in reversed(moved):
+                away.replace(beside)
+            kept.unlink(missing_ok=True)
+            remove_blobs(str(kept))
+            raise
+    sync_folder(target.parent)
+    return str(kept) if kept.exists() or moved else ""
+
+
+def _kept_name(target: Path) -> Path:
+    for number in itertools.count(1):
+        kept = Path(f"{target}.before-restore{f'-{number}' if number > 1 else ''}")
+        if not any(os.path.lexists(each) for each in (kept, Path(f"{kept}.blobs"), *_sides(kept))):
+            return kept
+    raise AssertionError("there are more numbers than files")
+
+
+def _sides(file: Path) -> list[Path]:
+    """Return where SQLite keeps what belongs to a file."""
+    return [Path(f"{file}{side}") for side in ("-wal", "-shm", "-journal")]

@@ -1,0 +1,129 @@
+"""Commands about the file of a memory: backup, restore, check, repair."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from graphmem.surfaces.cli.group import Session, dry_run_option, json_option
+from graphmem.surfaces.output import print_table, printable, progress_bar, to_json
+
+
+@click.command("backup", short_help="Copy the memory into a new file, also while it is in use.")
+@click.argument("dest", type=click.Path(path_type=Path))
+@json_option
+@click.pass_obj
+def backup_command(session: Session, /, dest: Path, as_json: bool) -> None:
+    """Copy the memory into the new file DEST, also while it is read and written.
+
+    The copy is one file, checked before it gets its name; large payloads lie in the folder DEST.blobs beside it.
+
+    \b
+    Example:
+      graphmem backup memory-2026-11-30.db
+    """
+    with session.open(create=False) as memory, progress_bar("copying") as progress:
+        report = memory.backup(dest, progress=progress)
+    if as_json:
+        click.echo(to_json(report))
+        return
+    click.echo(printable(f"{report.path}: {report.bytes} bytes, {_told(report.counts, report.payloads)}"))
+    _print_remarks(report.remarks)
+
+
+@click.command("restore", short_help="Make the memory anew from a backup.")
+@click.argument("src", type=click.Path(path_type=Path))
+@json_option
+@click.pass_obj
+def restore_command(session: Session, /, src: Path, as_json: bool) -> None:
+    """Make the memory of --db anew from the backup SRC; no program may have it open.
+
+    The memory as it was is kept beside it, and the command tells where.
+
+    \b
+    Example:
+      graphmem restore memory-2026-11-30.db
+    """
+    from graphmem.memory import Memory
+
+    report = Memory.restore(src, session.ready_path())
+    if as_json:
+        click.echo(to_json(report))
+        return
+    click.echo(printable(f"{report.path}: restored, {_told(report.counts, report.payloads)}"))
+    if report.kept:
+        click.echo(printable(f"the memory as it was: {report.kept}"))
+    _print_remarks(report.remarks)
+
+
+def _told(counts: Mapping[str, int], payloads: int) -> str:
+    told = [
+        f"{count} {table.replace('_', ' ')}" for table, count in {**counts, "payload files": payloads}.items() if count
+    ]
+    return ", ".join(told) or "nothing in it"
+
+
+def _print_remarks(remarks: Sequence[str]) -> None:
+    for remark in remarks:
+        click.echo(printable(f"note: {remark}"), err=True)
+
+
+@click.command("check", short_help="Tell whether the memory is sound.")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@json_option
+@click.pass_obj
+def check_command(session: Session, /, file: Path | None, as_json: bool) -> int:
+    """Look for damage: the file itself, the text index, keys, references, the journal, payloads. Nothing is changed.
+
+    FILE: a backup, of which no byte is touched; else the memory of --db. The exit code is 1 when something is wrong.
+
+    \b
+    Example:
+      graphmem check
+    """
+    if file is None:
+        with session.open(create=False) as memory:
+            report = memory.check()
+    else:
+        from graphmem.memory import Memory
+
+        report = Memory.check_copy(file)
+    if as_json:
+        click.echo(to_json(report))
+        return int(not report.ok)
+    for problem in report.problems:
+        click.echo(printable(problem))
+    print_table(["part of it", "bytes#"], list(report.sizes.items()), empty="")
+    click.echo(f"{len(report.problems)} problems" if report.problems else "sound")
+    _print_remarks(report.remarks)
+    return int(not report.ok)
+
+
+@click.command("repair", short_help="Mend what can be made anew from the rest.")
+@dry_run_option
+@json_option
+@click.pass_obj
+def repair_command(session: Session, /, dry_run: bool, as_json: bool) -> int:
+    """Mend what `check` finds, where it follows from the rest: indexes, counts, keys, references to nothing.
+
+    The exit code is 1 when something is left, which only a backup or a person can mend.
+
+    \b
+    Example:
+      graphmem repair --dry-run
+    """
+    with session.open(create=False) as memory:
+        report = memory.repair(dry_run=dry_run)
+    if as_json:
+        click.echo(to_json(report))
+        return int(bool(report.left))
+    done = "would mend" if dry_run else "mended"
+    for line in report.mended:
+        click.echo(printable(f"{done}: {line}"))
+    for line in report.left:
+        click.echo(printable(f"left: {line}"))
+    if not report.mended and not report.left:
+        click.echo("nothing to do: the memory is sound")
+    for operation in report.operations if report.applied else ():
+        click.echo(f"operation {operation}: 'graphmem undo {operation}' reverses it")
+    return int(bool(report.left))

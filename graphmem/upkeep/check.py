@@ -1,0 +1,328 @@
+"""Whether a memory is as its own verbs would have left it, and the repair of what follows from the rest.
+
+Each thing that is wrong is a finding, a line with table, row and remedy. Repair mends indexes, counts, keys, aliases
+and references; what was told is never made up: where that is damaged, a backup is the remedy.
+"""
+
+import hashlib
+import os
+import re
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphmem.config import Config
+from graphmem.core.keys import entity_key, normalize_key
+from graphmem.core.model import CheckReport, RepairReport
+from graphmem.errors import InvalidInput, StoreCorrupt
+from graphmem.store import soundness, text_index
+from graphmem.store.blobs import blob_sizes, read_blob
+from graphmem.store.database import MEMORY_PATH, primary_code
+from graphmem.upkeep import merge
+from graphmem.upkeep.journal import TABLES, Journal, rows_of
+
+_RESTORE = "restore a backup"
+_REPAIR = "'graphmem repair'"
+_REMEDY_OF_A_PAYLOAD = "restore a backup, or delete the block and put it again"
+_ROWS_NAMED = 10
+
+# What repair can mend, but for the pages of the file.
+_FILE = "file"
+_INDEXES = "indexes"
+_TEXT = "text index"
+_COUNTS = "counts"
+_KEYS = "keys"
+_ALIASES = "aliases"
+_REFS = "refs"
+
+# Where the refs of a kind point.
+_TARGETS = {
+    "relation": "relations t WHERE t.id = r.ref_id",
+    "entity": "entities t WHERE t.id = r.ref_id",
+    "note": "notes t WHERE t.id = r.ref_id",
+    "block": "blocks t WHERE t.id = r.ref_text",
+    "document": "documents t WHERE t.id = r.ref_text",
+}
+
+
+# What the integrity check complains of, when it is not damaged pages.
+_OF_AN_INDEX = re.compile(r"^(row \d+ missing from|wrong # of entries in) index ")
+_OF_A_VALUE = re.compile(r"^(non-unique entry|CHECK constraint failed|NULL value|non-\w+ value) in ")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is wrong. mend: what repair has to mend, '' for what it cannot."""
+
+    line: str
+    mend: str = ""
+
+
+def find_all(tx: sqlite3.Connection, path: str) -> list[Finding]:
+    """Return all that is wrong, the gravest first; it needs a write block."""
+    return list(dict.fromkeys([*find(tx, path), *find_locked(tx, path)]))
+
+
+def find(tx: sqlite3.Connection, path: str) -> list[Finding]:
+    """Return what is wrong as one read sees it, the gravest first."""
+    found: list[Finding] = []
+    for look in (_of_file, _of_text, _of_keys, _of_aliases, _of_refs, _of_journal, _of_sessions):
+        try:
+            found += look(tx)
+        except sqlite3.DatabaseError as error:
+            if primary_code(error) != sqlite3.SQLITE_CORRUPT:
+                raise
+            found.append(Finding(f"the file is damaged ({error}): {_RESTORE}", _FILE))
+    return [*found, *_of_payloads(tx, path)]
+
+
+def find_locked(tx: sqlite3.Connection, path: str) -> list[Finding]:
+    """Return what only a write block can tell: what FTS5 finds in its own tables, and payloads that are missing.
+
+    Nothing is written. The files of payloads are removed by who holds the lock, so here each has a row or none.
+    """
+    found: list[Finding] = []
+    try:
+        text_index.check_words(tx)
+    except StoreCorrupt as error:
+        found.append(_damaged_text(error))
+    there = blob_sizes(path)
+    rows = tx.execute(
+        "SELECT id, payload_digest FROM blocks WHERE payload IS NULL AND payload_digest <> '' ORDER BY num"
+    )
+    return found + [
+        Finding(f"blocks, row {block}: the file of its payload is missing: {_REMEDY_OF_A_PAYLOAD}")
+        for block, digest in rows
+        if digest not in there
+    ]
+
+
+def repaired(
+    found: Collection[Finding], left: Collection[Finding], operations: tuple[int, ...], *, applied: bool
+) -> RepairReport:
+    """Return what a repair came to, from what was found before it and after it."""
+    mended = (finding.line for finding in found if finding not in left)
+    return RepairReport(tuple(mended), tuple(finding.line for finding in left), applied, operations if applied else ())
+
+
+def report(tx: sqlite3.Connection, path: str, found: Iterable[Finding], remarks: Iterable[str] = ()) -> CheckReport:
+    """Return what was found, with the sizes of all that belongs to a memory, and remarks on it."""
+    blobs = blob_sizes(path)
+    named = {digest for (digest,) in tx.execute("SELECT payload_digest FROM blocks WHERE payload_digest <> ''")}
+    sizes = {"database": soundness.size(tx), "-wal": _size(f"{path}-wal"), "payloads": sum(blobs.values())}
+    told = list(remarks)
+    if unused := blobs.keys() - named:
+        size = sum(blobs[digest] for digest in unused)
+        told.append(f"{path}.blobs holds {len(unused)} files ({size} bytes) that no block names")
+    return CheckReport(tuple(dict.fromkeys(finding.line for finding in found)), sizes, tuple(told))
+
+
+def without_log(tx: sqlite3.Connection, path: str) -> list[str]:
+    """Return a remark, which names the file system, when a memory in use has no write-ahead log."""
+    if path == MEMORY_PATH or soundness.has_log(tx):
+        return []
+    return [f"no write-ahead log on this file system ({_file_system(path)}): readers and writers wait for each other"]
+
+
+def mend(
+    tx: sqlite3.Connection, found: Iterable[Finding], path: str, at: str, config: Config
+) -> tuple[tuple[int, ...], set[int]]:
+    """Mend what can be; return the operations that can be undone, and the scenes whose rows changed.
+
+    Raises StoreCorrupt for a file whose pages are damaged: to write to it makes it worse.
+    """
+    wanted = {finding.mend for finding in found}
+    if _FILE in wanted:
+        raise StoreCorrupt(f"{path} has damaged pages, which nothing mends ('graphmem check' lists them): {_RESTORE}")
+    if _INDEXES in wanted:
+        if not soundness.rebuild_indexes(tx):
+            return (), set()  # which one of two rows that must be one is right, no machine can tell
+        wanted |= {finding.mend for finding in find(tx, path)}  # they may have hidden something
+    if _TEXT in wanted:
+        text_index.clear(tx)
+        for _ in text_index.fill(tx):
+            pass
+    if _COUNTS in wanted:
+        tx.execute(
+            """UPDATE sessions SET parts = (SELECT COUNT(*) FROM parts p WHERE p.session_id = sessions.id),
+                   length = (SELECT COALESCE(SUM(p.length), 0) FROM parts p WHERE p.session_id = sessions.id)"""
+        )
+    operations: list[int] = []
+    changed: set[int] = set()
+    if _KEYS in wanted:
+        merged, changed = merge.apply_dedupe(tx, merge.plan_dedupe(tx, path), at, config)
+        operations += [merged.operation] if merged.operation is not None else []
+    if wanted & {_ALIASES, _REFS}:
+        journal = Journal(tx)
+        gone = {table: _looped(tx, table) for table in _OWNERS}
+        for table, keys in gone.items():
+            for key in keys:
+                journal.delete(table, *rows_of(tx, table, "key = ?", (key,)))
+        lost = [ref for kind in _TARGETS for ref in _refs_to_nothing(tx, kind)]
+        for ref in lost:
+            (row,) = rows_of(tx, "scene_refs", "id = ?", (ref,))
+            journal.delete("scene_refs", row)
+            changed.add(row["scene_id"])
+        summary = {"refs": len(lost), "aliases": sum(map(len, gone.values()))}
+        operations.append(journal.close("repair", at, summary))
+    return tuple(operations), changed
+
+
+# ---- what is looked at
+
+
+def _of_file(tx: sqlite3.Connection) -> Iterator[Finding]:
+    for line in soundness.damage(tx):
+        told = " ".join(line.split())
+        if _OF_AN_INDEX.search(told):
+            yield Finding(f"{told}: {_REPAIR} makes the indexes anew", _INDEXES)
+        else:
+            yield Finding(f"{told}: {_RESTORE}", "" if _OF_A_VALUE.search(told) else _FILE)
+    for (table, parent), rows in soundness.orphans(tx).items():
+        ids = [row for row in rows if row is not None]
+        named = _named(table, ids) if ids else f"{table}, {len(rows)} rows"
+        yield Finding(f"{named}: what they point at in {parent} is gone: {_RESTORE}, or delete them")
+
+
+def _of_text(tx: sqlite3.Connection) -> Iterator[Finding]:
+    try:
+        for kind in text_index.compare(tx):
+            if kind.wrong:
+                line = f"{_named('text_index', kind.wrong, what=kind.kind)}: indexed otherwise than stored"
+                yield Finding(f"{line}: {_REPAIR} makes the text index anew", _TEXT)
+            there, written = kind.counted
+            if there != written:
+                line = f"text_sizes, {kind.kind}: {written} passages and tokens are written, {there} are there"
+                yield Finding(f"{line}: {_REPAIR} counts them anew", _TEXT)
+        if lost := text_index.lost_words(tx):
+            yield Finding(f"text_index: {lost} words are not found: {_REPAIR} makes it anew", _TEXT)
+    except StoreCorrupt as error:
+        yield _damaged_text(error)
+
+
+def _damaged_text(error: StoreCorrupt) -> Finding:
+    return Finding(f"text_index: it is damaged ({error}): {_REPAIR} makes it anew", _TEXT)
+
+
+def _of_keys(tx: sqlite3.Connection) -> Iterator[Finding]:
+    for scene_id, key in tx.execute("SELECT id, key FROM scenes ORDER BY id"):
+        try:
+            canonical = normalize_key(key)
+        except InvalidInput as error:
+            yield Finding(f"scenes, row {scene_id}: {error}: drop the scene, or {_RESTORE}")
+            continue
+        if not canonical:
+            yield Finding(f"scenes, row {scene_id}: nothing is left of its key {key!r}: drop the scene")
+        elif canonical != key:
+            yield Finding(f"scenes, row {scene_id}: its key {key!r} is not canonical: {_REPAIR} mends it", _KEYS)
+    for table, column in (("entities", "id"), ("entity_aliases", "entity_id")):
+        for row, key in tx.execute(f"SELECT {column}, key FROM {table} ORDER BY key"):
+            if entity_key(key) != key:
+                line = f"{table}, {column} {row}: its key {key!r} is not canonical"
+                yield Finding(f"{line}: merge the entity with the one of that name, or {_RESTORE}")
+
+
+# Tables of aliases, and whose keys they stand for.
+_OWNERS = {"entity_aliases": "entities", "scene_aliases": "scenes"}
+
+
+def _looped(tx: sqlite3.Connection, table: str) -> list[str]:
+    """Return the aliases that are keys themselves, so that a name leads to two things; no verb makes one."""
+    rows = tx.execute(f"SELECT a.key FROM {table} a JOIN {_OWNERS[table]} o ON o.key = a.key ORDER BY a.key")
+    return [key for (key,) in rows]
+
+
+def _of_aliases(tx: sqlite3.Connection) -> Iterator[Finding]:
+    for table, owner in _OWNERS.items():
+        for key in _looped(tx, table):
+            yield Finding(
+                f"{table}, row {key!r}: it is a key of {owner} as well: {_REPAIR} removes the alias", _ALIASES
+            )
+
+
+def _refs_to_nothing(tx: sqlite3.Connection, kind: str) -> list[int]:
+    rows = tx.execute(
+        f"""SELECT r.id FROM scene_refs r WHERE r.kind = ? AND NOT EXISTS (SELECT 1 FROM {_TARGETS[kind]})
+            ORDER BY r.id""",
+        (kind,),
+    )
+    return [ref for (ref,) in rows]
+
+
+def _of_refs(tx: sqlite3.Connection) -> Iterator[Finding]:
+    for kind in _TARGETS:
+        if lost := _refs_to_nothing(tx, kind):
+            yield Finding(f"{_named('scene_refs', lost)}: they point at no {kind}: {_REPAIR} removes them", _REFS)
+
+
+def _of_journal(tx: sqlite3.Connection) -> Iterator[Finding]:
+    remedy = f"it cannot be undone: {_RESTORE} if it must be"
+    rows = tx.execute(
+        """SELECT id FROM operations
+           WHERE NOT json_valid(summary) OR NOT json_valid(COALESCE(marks, '{}')) ORDER BY id"""
+    )
+    for (operation,) in rows:
+        yield Finding(f"operations, row {operation}: its summary cannot be read: {remedy}")
+    rows = tx.execute(
+        f"""SELECT operation_id, COUNT(*) FROM operation_rows
+            WHERE NOT json_valid(row) OR NOT json_valid(COALESCE(before, '{{}}'))
+                OR NOT json_valid(COALESCE(after, '{{}}')) OR COALESCE(before, after) IS NULL
+                OR name NOT IN ({", ".join("?" * len(TABLES))})
+            GROUP BY operation_id""",
+        [*TABLES],
+    )
+    for operation, count in rows:
+        yield Finding(f"operation_rows, operation {operation}: {count} of its rows cannot be read: {remedy}")
+
+
+def _of_sessions(tx: sqlite3.Connection) -> Iterator[Finding]:
+    rows = tx.execute(
+        """SELECT s.id, s.parts, s.length, COUNT(p.id), COALESCE(SUM(p.length), 0)
+           FROM sessions s LEFT JOIN parts p ON p.session_id = s.id GROUP BY s.id
+           HAVING s.parts <> COUNT(p.id) OR s.length <> COALESCE(SUM(p.length), 0) ORDER BY s.id"""
+    )
+    for session, parts, length, parts_there, length_there in rows:
+        line = f"{parts} parts with {length} tokens are written, {parts_there} with {length_there} are there"
+        yield Finding(f"sessions, row {session}: {line}: {_REPAIR} counts them anew", _COUNTS)
+
+
+def _of_payloads(tx: sqlite3.Connection, path: str) -> Iterator[Finding]:
+    rows = tx.execute("SELECT id, payload, payload_digest FROM blocks WHERE payload_digest <> '' ORDER BY num")
+    for block, payload, digest in rows:
+        if payload is not None:
+            if hashlib.sha256(payload).hexdigest() != digest:
+                yield Finding(f"blocks, row {block}: its payload is damaged: {_REMEDY_OF_A_PAYLOAD}")
+            continue
+        try:
+            read_blob(path, digest)
+        except StoreCorrupt:
+            yield Finding(f"blocks, row {block}: the file of its payload is damaged: {_REMEDY_OF_A_PAYLOAD}")
+
+
+def _named(table: str, rows: Collection[int], *, what: str = "row") -> str:
+    """Return a table with some of its rows, in words.
+
+    >>> _named("scene_refs", range(1, 14))
+    'scene_refs, rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 3 more'
+    """
+    shown = ", ".join(map(str, [*rows][:_ROWS_NAMED]))
+    more = f" and {len(rows) - _ROWS_NAMED} more" if len(rows) > _ROWS_NAMED else ""
+    return f"{table}, {what}{'s' if what == 'row' and len(rows) > 1 else ''} {shown}{more}"
+
+
+def _size(file: str) -> int:
+    try:
+        return os.stat(file).st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _file_system(path: str) -> str:
+    """Return the type of the file system that a file lies on, where the system tells it."""
+    try:
+        mounts = [line.split() for line in Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()]
+    except OSError:
+        return "of unknown type"
+    on = [(mount[1], mount[2]) for mount in mounts if Path(path).is_relative_to(mount[1])]
+    return max(on, key=lambda mount: len(mount[0]))[1] if on else "of unknown type"

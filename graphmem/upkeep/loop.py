@@ -1,0 +1,322 @@
+"""One pass of upkeep: every step finds out by reading what there is to do, and does it in short transactions.
+
+Each transaction looks again before it changes anything, so that plans may take their time while others write. A step
+that would lose too much stops before it begins. One pass is at work on a file at a time: it holds a lease.
+"""
+
+import datetime as dt
+import functools
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from sqlite3 import Connection
+from typing import TypeVar
+
+from graphmem.config import Config
+from graphmem.core.model import UpkeepReport, UpkeepStep, WalState
+from graphmem.core.times import utc_text
+from graphmem.errors import StoreBusy
+from graphmem.store import text_index
+from graphmem.upkeep import decay, merge, merge_entities, sweep
+
+_T = TypeVar("_T")
+
+# What no step may lose much of.
+GUARDED = ("relations", "notes", "refs", "scenes")
+_LEASE = "upkeep"
+# A pass renews its lease with every transaction. After one that died the next waits no longer than this; and should a
+# plan take longer, two passes get in each other's way, but do no harm, since each looks again before it changes a row.
+_LEASE_LASTS = dt.timedelta(minutes=1)
+_GROUPS_AT_ONCE = 10
+_PAGES_AT_ONCE = 64
+_MERGES_OF_SEGMENTS = 1_000
+_OPERATIONS_AT_ONCE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """What a pass works with. read, write: open a transaction; a write does not make its day a day of use.
+
+    changed: tells indexes which scenes changed. now: UTC text.
+    """
+
+    path: str
+    config: Config
+    now: Callable[[], str]
+    read: Callable[[], AbstractContextManager[Connection]]
+    write: Callable[[], AbstractContextManager[Connection]]
+    changed: Callable[[Connection, set[int]], None]
+    checkpoint: Callable[[], WalState]
+    quick_check: Callable[[], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    hands: Hands
+    dry_run: bool
+    allow_shrink: bool
+    owner: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    def write(self, act: Callable[[Connection, str], _T]) -> _T:
+        """Run an act in a transaction of its own, under the lease."""
+        with self.hands.write() as tx:
+            at = self.hands.now()
+            _hold(tx, self.owner, at)
+            return act(tx, at)
+
+
+def run(hands: Hands, *, dry_run: bool, allow_shrink: bool) -> UpkeepReport:
+    """Run a pass, or with dry_run its plans alone. Raises StoreBusy when another pass is at work on the file."""
+    one = _Pass(hands, dry_run, allow_shrink)
+    if not dry_run:
+        one.write(lambda tx, at: None)
+    try:
+        steps = tuple(step(one) for step in _STEPS)
+    finally:
+        if not dry_run:
+            with hands.write() as tx:
+                tx.execute("DELETE FROM leases WHERE name = ? AND owner = ?", (_LEASE, one.owner))
+    sound = all(step.state != "stopped" for step in steps)
+    return UpkeepReport(steps, ok=sound, applied=not dry_run)
+
+
+def _hold(tx: Connection, owner: str, at: str) -> None:
+    """Take or renew the lease; raise StoreBusy when another has it."""
+    until = utc_text(dt.datetime.fromisoformat(at) + _LEASE_LASTS)
+    held = tx.execute(
+        """INSERT INTO leases(name, owner, until) VALUES (?, ?, ?)
+           ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until = excluded.until
+           WHERE owner = excluded.owner OR until <= ? RETURNING owner""",
+        (_LEASE, owner, until, at),
+    ).fetchone()
+    if held is None:
+        (until,) = tx.execute("SELECT until FROM leases WHERE name = ?", (_LEASE,)).fetchone()
+        raise StoreBusy(f"upkeep is at work on this file elsewhere, and keeps it until {until} at most: try again")
+
+
+def alarm(before: Mapping[str, int], after: Mapping[str, int], limit: float) -> str:
+    """Return what would shrink by more than a share of it, or to nothing; '' when that is bearable.
+
+    One row of several is no alarm: in a small memory it is always a great share.
+
+    >>> alarm({"refs": 100, "scenes": 3}, {"refs": 79, "scenes": 2}, 0.2)
+    'refs from 100 to 79'
+    >>> alarm({"refs": 1}, {"refs": 0}, 0.2)
+    'refs from 1 to 0'
+    """
+    lost = [
+        f"{name} from {count} to {after[name]}"
+        for name, count in before.items()
+        if (count and not after[name]) or count - after[name] > max(1, limit * count)
+    ]
+    return ", ".join(lost)
+
+
+def _counts(tx: Connection) -> dict[str, int]:
+    row = tx.execute(
+        """SELECT (SELECT COUNT(*) FROM relations WHERE status <> 'deleted'), (SELECT COUNT(*) FROM notes),
+                  (SELECT COUNT(*) FROM scene_refs), (SELECT COUNT(*) FROM scenes)"""
+    ).fetchone()
+    return dict(zip(GUARDED, row, strict=True))
+
+
+def _step(
+    one: _Pass,
+    name: str,
+    told: str,
+    before: Mapping[str, int],
+    shrinks: Mapping[str, int],
+    work: Callable[[], list[int]],
+) -> UpkeepStep:
+    """Do the work of a step, unless it is a dry run or would lose too much."""
+    after = {kind: count - shrinks.get(kind, 0) for kind, count in before.items()}
+    guarded = {kind: count for kind, count in before.items() if kind in GUARDED}
+    lost = "" if one.allow_shrink else alarm(guarded, after, one.hands.config.shrink_limit)
+    if lost:
+        told = f"stopped before it began: {told} would bring {lost}; look at it with a dry run, then allow it to shrink"
+        return UpkeepStep(name, "stopped", told, before, after)
+    if one.dry_run:
+        return UpkeepStep(name, "would", told, before, after)
+    return UpkeepStep(name, "done", told, before, after, tuple(work()))
+
+
+def _nothing(name: str, told: str = "nothing to do") -> UpkeepStep:
+    return UpkeepStep(name, "nothing", told)
+
+
+def _in_parts(ids: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
+    for start in range(0, len(ids), size):
+        yield ids[start : start + size]
+
+
+# ---- steps
+
+
+def _dedupe_scenes(one: _Pass) -> UpkeepStep:
+    name, hands = "dedupe scenes", one.hands
+    with hands.read() as tx:
+        plan = merge.plan_dedupe(tx, hands.path)
+        if not plan.groups and not plan.rewritten:
+            return _nothing(name)
+        before = _counts(tx)
+    keys = [[twin.key for twin in group.members] for group in plan.groups] + [[old] for old, _ in plan.rewritten]
+
+    def apply(part: Sequence[Sequence[str]], tx: Connection, at: str) -> int | None:
+        planned = merge.plan_dedupe(tx, hands.path, only=[key for group in part for key in group])
+        report, changed = merge.apply_dedupe(tx, planned, at, hands.config)
+        hands.changed(tx, changed)
+        return report.operation
+
+    def work() -> list[int]:
+        done = [one.write(functools.partial(apply, part)) for part in _in_parts(keys, _GROUPS_AT_ONCE)]
+        return [operation for operation in done if operation is not None]
+
+    told = f"{len(plan.groups)} groups of twins ({plan.merged} scenes), {len(plan.rewritten)} keys made canonical"
+    folded = sum(group.refs_folded for group in plan.groups)
+    return _step(one, name, told, before, {"scenes": plan.merged, "refs": folded}, work)
+
+
+def _merge_entities(one: _Pass) -> UpkeepStep:
+    name, hands = "merge entities", one.hands
+    with hands.read() as tx:
+        pairs = merge_entities.certain_pairs(tx)
+        if not pairs:
+            return _nothing(name)
+        before = _counts(tx)
+        plans = [merge_entities.plan(tx, *pair) for pair in pairs]
+
+    def apply(pair: tuple[int, int], tx: Connection, at: str) -> int | None:
+        if pair not in merge_entities.certain_pairs(tx):
+            return None
+        return merge_entities.merge(tx, *pair, at).operation
+
+    def work() -> list[int]:
+        done = [one.write(functools.partial(apply, pair)) for pair in pairs]
+        return [operation for operation in done if operation is not None]
+
+    shrinks = {
+        "relations": sum(len(plan.folded) + len(plan.loops) for plan in plans),
+        "refs": sum(plan.refs_folded for plan in plans),
+    }
+    return _step(one, name, f"{len(pairs)} entities under two keys", before, shrinks, work)
+
+
+def _decay(one: _Pass) -> UpkeepStep:
+    name, hands = "decay", one.hands
+    with hands.read() as tx:
+        plan = decay.plan_decay(tx, hands.config)
+        if not plan.faded:
+            return _nothing(name)
+
+    def apply(part: decay.Fading, tx: Connection, at: str) -> int | None:
+        return decay.apply_decay(tx, part, hands.config, at)
+
+    def work() -> list[int]:
+        done = [one.write(functools.partial(apply, part)) for part in decay.batches(plan)]
+        one.write(lambda tx, at: sweep.trim_days(tx))
+        return [operation for operation in done if operation is not None]
+
+    told = f"{plan.faded} refs not told again for {hands.config.half_life_days} days of use, {plan.archived} archived"
+    return _step(one, name, told, {"refs": plan.refs}, {"refs": plan.archived}, work)
+
+
+def _expire_evidence(one: _Pass) -> UpkeepStep:
+    with one.hands.read() as tx:
+        litter = sweep.find_expired(tx, one.hands.now(), one.hands.config.evidence_days)
+    days = one.hands.config.evidence_days
+    return _sweep(one, "expire evidence", litter, f"{len(litter.ids)} labels not met for {days:g} days")
+
+
+def _purge_refs(one: _Pass) -> UpkeepStep:
+    with one.hands.read() as tx:
+        litter = sweep.find_litter(tx, "scene_refs")
+    return _sweep(one, "purge stale refs", litter, f"{len(litter.ids)} refs to what is gone")
+
+
+def _purge_orphans(one: _Pass, table: str) -> UpkeepStep:
+    with one.hands.read() as tx:
+        litter = sweep.find_litter(tx, table)
+    return _sweep(one, f"purge {table}", litter, f"{len(litter.ids)} {table} of no fact")
+
+
+def _sweep(one: _Pass, name: str, litter: sweep.Litter, told: str) -> UpkeepStep:
+    if not litter.ids:
+        return _nothing(name)
+
+    def remove(ids: Sequence[int | str], tx: Connection, at: str) -> int | None:
+        return sweep.remove(tx, litter, ids, name, at)
+
+    def work() -> list[int]:
+        done = [one.write(functools.partial(remove, ids)) for ids in _in_parts(litter.ids, sweep.AT_ONCE)]
+        return [operation for operation in done if operation is not None]
+
+    kind = _KINDS[litter.table]
+    return _step(one, name, told, {kind: litter.total}, {kind: len(litter.ids)}, work)
+
+
+def _drop_journal(one: _Pass) -> UpkeepStep:
+    name, days = "drop journal", one.hands.config.journal_days
+    with one.hands.read() as tx:
+        old = sweep.old_operations(tx, one.hands.now(), days)
+        (total,) = tx.execute("SELECT COUNT(*) FROM operations").fetchone()
+    if not old:
+        return _nothing(name)
+
+    def drop(ids: Sequence[int], tx: Connection, at: str) -> int:
+        return sweep.drop_old(tx, ids, at)
+
+    def work() -> list[int]:
+        return [one.write(functools.partial(drop, ids)) for ids in _in_parts(old, _OPERATIONS_AT_ONCE)]
+
+    told = f"{len(old)} operations older than {days:g} days, which can no longer be undone"
+    return _step(one, name, told, {"operations": total}, {"operations": len(old)}, work)
+
+
+def _optimise_text_index(one: _Pass) -> UpkeepStep:
+    name = "optimise text index"
+    if one.dry_run:
+        return UpkeepStep(name, "would", "segments merged where there are many")
+    merged = 0
+    while merged < _MERGES_OF_SEGMENTS and one.write(lambda tx, at: text_index.optimise(tx, _PAGES_AT_ONCE)):
+        merged += 1
+    return UpkeepStep(name, "done", f"segments merged in {merged} parts") if merged else _nothing(name)
+
+
+def _checkpoint(one: _Pass) -> UpkeepStep:
+    name = "checkpoint"
+    if one.dry_run:
+        return UpkeepStep(name, "would", "the write-ahead log copied into the file")
+    wal = one.hands.checkpoint()
+    told = f"{wal.copied} of {wal.frames} pages of the write-ahead log are in the file, the log has {wal.size} bytes"
+    if wal.copied < wal.frames:
+        told += "; a long reader keeps the rest, the next pass tries again"
+    return UpkeepStep(name, "done", told)
+
+
+def _quick_check(one: _Pass) -> UpkeepStep:
+    problems = one.hands.quick_check()
+    if problems:
+        return UpkeepStep("quick check", "stopped", f"the file is damaged: {problems[0]}; restore a backup")
+    return UpkeepStep("quick check", "done", "the file is sound")
+
+
+_KINDS = {
+    "scene_refs": "refs",
+    "sentences": "sentences",
+    "entities": "entities",
+    "situation_evidence": "labels",
+}
+_STEPS: tuple[Callable[[_Pass], UpkeepStep], ...] = (
+    _dedupe_scenes,
+    _merge_entities,
+    _decay,
+    _expire_evidence,
+    _purge_refs,
+    functools.partial(_purge_orphans, table="sentences"),
+    functools.partial(_purge_orphans, table="entities"),
+    _drop_journal,
+    _optimise_text_index,
+    _checkpoint,
+    _quick_check,
+)

@@ -1,0 +1,105 @@
+"""What nothing uses any more: expired evidence, refs to what is gone, sentences and entities of no fact, old journals.
+
+Each part finds ids by reading, for as long as it takes, and then removes them in short transactions, each of which
+looks again.
+"""
+
+import datetime as dt
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from graphmem.core.times import utc_text
+from graphmem.graph.scenes import REF_TARGETS
+from graphmem.store import text_index
+from graphmem.upkeep.journal import SENTENCES, VALUES, Journal, drop_operations, rows_of
+
+AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Litter:
+    """Rows of a table that nothing uses. key: the column of their ids; found: the condition; total: rows of the table.
+
+    The condition holds still when they are removed, or they stay. indexed: their kind in the text index, '' for none.
+    """
+
+    table: str
+    key: str
+    found: str
+    indexed: str
+    ids: Sequence[int | str]
+    total: int
+
+
+_CONDITIONS = {
+    "scene_refs": " AND ".join(
+        f"NOT (kind = '{kind}' AND EXISTS (SELECT 1 FROM {place}))" for kind, place in REF_TARGETS.items()
+    ),
+    "sentences": """NOT EXISTS (SELECT 1 FROM relations r WHERE r.sentence_id = sentences.id)
+                    AND NOT EXISTS (SELECT 1 FROM evidence e WHERE e.sentence_id = sentences.id)
+                    AND NOT EXISTS (SELECT 1 FROM scene_refs f WHERE f.sentence_id = sentences.id)""",
+    "entities": """NOT EXISTS (SELECT 1 FROM relations r WHERE r.source_id = entities.id)
+                   AND NOT EXISTS (SELECT 1 FROM relations r WHERE r.target_id = entities.id)
+                   AND NOT EXISTS (SELECT 1 FROM scene_refs f WHERE f.kind = 'entity' AND f.ref_id = entities.id)
+                   AND NOT EXISTS (SELECT 1 FROM entity_aliases a WHERE a.entity_id = entities.id)
+                   AND NOT EXISTS (SELECT 1 FROM entities_apart p WHERE entities.id IN (p.a, p.b))""",
+}
+_INDEXED = {"sentences": "sentence", "entities": "entity"}
+
+
+def find_litter(tx: sqlite3.Connection, table: str) -> Litter:
+    """Return the rows of a table that nothing uses: of scene_refs, sentences or entities."""
+    found = _CONDITIONS[table]
+    # An undo may need a sentence that nothing else uses.
+    spared = f" AND id NOT IN ({SENTENCES})" if table == "sentences" else ""
+    ids = [row_id for (row_id,) in tx.execute(f"SELECT id FROM {table} WHERE {found}{spared} ORDER BY id")]
+    return Litter(table, "id", found, _INDEXED.get(table, ""), ids, _count(tx, table))
+
+
+def find_expired(tx: sqlite3.Connection, at: str, days: float) -> Litter:
+    """Return the labels that were met too long ago to make a scene with a visit of today."""
+    limit = utc_text(dt.datetime.fromisoformat(at) - dt.timedelta(days=days))
+    found = f"updated_at < '{limit}'"
+    labels = [label for (label,) in tx.execute(f"SELECT label FROM situation_evidence WHERE {found} ORDER BY label")]
+    return Litter("situation_evidence", "label", found, "", labels, _count(tx, "situation_evidence"))
+
+
+def remove(tx: sqlite3.Connection, litter: Litter, ids: Sequence[int | str], kind: str, at: str) -> int | None:
+    """Remove what is still used by nothing; return the operation, None when there was nothing left to remove."""
+    journal = Journal(tx)
+    condition = f"{litter.key} IN {VALUES} AND {litter.found}"
+    rows = rows_of(tx, litter.table, condition, (json.dumps(ids),))
+    for row in rows:
+        journal.delete(litter.table, row)
+    if not rows:
+        return None
+    if litter.indexed:
+        text_index.drop(tx, litter.indexed, [row["id"] for row in rows])
+    return journal.close(kind, at, {"rows of": litter.table, "before": litter.total, "removed": len(rows)})
+
+
+def old_operations(tx: sqlite3.Connection, at: str, days: float) -> list[int]:
+    """Return the operations whose time to be undone is over."""
+    limit = utc_text(dt.datetime.fromisoformat(at) - dt.timedelta(days=days))
+    return [one for (one,) in tx.execute("SELECT id FROM operations WHERE at < ? ORDER BY id", (limit,))]
+
+
+def drop_old(tx: sqlite3.Connection, operation_ids: Sequence[int], at: str) -> int:
+    """Drop operations with the rows they kept, and write down how many; return that operation."""
+    rows = drop_operations(tx, operation_ids)
+    return Journal(tx).close("drop journal", at, {"operations": len(operation_ids), "rows": rows})
+
+
+def trim_days(tx: sqlite3.Connection) -> None:
+    """Forget the days of use that count for no ref."""
+    tx.execute(
+        """DELETE FROM active_days WHERE day <= COALESCE((SELECT MIN(substr(decayed_at, 1, 10)) FROM scene_refs),
+                                                          (SELECT MAX(day) FROM active_days))"""
+    )
+
+
+def _count(tx: sqlite3.Connection, table: str) -> int:
+    (count,) = tx.execute(f"SELECT COUNT(*) FROM {table}").fetchone()
+    return int(count)

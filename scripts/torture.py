@@ -1,0 +1,412 @@
+#!/usr/bin/env python3
+"""Torture of graphmem: what is promised must hold when processes die, crowd and meet a full disk.
+
+crash    A child process enters, commits, merges, dedupes, tags, undoes and keeps upkeep at random, until it is killed
+         with SIGKILL at a random moment. After each round: the file passes `check`, every write that was acknowledged
+         is there, every operation is wholly there or wholly not.
+writers  Processes that write at once, readers and an upkeep loop beside them. Every write is there, nobody failed, the
+         longest wait is told.
+disk     A file that cannot grow: no room left (a limit of pages, and a small tmpfs where it may be mounted), and writes
+         that fail (a limit of the file size). No acknowledged write is lost, the file stays whole, and it goes on when
+         there is room again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import multiprocessing
+import os
+import random
+import resource
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from graphmem import Config, Conflict, GraphmemError, Memory, NotFound, Situation, StoreBusy, StoreFailed, Triple
+
+PATIENT = Config(busy_timeout=30.0)
+LONGEST_WAIT = 2.0
+PEOPLE = [f"person {name}" for name in "abcdef"]
+CHANNELS = ["qq", "mail", "door"]
+TABLES = {"scenes", "entities", "relations"}  # whose ids are never used twice
+
+
+class Failure(Exception):
+    """A promise that was not kept."""
+
+
+def rows(path: Path, statement: str, *parameters: object) -> list[Any]:
+    with contextlib.closing(sqlite3.connect(path, timeout=30.0)) as connection:
+        return connection.execute(statement, parameters).fetchall()
+
+
+# ---- crash
+
+
+def act(memory: Memory, rng: random.Random, session: str, number: int) -> tuple[str, object]:
+    """Do one thing at random; return what must be found afterwards."""
+    kind = rng.choices(
+        ["commit", "enter", "merge", "dedupe", "undo", "upkeep", "tag", "edit", "delete"], [8, 4, 1, 1, 2, 1, 1, 1, 1]
+    )[0]
+    here = Situation.of(chan=rng.choice(CHANNELS), peer=rng.choice(PEOPLE), topics=[f"t{rng.randrange(9)}"])
+    if kind == "commit":
+        facts = [
+            Triple(
+                rng.choice(PEOPLE), rng.choice(["likes", "owns"]), f"thing {rng.randrange(30)}", sentence=f"s{number}"
+            )
+        ]
+        memory.commit(facts, scenes=here.derived_key, session=session, turn=number)
+        return kind, number
+    if kind == "enter":
+        key = f"tool:{session}-{number}"
+        memory.enter_scene(here, declared=[key])
+        return kind, key
+    with contextlib.suppress(Conflict, NotFound, StoreBusy):  # a pass that was killed holds its lease for a while
+        if kind == "merge":
+            return "operation", memory.merge_entities(*rng.sample(PEOPLE, 2)).operation
+        if kind == "dedupe":
+            with memory._store.write() as tx:  # a twin, as another program would write it
+                at = "2026-01-01T00:00:00.000Z"
+                tx.execute(
+                    """INSERT OR IGNORE INTO scenes(key, origin, created_at, updated_at)
+                       SELECT key, 'declared', ?, ? FROM (SELECT ? AS key)
+                       WHERE key NOT IN (SELECT key FROM scene_aliases)""",
+                    (at, at, f"chan:{rng.choice(CHANNELS).upper()}"),
+                )
+                return "operation", memory.dedupe_scenes().operation
+        if kind == "undo":
+            number = rng.choice([one.id for one in memory.operations(limit=5)] or [1])
+            memory.undo(number)
+            return "undone", number
+        if kind == "upkeep":
+            memory.upkeep(allow_shrink=True)
+        relation = rng.randrange(1, 60)
+        if kind == "tag":
+            memory.tag_scene(f"chan:{rng.choice(CHANNELS)}", [relation])
+        if kind == "edit":
+            return "operation", memory.edit_relation(relation, confidence=rng.choice([0.2, 0.5, 0.9])).operation
+        if kind == "delete":
+            return "operation", memory.delete_relation(relation).operation
+    return "nothing", None
+
+
+def crash_child(path: Path, seed: int, session: str) -> None:
+    """Act until killed; write a line for each thing done, after it was done."""
+    rng = random.Random(seed)
+    with Memory.open(path, config=PATIENT) as memory:
+        print(json.dumps(["open", None]), flush=True)
+        for number in range(1_000_000):
+            print(json.dumps(act(memory, rng, session, number)), flush=True)
+
+
+def crash(rounds: int, seed: int) -> dict[str, object]:
+    rng = random.Random(seed)
+    done = 0
+    with tempfile.TemporaryDirectory(prefix="graphmem-torture-") as folder:
+        path = Path(folder) / "memory.db"
+        kept: dict[str, list[tuple[str, object]]] = {}
+        for each in range(rounds):
+            session = f"r{each}"
+            command = [sys.executable, __file__, "crash-child", str(path), str(rng.randrange(10**9)), session]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+                assert child.stdout is not None
+                child.stdout.readline()
+                time.sleep(rng.uniform(0.0, 0.25))
+                child.kill()
+                lines = child.stdout.read().splitlines()
+            if child.returncode != -signal.SIGKILL:
+                raise Failure(f"round {each}: the child ended by itself, with {child.returncode}")
+            kept[session] = [tuple(json.loads(line)) for line in lines if line.endswith("]")]
+            done += len(kept[session])
+            try:
+                verify(path, {session: kept[session]} if each < rounds - 1 else kept)
+            except Failure as failure:
+                shutil.copytree(folder, f"/tmp/graphmem-torture-{seed}-{each}", dirs_exist_ok=True)  # noqa: S108
+                raise Failure(f"round {each}, seed {seed}: {failure}") from None
+            progress("crash", each + 1, rounds)
+    return {"rounds": rounds, "acknowledged": done}
+
+
+def verify(path: Path, acknowledged: dict[str, list[tuple[str, object]]]) -> None:
+    with Memory.open(path, config=PATIENT) as memory:
+        memory.dedupe_scenes()  # an undo brings twins back
+        report = memory.check()
+        if not report.ok:
+            raise Failure(f"check: {report.problems[:3]}")
+    known = {key for (key,) in rows(path, "SELECT key FROM scenes UNION SELECT key FROM scene_aliases")}
+    operations = dict(rows(path, "SELECT id, undone_at FROM operations"))
+    for session, told in acknowledged.items():
+        turns = {turn for (turn,) in rows(path, "SELECT turn FROM evidence WHERE session = ?", session)}
+        for kind, what in told:
+            lost = (
+                (kind == "commit" and what not in turns)
+                or (kind == "enter" and what not in known)
+                or (kind == "operation" and what is not None and what not in operations)
+                or (kind == "undone" and operations.get(what) is None)
+            )
+            if lost:
+                raise Failure(f"lost: {kind} {what} of {session}")
+    wholly(path, operations)
+
+
+def wholly(path: Path, operations: dict[int, str | None]) -> None:
+    """Each row that operations made or removed is there, or not, as the last one that still stands left it."""
+    first: dict[tuple[str, str], bool] = {}
+    last: dict[tuple[str, str], bool] = {}
+    images = (
+        "SELECT operation_id, name, row, before IS NULL, after IS NULL FROM operation_rows ORDER BY operation_id, seq"
+    )
+    for operation, table, row, was_not, is_not in rows(path, images):
+        if table in TABLES:
+            first.setdefault((table, row), not was_not)
+            if operations[operation] is None:
+                last[table, row] = not is_not
+    there = {table: {row_id for (row_id,) in rows(path, f"SELECT id FROM {table}")} for table in TABLES}
+    for place, was in first.items():
+        table, row = place
+        if (json.loads(row)[0] in there[table]) != last.get(place, was):
+            raise Failure(f"half an operation: row {row} of {table}")
+
+
+# ---- writers
+
+
+def write_many(path: Path, name: str, count: int, waits: Any) -> None:
+    longest = 0.0
+    errors: list[str] = []
+    with Memory.open(path, config=PATIENT) as memory:
+        for number in range(count):
+            started = time.perf_counter()
+            try:
+                memory.commit(
+                    [Triple(f"{name} {number % 50}", "has", f"value {number}", sentence=f"{name} said {number}.")],
+                    scenes=f"chan:{name}",
+                    session=name,
+                    turn=number,
+                )
+            except GraphmemError as error:
+                errors.append(str(error))
+            longest = max(longest, time.perf_counter() - started)
+    waits.put(("writer", longest, errors))
+
+
+def read_many(path: Path, ended: Any, waits: Any) -> None:
+    longest, errors, reads = 0.0, [], 0
+    with Memory.open(path, config=PATIENT) as memory:
+        while not ended.is_set():
+            started = time.perf_counter()
+            try:
+                memory.recall_by_scene("chan:w0")
+                reads += 1
+            except GraphmemError as error:
+                errors.append(str(error))
+            longest = max(longest, time.perf_counter() - started)
+    waits.put(("reader", longest, errors))
+
+
+def keep_up(path: Path, ended: Any, waits: Any) -> None:
+    longest, errors, passes = 0.0, [], 0
+    with Memory.open(path, config=PATIENT) as memory:
+        while not ended.is_set():
+            started = time.perf_counter()
+            try:
+                memory.upkeep()
+                passes += 1
+            except StoreBusy as error:
+                if "at work" not in str(error):
+                    errors.append(str(error))
+            except GraphmemError as error:
+                errors.append(str(error))
+            longest = max(longest, time.perf_counter() - started)
+            time.sleep(0.01)
+    waits.put(("upkeep", longest, errors if passes else [*errors, "no pass of upkeep came through"]))
+
+
+def writers(processes: int, writes: int) -> dict[str, object]:
+    context = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory(prefix="graphmem-torture-") as folder:
+        path = Path(folder) / "memory.db"
+        Memory.open(path).close()
+        waits, ended = context.Queue(), context.Event()
+        beside = [context.Process(target=target, args=(path, ended, waits)) for target in (read_many, keep_up, keep_up)]
+        working = [
+            context.Process(target=write_many, args=(path, f"w{number}", writes, waits)) for number in range(processes)
+        ]
+        started = time.perf_counter()
+        for process in (*beside, *working):
+            process.start()
+        told = [waits.get(timeout=600) for _ in working]
+        seconds = time.perf_counter() - started
+        ended.set()
+        told += [waits.get(timeout=600) for _ in beside]
+        for process in (*beside, *working):
+            process.join()
+        (kept,) = rows(path, "SELECT COUNT(DISTINCT session || ' ' || turn) FROM evidence")[0]
+        with Memory.open(path) as memory:
+            problems = memory.check().problems
+    longest = {who: max(wait for other, wait, _ in told if other == who) for who in ("writer", "reader", "upkeep")}
+    errors = [f"{who}: {error}" for who, _, failed in told for error in failed]
+    if kept != processes * writes or errors or problems:
+        raise Failure(f"{kept} of {processes * writes} writes kept, errors {errors[:3]}, problems {problems[:3]}")
+    if longest["writer"] > LONGEST_WAIT:
+        raise Failure(f"a writer waited {longest['writer']:.2f} s")
+    return {
+        "processes": processes,
+        "writes kept": kept,
+        "errors": 0,
+        "seconds": round(seconds, 1),
+        "longest wait of a writer (s)": round(longest["writer"], 3),
+        "longest read (s)": round(longest["reader"], 3),
+        "longest pass of upkeep (s)": round(longest["upkeep"], 3),
+    }
+
+
+# ---- disk
+
+
+def fill(memory: Memory, first: int, most: int) -> tuple[int, str]:
+    """Write until it fails; return the number of the write that failed and what was said of it."""
+    for number in range(first, first + most):
+        try:
+            memory.commit(
+                [Triple(f"thing {number}", "is", "x" * 40, sentence=f"{number}: " + "long " * 200)],
+                scenes="chan:disk",
+                session="disk",
+                turn=number,
+            )
+        except StoreFailed as error:
+            return number, str(error)
+    raise Failure(f"{most} writes, and the disk was never full")
+
+
+def disk_child(kind: str, path: Path) -> None:
+    """Fill the disk, see what is left, make room, go on."""
+    with Memory.open(path, config=PATIENT) as memory:
+        memory.commit([Triple("first", "is", "there")], session="disk", turn=10**6)
+    pages = 64
+    if kind == "signal":  # writes behind a size fail, as on a broken disk
+        limit = path.stat().st_size + pages * 4096
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    with Memory.open(path, config=PATIENT) as memory:
+        if kind == "pages":
+            (used,) = memory._store._writer.execute("PRAGMA page_count").fetchone()
+            memory._store._writer.execute(f"PRAGMA max_page_count = {used + pages}")
+        failed, told = fill(memory, 0, 100_000)
+        expect_all(path, failed)
+        if "\n" in told or str(path) not in told:
+            raise Failure(f"no clear line: {told!r}")
+        with contextlib.suppress(GraphmemError):
+            memory.merge_entities("thing 0", "thing 1")
+        with contextlib.suppress(GraphmemError):
+            memory.upkeep()
+        with contextlib.suppress(GraphmemError):
+            memory.backup(path.with_name("backup.db"))
+        if not memory.recall_by_scene("chan:disk"):
+            raise Failure("nothing is read while the disk is full")
+    if kind == "signal":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    if kind == "tmpfs":
+        (path.parent / "ballast").unlink()
+    with Memory.open(path, config=PATIENT) as memory:
+        expect_all(path, failed)
+        memory.commit([Triple("again", "is", "written")], session="disk", turn=failed)
+        expect_all(path, failed + 1)
+        report = memory.check()
+        if not report.ok:
+            raise Failure(f"check: {report.problems[:3]}")
+    print(json.dumps({"writes until it was full": failed, "told": told.replace(str(path), "FILE")}))
+
+
+def expect_all(path: Path, count: int) -> None:
+    turns = {turn for (turn,) in rows(path, "SELECT turn FROM evidence WHERE session = 'disk'")}
+    if missing := set(range(count)) - turns:
+        raise Failure(f"{len(missing)} acknowledged writes are lost")
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path) -> Iterator[Path | None]:
+    """Mount a disk of 3 MiB with a ballast of 1 MiB in it; None where that is not permitted."""
+    place = folder / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "graphmem", str(place)]
+    if os.getuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        yield None
+        return
+    try:
+        (place / "ballast").write_bytes(bytes(1024 * 1024))
+        yield place
+    finally:
+        subprocess.run(["umount", str(place)], check=False)
+
+
+def disk() -> dict[str, object]:
+    told: dict[str, object] = {}
+    with tempfile.TemporaryDirectory(prefix="graphmem-torture-") as name, small_disk(Path(name)) as small:
+        places = {"pages": Path(name) / "pages", "signal": Path(name) / "signal", "tmpfs": small}
+        for kind, place in places.items():
+            if place is None:
+                told[kind] = "not permitted here"
+                continue
+            place.mkdir(exist_ok=True)
+            command = [sys.executable, __file__, "disk-child", kind, str(place / "memory.db")]
+            ran = subprocess.run(command, capture_output=True, text=True, check=False)
+            if ran.returncode:
+                raise Failure(f"{kind}: {ran.stderr.strip().splitlines()[-1] if ran.stderr else ran.returncode}")
+            told[kind] = json.loads(ran.stdout)
+    return told
+
+
+# ---- command line
+
+
+def progress(what: str, done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{what} {done}/{total}", end="\n" if done == total else "", file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["crash-child"]:
+        crash_child(Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+        return
+    if sys.argv[1:2] == ["disk-child"]:
+        disk_child(sys.argv[2], Path(sys.argv[3]))
+        return
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["crash", "writers", "disk", "all"])
+    parser.add_argument("--rounds", type=int, default=300, help="of crash  [default: 300]")
+    parser.add_argument("--seed", type=int, default=1, help="of crash  [default: 1]")
+    parser.add_argument("--processes", type=int, default=8, help="that write  [default: 8]")
+    parser.add_argument("--writes", type=int, default=500, help="of each process  [default: 500]")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    runs = {
+        "crash": lambda: crash(given.rounds, given.seed),
+        "writers": lambda: writers(given.processes, given.writes),
+        "disk": disk,
+    }
+    told = {}
+    for name in runs if given.what == "all" else [given.what]:
+        try:
+            told[name] = runs[name]()
+        except Failure as failure:
+            sys.exit(f"torture: {name}: {failure}")
+    if given.json:
+        print(json.dumps(told, ensure_ascii=False))
+        return
+    for name, figures in told.items():
+        print(name)
+        for figure, value in figures.items():
+            print(f"  {figure}: {value}")
+
+
+if __name__ == "__main__":
+    main()
