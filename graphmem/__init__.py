@@ -4,6 +4,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from graphmem.arbiters import command_arbiter as command_arbiter
+    from graphmem.arbiters import endpoint_arbiter as endpoint_arbiter
     from graphmem.async_memory import AsyncMemory as AsyncMemory
     from graphmem.async_memory import AsyncTurn as AsyncTurn
     from graphmem.compose.turn import Turn as Turn
@@ -12,12 +14,15 @@ if TYPE_CHECKING:
     from graphmem.core.events import Event as Event
     from graphmem.core.keys import entity_key as entity_key
     from graphmem.core.keys import normalize_key as normalize_key
+    from graphmem.core.model import Arbiter as Arbiter
     from graphmem.core.model import Block as Block
     from graphmem.core.model import Brief as Brief
     from graphmem.core.model import CommitReport as CommitReport
     from graphmem.core.model import DedupeReport as DedupeReport
     from graphmem.core.model import Document as Document
     from graphmem.core.model import EditReport as EditReport
+    from graphmem.core.model import EntityPair as EntityPair
+    from graphmem.core.model import EntityReview as EntityReview
     from graphmem.core.model import FactPath as FactPath
     from graphmem.core.model import Hit as Hit
     from graphmem.core.model import MirrorReport as MirrorReport
@@ -46,6 +51,7 @@ if TYPE_CHECKING:
     from graphmem.errors import StoreBusy as StoreBusy
     from graphmem.errors import StoreCorrupt as StoreCorrupt
     from graphmem.errors import StoreFailed as StoreFailed
+    from graphmem.errors import WriterFailed as WriterFailed
     from graphmem.memory import Memory as Memory
 
 
@@ -53,6 +59,7 @@ __version__ = "0.1.0"
 
 # Loaded when first asked for: `graphmem --help` needs none of them.
 _HOMES = {
+    "Arbiter": "graphmem.core.model",
     "AsyncMemory": "graphmem.async_memory",
     "AsyncTurn": "graphmem.async_memory",
     "Block": "graphmem.core.model",
@@ -64,6 +71,8 @@ _HOMES = {
     "DedupeReport": "graphmem.core.model",
     "Document": "graphmem.core.model",
     "EditReport": "graphmem.core.model",
+    "EntityPair": "graphmem.core.model",
+    "EntityReview": "graphmem.core.model",
     "Event": "graphmem.core.events",
     "FactPath": "graphmem.core.model",
     "Feature": "graphmem.core.situations",
@@ -93,6 +102,9 @@ _HOMES = {
     "Turn": "graphmem.compose.turn",
     "UndoReport": "graphmem.core.model",
     "Visit": "graphmem.core.model",
+    "WriterFailed": "graphmem.errors",
+    "command_arbiter": "graphmem.arbiters",
+    "endpoint_arbiter": "graphmem.arbiters",
     "entity_key": "graphmem.core.keys",
     "normalize_key": "graphmem.core.keys",
     "similarity": "graphmem.core.situations",

@@ -28,7 +28,7 @@ _log = logging.getLogger("graphmem")
 _LARGEST_COUNT = 2**63 - 1  # what a column of SQLite holds
 
 _ENVIRONMENT = "GRAPHMEM_"
-_OTHER_VARIABLES = frozenset({"DB", "CONFIG"})  # read by the command line
+_OTHER_VARIABLES = frozenset({"DB", "CONFIG", "ARBITER_KEY"})  # read by the command line
 
 
 def check_number(name: str, value: object, *, low: float, high: float) -> None:

@@ -29,6 +29,10 @@ class Conflict(GraphmemError):
     """The request contradicts the present state of the memory; nothing was changed."""
 
 
+class WriterFailed(GraphmemError):
+    """A model or a program that was asked failed, or its answer cannot be used; nothing of it is kept."""
+
+
 class StoreFailed(GraphmemError, OSError):
     """The file could not be opened, read or written (missing folder, permission, full disk, I/O error)."""
 

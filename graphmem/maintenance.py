@@ -12,12 +12,15 @@ from graphmem.config import Config, check_count, check_number
 from graphmem.core.embedding import Embedder
 from graphmem.core.keys import require_key
 from graphmem.core.model import (
+    ApartReport,
+    Arbiter,
     BackupReport,
     CheckReport,
     DedupeReport,
     DropReport,
     EditReport,
     EntityMergeReport,
+    EntityReview,
     Operation,
     Overview,
     PurgeReport,
@@ -26,6 +29,8 @@ from graphmem.core.model import (
     ResetReport,
     RestoreReport,
     SceneHealth,
+    Settlement,
+    SettleReport,
     TagReport,
     UndoReport,
     UntagReport,
@@ -38,7 +43,7 @@ from graphmem.store import backups, text_index, vectors
 from graphmem.store.copies import open_copy, open_scratch
 from graphmem.store.database import MEMORY_PATH, Store
 from graphmem.store.schema import refuse_newer
-from graphmem.upkeep import check, edit, journal, loop, merge, merge_entities, overview, purge, scenes
+from graphmem.upkeep import check, edit, journal, loop, merge, merge_entities, overview, purge, review, scenes
 from graphmem.upkeep.repeating import Repeating
 
 if TYPE_CHECKING:
@@ -273,6 +278,61 @@ class Maintenance:
         with self._store.read() if dry_run else self._writing(at) as tx:
             ids = merge_entities.pair(tx, source, target)
             return merge_entities.plan(tx, *ids) if dry_run else merge_entities.merge(tx, *ids, at)
+
+    # ---- similar entities
+
+    def review_entities(self, *, limit: int = 20) -> EntityReview:
+        """Return pairs of entities that may be one, best first, without those that are kept apart. Writes nothing.
+
+        A pair is offered when its score, how alike the names are, lifted by the neighbours that both have, is over
+        0.75, or when one name is the other behind a title. Names whose digits differ are never offered.
+        """
+        check_count("limit", limit)
+        return self._review(limit, decidable=False)
+
+    def keep_apart(self, a: str, b: str, *, rounds: int | None = None, apart: bool = True) -> ApartReport:
+        """Say of two entities that they are not one, for good or for a number of rounds. `undo` reverses it.
+
+        No review offers them and no merge joins them while it holds. rounds: passes of upkeep that pass them over.
+        apart: False takes it back. Raises NotFound for an unknown name, Conflict when both name one entity.
+        """
+        if rounds is not None:
+            check_count("rounds", rounds, low=1)
+        if not isinstance(apart, bool):
+            raise InvalidInput("apart", apart, "give true or false")
+        if rounds is not None and not apart:
+            raise InvalidInput("rounds", rounds, "leave it out where being apart is taken back")
+        at = self._at(None)
+        with self._writing(at) as tx:
+            return review.keep_apart(tx, *review.two(tx, a, b), at, rounds=rounds, apart=apart)
+
+    def settle_entities(self, arbiter: Arbiter, *, limit: int = 5) -> SettleReport:
+        """Ask an arbiter about the best pairs that a machine may decide, and do what it says, each pair by itself.
+
+        arbiter: takes an `EntityPair`, with sentences of the memory in it; `command_arbiter` and `endpoint_arbiter`
+        make one of a program or a model. It is asked outside of any transaction; pairs that changed meanwhile stay as
+        they are. limit: how many pairs. Raises WriterFailed when the arbiter fails or answers anything else than it
+        may; what was decided before that stays.
+        """
+        if not callable(arbiter):
+            raise InvalidInput("arbiter", arbiter, "give a callable that takes a pair of entities")
+        check_count("limit", limit)
+        settled: list[Settlement] = []
+        for pair in self._review(limit, decidable=True).pairs:
+            verdict = review.judge(arbiter, pair, len(settled))
+            at = self._at(None)
+            with self._store.read() if verdict is None else self._writing(at) as tx:
+                settled.append(review.settle(tx, pair, verdict, at))
+        return SettleReport(tuple(settled))
+
+    def _review(self, limit: int, *, decidable: bool) -> EntityReview:
+        # Looking for pairs takes seconds in a large memory: no transaction is open meanwhile.
+        at = self._at(None)
+        with self._store.read() as tx:
+            names = review.names_of(tx, at)
+        found = review.pairs_of(names, limit, decidable=decidable)
+        with self._store.read() as tx:
+            return review.describe(tx, names, found)
 
     # ---- files
 

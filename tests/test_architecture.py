@@ -24,10 +24,11 @@ MAY_IMPORT = {
     "compose": STORED | {"graph", "records"},
     "exchange": STORED | {"graph", "records"},
     "semantic": BASE,
+    "arbiters": BASE,
     "maintenance": STORED | {"graph", "records", "upkeep", "compose"},
     "memory": STORED | {"graph", "records", "upkeep", "compose", "exchange", "semantic", "maintenance"},
     "async_memory": BASE | {"memory", "compose"},
-    "surfaces": BASE | {"memory"},
+    "surfaces": BASE | {"memory", "arbiters"},
 }
 # A heavy or surface package is imported below one place only.
 HOMES = {

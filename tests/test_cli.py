@@ -75,6 +75,7 @@ CALLS = {
     "delete": ["1", "--hard"],
     "purge": ["--relation", "偏好"],
     "overview": [],
+    "entities": ["review"],
     "backup": ["copy.db"],
     "restore": [SAVED],
     "check": [],

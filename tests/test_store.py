@@ -47,11 +47,12 @@ CONSUMED, ARCHIVED = (content_id("doc_", text) for text in ("一段对话", "另
 BACKUP = "memory.db.before-reset-20260907T080000Z"  # of the clock that stands still
 
 
-def merge_two(memory, **options):
+def of_two(verb, **options):
+    """Two entities are merged, or kept apart; when an earlier verb has merged them, that is told."""
     try:
-        return memory.merge_entities("老大", "纯文本", **options)
+        return verb("老大", "纯文本", **options)
     except Conflict as error:
-        if "one entity already" not in str(error):
+        if "one entity" not in str(error):
             raise
 
 
@@ -68,7 +69,8 @@ WRITES = {
     "delete_relation": lambda memory: memory.delete_relation(1, hard=True),
     "purge": lambda memory: memory.purge(relation="偏好"),
     "dedupe_scenes": lambda memory: memory.dedupe_scenes(),
-    "merge_entities": lambda memory: merge_two(memory),
+    "merge_entities": lambda memory: of_two(memory.merge_entities),
+    "keep_apart": lambda memory: of_two(memory.keep_apart),
     "upkeep": lambda memory: memory.upkeep(),
     "undo": lambda memory: memory.undo(1),
     "replay": lambda memory: memory.replay([Event(source="qq", facts=(FACT,))]),
@@ -104,8 +106,10 @@ READS = {
     "brief": lambda memory: memory.brief(HERE, query="纯文本", declared=["chan:qq"]),
     "purge dry": lambda memory: memory.purge(session="s1", dry_run=True),
     "overview": lambda memory: memory.overview(),
+    "review_entities": lambda memory: memory.review_entities(),
+    "settle_entities left": lambda memory: memory.settle_entities(lambda pair: None),
     "dedupe_scenes dry": lambda memory: memory.dedupe_scenes(dry_run=True),
-    "merge_entities dry": lambda memory: merge_two(memory, dry_run=True),
+    "merge_entities dry": lambda memory: of_two(memory.merge_entities, dry_run=True),
     "upkeep dry": lambda memory: memory.upkeep(dry_run=True),
     "operations": lambda memory: memory.operations(),
 }

@@ -3,7 +3,7 @@
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from graphmem.config import check_number
 from graphmem.core.keys import name_problem
@@ -692,6 +692,112 @@ class ArchiveReport:
     bound: tuple[str, ...]
     unbound: tuple[str, ...]
     removed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarEntity:
+    """One entity of a pair. sentence: the last one that told a fact of it, '' where there is none."""
+
+    id: int
+    name: str
+    mentions: int
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntityPair:
+    """Two entities that may be one; `a` is the one mentioned more, into which the other would be merged.
+
+    similarity: of their names, 0 to 1. score: that, lifted by the neighbours that both have. shared: names of some of
+    these, the most mentioned first. titled: one name is the other behind a title. machine: an arbiter may decide it;
+    where digits, a version or a suffix differ, only a person may.
+    """
+
+    a: SimilarEntity
+    b: SimilarEntity
+    score: float
+    similarity: float
+    shared: tuple[str, ...]
+    titled: bool
+    machine: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EntityReview:
+    """Pairs of entities that may be one, best first. more: there are further ones. apart: pairs that are kept apart."""
+
+    pairs: tuple[EntityPair, ...]
+    more: bool
+    entities: int
+    apart: int
+    remarks: tuple[str, ...] = ()
+
+
+class Arbiter(Protocol):
+    """What decides whether two entities are one."""
+
+    def __call__(self, pair: EntityPair, /) -> str | None:
+        """Return 'merge', 'apart', or None to leave the pair to a person."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ApartReport:
+    """What keeping two entities apart came to: their names, and whether they are apart now.
+
+    rounds: reviews of upkeep that still pass them over, None for all. operation: its number, for undo; None when it was
+    so already.
+    """
+
+    a: str
+    b: str
+    apart: bool
+    rounds: int | None
+    operation: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What became of a pair that an arbiter was asked about.
+
+    outcome: merge, apart, leave (to a person), or changed: others changed the pair meanwhile, and it stays as it is.
+    operation: its number, for undo; None when nothing was changed.
+    """
+
+    a: str
+    b: str
+    outcome: str
+    operation: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SettleReport:
+    """What an arbiter decided, pair by pair, and how many of each outcome there were."""
+
+    pairs: tuple[Settlement, ...]
+
+    @property
+    def merged(self) -> int:
+        """The number of pairs that are one now."""
+        return self._count("merge")
+
+    @property
+    def apart(self) -> int:
+        """The number of pairs that are kept apart now."""
+        return self._count("apart")
+
+    @property
+    def left(self) -> int:
+        """The number of pairs that a person has to decide."""
+        return self._count("leave")
+
+    @property
+    def changed(self) -> int:
+        """The number of pairs that others changed meanwhile."""
+        return self._count("changed")
+
+    def _count(self, outcome: str) -> int:
+        return sum(pair.outcome == outcome for pair in self.pairs)
 
 
 @dataclass(frozen=True, slots=True)

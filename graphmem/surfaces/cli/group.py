@@ -47,6 +47,7 @@ _COMMANDS = {
     "delete": "edit",
     "purge": "edit",
     "overview": "edit",
+    "entities": "entities",
     "backup": "files",
     "restore": "files",
     "check": "files",

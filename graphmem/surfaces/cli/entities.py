@@ -1,0 +1,155 @@
+"""Commands about entities that may be one: review, merge, keep-apart, settle."""
+
+import os
+import shlex
+from typing import TYPE_CHECKING
+
+import click
+
+from graphmem.errors import InvalidInput
+from graphmem.surfaces.cli.group import Session, dry_run_option, json_option
+from graphmem.surfaces.output import print_table, printable, to_json
+
+if TYPE_CHECKING:
+    from graphmem.core.model import EntityMergeReport, EntityPair
+
+_KEY_VARIABLE = "GRAPHMEM_ARBITER_KEY"
+
+
+@click.group("entities", short_help="Find entities that may be one, merge them or keep them apart.")
+def entities_command() -> None:
+    """Find entities that may be one, merge them or keep them apart. Each command takes --json.
+
+    \b
+    Example:
+      graphmem entities review
+      graphmem entities keep-apart panel panel日志
+    """
+
+
+@entities_command.command("review", short_help="List pairs that may be one.")
+@click.option("--limit", type=click.IntRange(min=0), default=20, help="How many at the most.  [default: 20]")
+@json_option
+@click.pass_obj
+def review_entities_command(session: Session, /, limit: int, as_json: bool) -> None:
+    """List pairs of entities that may be one, best first, with what was said of each.
+
+    'by' tells who may decide a pair: where digits, a version or a suffix differ, only a person.
+    """
+    with session.open(create=False) as memory:
+        report = memory.review_entities(limit=limit)
+    if as_json:
+        click.echo(to_json(report))
+        return
+    rows = [
+        (pair.score, *_told(pair), ", ".join(pair.shared), "anybody" if pair.machine else "a person")
+        for pair in report.pairs
+    ]
+    columns = ["score#", "entity", "times#", "and", "times#", "said of them last~", "both know", "by"]
+    print_table(columns, rows, empty=f"nothing to review: {report.entities} entities, no two of them alike")
+    if report.more:
+        click.echo("there are more: --limit shows them", err=True)
+    for remark in report.remarks:
+        click.echo(printable(f"note: {remark}"), err=True)
+
+
+def _told(pair: "EntityPair") -> tuple[object, ...]:
+    said = " | ".join(dict.fromkeys(one.sentence for one in (pair.a, pair.b) if one.sentence))
+    return pair.a.name, pair.a.mentions, pair.b.name, pair.b.mentions, said
+
+
+@entities_command.command("merge", short_help="Let an entity be one with another.")
+@click.argument("source", metavar="A")
+@click.argument("target", metavar="B")
+@dry_run_option
+@json_option
+@click.pass_obj
+def merge_entities_command(session: Session, /, source: str, target: str, dry_run: bool, as_json: bool) -> None:
+    """Merge the entity A into B: what names A names B from now on, and A stays as another name of B."""
+    with session.open(create=False) as memory:
+        report = memory.merge_entities(source, target, dry_run=dry_run)
+    if as_json:
+        click.echo(to_json(report))
+    else:
+        _print_merge(report)
+
+
+def _print_merge(report: "EntityMergeReport") -> None:
+    done = "merged" if report.applied else "would be merged"
+    click.echo(printable(f"{report.source} {done} into {report.target}: {report.mentions} mentions"))
+    click.echo(
+        f"facts: {len(report.moved)} moved, {len(report.folded)} that both had folded, {len(report.loops)} between the "
+        f"two deleted; places in scenes: {report.refs_moved} moved, {report.refs_folded} that both had"
+    )
+    _print_operation(report.operation)
+
+
+def _print_operation(operation: int | None) -> None:
+    if operation is not None:
+        click.echo(f"operation {operation}: 'graphmem undo {operation}' reverses it")
+
+
+@entities_command.command("keep-apart", short_help="Say that two entities are not one.")
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@click.option("--rounds", type=click.IntRange(min=1), help="For how many passes of upkeep.  [default: for good]")
+@click.option("--off", is_flag=True, help="Take it back: they may be one.")
+@json_option
+@click.pass_obj
+def keep_apart_command(session: Session, /, a: str, b: str, rounds: int | None, off: bool, as_json: bool) -> None:
+    """Say that A and B are not one: no review offers them, no merge joins them."""
+    if off and rounds is not None:
+        raise click.UsageError("--rounds and --off exclude each other")
+    with session.open(create=False) as memory:
+        report = memory.keep_apart(a, b, rounds=rounds, apart=not off)
+    if as_json:
+        click.echo(to_json(report))
+        return
+    how = "no longer kept apart" if off else "kept apart" if rounds is None else f"kept apart for {rounds} rounds"
+    already = "" if report.operation else " already"
+    click.echo(printable(f"{report.a} and {report.b} are {how}{already}"))
+    _print_operation(report.operation)
+
+
+@entities_command.command("settle", short_help="Let a program or a model decide pairs.")
+@click.option("--command", metavar="COMMAND", help="A program: reads a pair as JSON, prints merge, apart or leave.")
+@click.option("--endpoint", metavar="URL", help="An OpenAI-compatible endpoint, such as http://localhost:11434/v1.")
+@click.option("--model", help="The model to ask there.")
+@click.option("--timeout", type=float, default=60.0, help="Seconds to wait for each answer.  [default: 60]")
+@click.option("--limit", type=click.IntRange(min=0), default=5, help="How many pairs at the most.  [default: 5]")
+@json_option
+@click.pass_obj
+def settle_entities_command(
+    session: Session,
+    /,
+    command: str | None,
+    endpoint: str | None,
+    model: str | None,
+    timeout: float,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Ask a program or a model about the best pairs that a machine may decide, and do what it says.
+
+    It is told names and sentences of the memory. The key of an endpoint is read from GRAPHMEM_ARBITER_KEY.
+    """
+    from graphmem.arbiters import command_arbiter, endpoint_arbiter
+
+    if command is not None and endpoint is None and model is None:
+        try:
+            arbiter = command_arbiter(shlex.split(command), timeout=timeout)
+        except ValueError as error:
+            if isinstance(error, InvalidInput):
+                raise
+            raise InvalidInput("--command", command, f"cannot be read: {error}") from None
+    elif command is None and endpoint is not None and model is not None:
+        arbiter = endpoint_arbiter(endpoint, model, key=os.environ.get(_KEY_VARIABLE), timeout=timeout)
+    else:
+        raise click.UsageError("give --command, or --endpoint and --model")
+    with session.open(create=False) as memory:
+        report = memory.settle_entities(arbiter, limit=limit)
+    if as_json:
+        click.echo(to_json(report))
+        return
+    rows = [(pair.a, pair.b, pair.outcome, pair.operation or "") for pair in report.pairs]
+    print_table(["entity", "and", "outcome", "operation#"], rows, empty="nothing to settle")
