@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime as dt
+import functools
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -230,13 +231,16 @@ class Maintenance:
             _scenes_changed(tx, changed)
         return replace(report, applied=not dry_run)
 
-    def upkeep(self, *, dry_run: bool = False, allow_shrink: bool = False) -> UpkeepReport:
+    def upkeep(
+        self, *, dry_run: bool = False, allow_shrink: bool = False, arbiter: Arbiter | None = None
+    ) -> UpkeepReport:
         """Put the memory in order, in steps that each take a short time and can each be undone.
 
         Twin scenes and entities under two keys are merged, what is attached to scenes fades, what nothing uses goes,
         the text index and the write-ahead log are tidied, the file is checked. A step that would remove more than
         `config.shrink_limit` of the facts, notes, refs or scenes there are, or the last one, stops before it begins,
-        unless `allow_shrink` is given; the others go on. One pass is at work on a file at a time: raises StoreBusy
+        unless `allow_shrink` is given; the others go on. arbiter: decides similar entities, as in `settle_entities`;
+        without one they are only counted. One pass is at work on a file at a time: raises StoreBusy
         when another is.
         """
         hands = loop.Hands(
@@ -246,13 +250,19 @@ class Maintenance:
             read=self._store.read,
             write=self._store.write,
             changed=_scenes_changed,
+            review=self.review_entities,
+            settle=self.settle_entities,
             checkpoint=self._store.checkpoint,
             quick_check=self._store.quick_check,
         )
-        return loop.run(hands, dry_run=dry_run, allow_shrink=allow_shrink)
+        return loop.run(hands, dry_run=dry_run, allow_shrink=allow_shrink, arbiter=arbiter)
 
     def start_upkeep(
-        self, *, every: float = 1800.0, report: Callable[[UpkeepReport], None] = lambda report: None
+        self,
+        *,
+        every: float = 1800.0,
+        arbiter: Arbiter | None = None,
+        report: Callable[[UpkeepReport], None] = lambda report: None,
     ) -> None:
         """Run `upkeep` now and then every so many seconds in a thread, which ends when the memory is closed.
 
@@ -262,7 +272,7 @@ class Maintenance:
         check_number("every", every, low=1.0, high=1e9)
         if self._upkeep is not None:
             raise Conflict("upkeep runs already: it ends when the memory is closed")
-        self._upkeep = Repeating(self.upkeep, every, report)
+        self._upkeep = Repeating(functools.partial(self.upkeep, arbiter=arbiter), every, report)
 
     # ---- entities
 

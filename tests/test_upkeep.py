@@ -185,6 +185,46 @@ def test_an_entity_under_two_keys_becomes_one(memory, path):
     assert sql(path, "PRAGMA foreign_key_check") == []
 
 
+def test_similar_entities_are_listed_and_only_an_arbiter_merges_them(memory, path):
+    memory.commit([Triple("panel server", "runs", "nginx"), Triple("panel servers", "runs", "nginx")])
+    memory.commit([Triple("Jonathan Smith", "likes", "tea"), Triple("Jonathann Smith", "likes", "tea")])
+
+    report = memory.upkeep()
+    assert step(report, "review entities").told.startswith("2 pairs may be one")
+    assert step(report, "review entities").operations == ()
+    asked = []
+
+    def arbiter(pair):
+        asked.append({pair.a.name, pair.b.name})
+        return "merge"
+
+    settled = memory.upkeep(arbiter=arbiter)
+
+    assert asked == [{"Jonathan Smith", "Jonathann Smith"}]  # the other pair differs in a suffix
+    assert len(step(settled, "review entities").operations) == 1
+    assert len(memory.neighbours("Jonathan Smith", depth=1).relations) == 1
+
+
+def test_a_pair_that_is_kept_apart_for_rounds_is_offered_again(memory):  # M2
+    memory.commit([Triple("Jonathan Smith", "likes", "tea"), Triple("Jonathann Smith", "likes", "tea")])
+    memory.keep_apart("Jonathan Smith", "Jonathann Smith", rounds=2)
+
+    states = [step(memory.upkeep(), "review entities").told for _ in range(3)]
+
+    assert [told.startswith("1 pairs") for told in states] == [False, False, True]
+
+
+def test_an_arbiter_that_fails_stops_its_step_alone(memory):
+    memory.commit([Triple("Jonathan Smith", "likes", "tea"), Triple("Jonathann Smith", "likes", "tea")])
+
+    report = memory.upkeep(arbiter=lambda pair: "perhaps")
+
+    assert not report.ok
+    assert step(report, "review entities").state == "stopped"
+    assert "perhaps" in step(report, "review entities").told
+    assert step(report, "quick check").state == "done"
+
+
 def test_evidence_expires_label_by_label(memory, clock, path):
     memory.enter_scene(HERE)
     clock.advance(days=20)
@@ -261,7 +301,7 @@ def test_a_dry_run_says_what_would_be_done_and_changes_nothing(told, clock, path
     assert dump(path) == before
     assert not planned.applied
     done = told.upkeep()
-    for would, did in zip(planned.steps[:8], done.steps[:8], strict=True):
+    for would, did in zip(planned.steps[:9], done.steps[:9], strict=True):
         assert (would.name, would.told, would.before, would.after) == (did.name, did.told, did.before, did.after)
         assert (would.state, did.state) in (("would", "done"), ("nothing", "nothing"))
 

@@ -14,11 +14,12 @@ from sqlite3 import Connection
 from typing import TypeVar
 
 from graphmem.config import Config
-from graphmem.core.model import UpkeepReport, UpkeepStep, WalState
+from graphmem.core.model import Arbiter, EntityReview, SettleReport, UpkeepReport, UpkeepStep, WalState
 from graphmem.core.times import utc_text
-from graphmem.errors import StoreBusy
+from graphmem.errors import StoreBusy, WriterFailed
 from graphmem.store import text_index
-from graphmem.upkeep import decay, merge, merge_entities, sweep
+from graphmem.upkeep import decay, merge, merge_entities, review, sweep
+from graphmem.upkeep.journal import Journal
 
 _T = TypeVar("_T")
 
@@ -47,6 +48,8 @@ class Hands:
     read: Callable[[], AbstractContextManager[Connection]]
     write: Callable[[], AbstractContextManager[Connection]]
     changed: Callable[[Connection, set[int]], None]
+    review: Callable[[], EntityReview]
+    settle: Callable[[Arbiter], SettleReport]
     checkpoint: Callable[[], WalState]
     quick_check: Callable[[], Sequence[str]]
 
@@ -56,6 +59,7 @@ class _Pass:
     hands: Hands
     dry_run: bool
     allow_shrink: bool
+    arbiter: Arbiter | None
     owner: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def write(self, act: Callable[[Connection, str], _T]) -> _T:
@@ -66,9 +70,9 @@ class _Pass:
             return act(tx, at)
 
 
-def run(hands: Hands, *, dry_run: bool, allow_shrink: bool) -> UpkeepReport:
+def run(hands: Hands, *, dry_run: bool, allow_shrink: bool, arbiter: Arbiter | None) -> UpkeepReport:
     """Run a pass, or with dry_run its plans alone. Raises StoreBusy when another pass is at work on the file."""
-    one = _Pass(hands, dry_run, allow_shrink)
+    one = _Pass(hands, dry_run, allow_shrink, arbiter)
     if not dry_run:
         one.write(lambda tx, at: None)
     try:
@@ -202,6 +206,35 @@ def _merge_entities(one: _Pass) -> UpkeepStep:
     return _step(one, name, f"{len(pairs)} entities under two keys", before, shrinks, work)
 
 
+def _review_entities(one: _Pass) -> UpkeepStep:
+    name, hands = "review entities", one.hands
+    found = hands.review()
+    told = (
+        f"{len(found.pairs)}{' and more' if found.more else ''} pairs may be one: 'graphmem entities review' shows them"
+    )
+    operations: list[int] = []
+    state = "done"
+    if one.dry_run:
+        return UpkeepStep(name, "would", told) if found.pairs else _nothing(name)
+    if one.arbiter is not None and found.pairs:
+        try:
+            settled = hands.settle(one.arbiter)
+        except WriterFailed as error:
+            state, told = "stopped", f"{told}; {error}"
+        else:
+            told += f"; the arbiter merged {settled.merged} and keeps {settled.apart} apart"
+            operations += [pair.operation for pair in settled.pairs if pair.operation is not None]
+    passed = one.write(_pass_round) if found.apart else None
+    operations += [] if passed is None else [passed]
+    return UpkeepStep(name, state, told, operations=tuple(operations)) if found.pairs or passed else _nothing(name)
+
+
+def _pass_round(tx: Connection, at: str) -> int | None:
+    journal = Journal(tx)
+    pairs = review.pass_round(journal)
+    return journal.close("pass round", at, {"pairs": pairs}) if pairs else None
+
+
 def _decay(one: _Pass) -> UpkeepStep:
     name, hands = "decay", one.hands
     with hands.read() as tx:
@@ -310,6 +343,7 @@ _KINDS = {
 _STEPS: tuple[Callable[[_Pass], UpkeepStep], ...] = (
     _dedupe_scenes,
     _merge_entities,
+    _review_entities,
     _decay,
     _expire_evidence,
     _purge_refs,
