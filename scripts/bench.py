@@ -10,6 +10,7 @@ search   one recall of three words among 1 000 to 1 000 000 short texts, and the
          same tokens and write the same rows with executemany, in transactions of the same size.
 dedupe   100 000 scenes, one in twenty a twin: dry run, real run and undo. The floor is one SELECT of all rows of
          the same tables.
+upkeep   commits of one process while another keeps upkeep of 100 000 scenes with twins, all of whose refs fade.
 entities 100 000 entities: how long a review looks for those that may be one, and what memory it takes at its peak.
 """
 
@@ -24,6 +25,7 @@ import random
 import resource
 import sqlite3
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -31,7 +33,7 @@ import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
-from graphmem import Memory, Part, Situation
+from graphmem import Memory, Part, Situation, Triple
 from graphmem.core.tokens import tokens_of
 
 AT = "2026-09-07T08:00:00.000Z"
@@ -259,36 +261,41 @@ def ingest_floor(path: Path, sessions: list[list[str]]) -> float:
     return spent
 
 
+def fill_twins(path: Path, scenes: int) -> int:
+    """Write scenes with three refs each, one in twenty of them a second time under another spelling of its key."""
+    fill(path, scenes)
+    rng = random.Random(SEED)
+    facts = range(1, scenes // 5)
+    last = scenes
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.executemany(
+            "INSERT INTO entities(id, name, key, created_at, updated_at) VALUES (?, ?, ?, ?, ?)",
+            ((i, f"thing {i}", f"thing {i}", AT, AT) for i in facts),
+        )
+        for original, key in db.execute("SELECT id, key FROM scenes WHERE id % 20 = 0").fetchall():
+            last += 1
+            db.execute(
+                """INSERT INTO scenes(id, key, strength, visits, origin, created_at, updated_at)
+                   SELECT ?, ?, strength, visits, origin, created_at, updated_at FROM scenes WHERE id = ?""",
+                (last, key.upper(), original),
+            )
+            db.execute(
+                """INSERT INTO scene_features(scene_id, feature, weight, mass, touched)
+                   SELECT ?, feature, weight, mass, touched FROM scene_features WHERE scene_id = ?""",
+                (last, original),
+            )
+        db.executemany(
+            """INSERT OR IGNORE INTO scene_refs(scene_id, kind, ref_id, decayed_at, created_at)
+               VALUES (?, 'entity', ?, ?, ?)""",
+            ((scene, rng.choice(facts), AT, AT) for scene in range(1, last + 1) for _ in range(3)),
+        )
+    return last - scenes
+
+
 def bench_dedupe(scenes: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "memory.db"
-        fill(path, scenes)
-        rng = random.Random(SEED)
-        with contextlib.closing(sqlite3.connect(path)) as db, db:
-            facts = range(1, scenes // 5)
-            db.executemany(
-                "INSERT INTO entities(id, name, key, created_at, updated_at) VALUES (?, ?, ?, ?, ?)",
-                ((i, f"thing {i}", f"thing {i}", AT, AT) for i in facts),
-            )
-            twins = db.execute("SELECT id, key FROM scenes WHERE id % 20 = 0").fetchall()
-            last = scenes
-            for original, key in twins:
-                last += 1
-                db.execute(
-                    """INSERT INTO scenes(id, key, strength, visits, origin, created_at, updated_at)
-                       SELECT ?, ?, strength, visits, origin, created_at, updated_at FROM scenes WHERE id = ?""",
-                    (last, key.upper(), original),
-                )
-                db.execute(
-                    """INSERT INTO scene_features(scene_id, feature, weight, mass, touched)
-                       SELECT ?, feature, weight, mass, touched FROM scene_features WHERE scene_id = ?""",
-                    (last, original),
-                )
-            db.executemany(
-                """INSERT OR IGNORE INTO scene_refs(scene_id, kind, ref_id, decayed_at, created_at)
-                   VALUES (?, 'entity', ?, ?, ?)""",
-                ((scene, rng.choice(facts), AT, AT) for scene in range(1, last + 1) for _ in range(3)),
-            )
+        twins = fill_twins(path, scenes)
         tables = ("scenes", "scene_features", "scene_refs")
         with contextlib.closing(sqlite3.connect(path)) as db:
             floor_us = min(
@@ -300,11 +307,11 @@ def bench_dedupe(scenes: int) -> dict[str, float]:
             started = time.perf_counter()
             report = memory.dedupe_scenes()
             real = (time.perf_counter() - started) * 1e6
-            assert report.merged == len(twins), report.merged
+            assert report.merged == twins, report.merged
             undone = microseconds(lambda: memory.undo(report.operation))
     return {
-        "scenes": scenes + len(twins),
-        "twins": len(twins),
+        "scenes": scenes + twins,
+        "twins": twins,
         "select_s": round(floor_us / 1e6, 2),
         "dry_run_s": round(dry / 1e6, 2),
         "real_s": round(real / 1e6, 2),
@@ -312,6 +319,51 @@ def bench_dedupe(scenes: int) -> dict[str, float]:
         "dry_to_select": round(dry / floor_us, 2),
         "real_to_select": round(real / floor_us, 2),
     }
+
+
+def bench_upkeep(scenes: int) -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "memory.db"
+        fill_twins(path, scenes)
+        with contextlib.closing(sqlite3.connect(path)) as db, db:
+            days = ((f"2026-{month:02}-{day:02}",) for month in (10, 11) for day in range(1, 29))
+            db.executemany("INSERT INTO active_days VALUES (?)", days)
+            labels = ((f"chan:old_{i}", AT) for i in range(scenes // 10))
+            db.executemany("INSERT INTO situation_evidence(label, updated_at) VALUES (?, ?)", labels)
+        alone = commits(path, lambda done: done >= 500)
+        command = [
+            sys.executable,
+            "-c",
+            f"from graphmem import Memory\nMemory.open({str(path)!r}).upkeep(allow_shrink=True)",
+        ]
+        started = time.perf_counter()
+        with subprocess.Popen(command) as upkeep:
+            beside = commits(path, lambda done: upkeep.poll() is not None)
+            seconds = time.perf_counter() - started
+        assert upkeep.returncode == 0
+        (refs,) = sqlite3.connect(path).execute("SELECT COUNT(*) FROM scene_refs WHERE weight = 0.5").fetchone()
+    return {
+        "scenes": scenes,
+        "refs_faded": refs,
+        "pass_s": round(seconds, 1),
+        "commits": len(beside),
+        "alone_p50_ms": round(statistics.median(alone), 2),
+        "alone_max_ms": round(max(alone), 1),
+        "p50_ms": round(statistics.median(beside), 2),
+        "p99_ms": round(sorted(beside)[len(beside) * 99 // 100], 1),
+        "max_ms": round(max(beside), 1),
+    }
+
+
+def commits(path: Path, ended: Callable[[int], bool]) -> list[float]:
+    """Commit again and again, as an agent would; return how long each took in milliseconds."""
+    times: list[float] = []
+    with Memory.open(path) as memory:
+        while not ended(len(times)):
+            fact = Triple(f"speaker {len(times) % 100}", "said", f"word {len(times)}")
+            times.append(microseconds(lambda fact=fact: memory.commit([fact], scenes="chan:bench")) / 1000)
+            time.sleep(0.003)
+    return times
 
 
 def bench_entities(entities: int) -> dict[str, float]:
@@ -390,7 +442,9 @@ def print_rows(rows: list[dict[str, float]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["enter", "fresh", "search", "dedupe", "entities"], nargs="?", default="enter")
+    parser.add_argument(
+        "what", choices=["enter", "fresh", "search", "dedupe", "entities", "upkeep"], nargs="?", default="enter"
+    )
     parser.add_argument("--scenes", type=int, nargs="+", default=[100, 10_000, 100_000], help="sizes for enter")
     parser.add_argument(
         "--texts", type=int, nargs="+", default=[1_000, 10_000, 100_000, 1_000_000], help="sizes for search"
@@ -405,11 +459,14 @@ def main() -> None:
         rows = bench_fresh(args.turns or 100_000)
         found = {"fresh": rows, "end_to_start": round(rows[-1]["median_us"] / rows[0]["median_us"], 2)}
         words = f"the last tenth takes {found['end_to_start']} times as long as the first"
-    elif args.what in ("dedupe", "entities"):
-        bench = bench_dedupe if args.what == "dedupe" else bench_entities
+    elif args.what in ("dedupe", "entities", "upkeep"):
+        bench, words = {
+            "dedupe": (bench_dedupe, "at most 10 times the SELECT is allowed"),
+            "entities": (bench_entities, "60 s and 1 GiB are allowed"),
+            "upkeep": (bench_upkeep, "no commit may wait longer than 50 ms for a pass"),
+        }[args.what]
         rows = [bench(args.size)]
         found = {args.what: rows}
-        words = "at most 10 times the SELECT is allowed" if args.what == "dedupe" else "60 s and 1 GiB are allowed"
     elif args.what == "search":
         rows = []
         for texts in args.texts:
