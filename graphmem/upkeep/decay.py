@@ -7,13 +7,12 @@ falls below the floor leaves its scene; its row stays in the journal, and the fa
 import bisect
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphmem.config import Config
 from graphmem.upkeep.journal import VALUES, Journal, rows_of
 
-_AT_ONCE = 500
 # Pinned notes and rules never fade.
 _FADES = """NOT (kind = 'note' AND ref_id IN (SELECT id FROM notes WHERE pinned = 1 OR kind = 'rule'))"""
 
@@ -70,25 +69,18 @@ def plan_decay(tx: sqlite3.Connection, config: Config) -> DecayPlan:
     return DecayPlan(fading, refs, sum(len(one.ids) for one in fading), archived)
 
 
-def batches(plan: DecayPlan) -> Iterator[Fading]:
-    """Yield the plan in parts that are written in a short time."""
-    for one in plan.fading:
-        for start in range(0, len(one.ids), _AT_ONCE):
-            yield Fading(one.day, one.halvings, one.until, one.ids[start : start + _AT_ONCE])
-
-
-def apply_decay(tx: sqlite3.Connection, part: Fading, config: Config, at: str) -> int | None:
-    """Let refs fade that were not told again since the plan; return the operation, None when there was none."""
+def apply_decay(tx: sqlite3.Connection, fading: Fading, ids: Sequence[int], config: Config, at: str) -> int | None:
+    """Let some of the refs fade that were not told again since the plan; return the operation, None without any."""
     journal = Journal(tx)
     condition = f"id IN {VALUES} AND substr(decayed_at, 1, 10) = ? AND {_FADES}"
     archived = 0
-    for ref in rows_of(tx, "scene_refs", condition, (json.dumps(part.ids), part.day)):
-        weight = ref["weight"] * 0.5**part.halvings
+    for ref in rows_of(tx, "scene_refs", condition, (json.dumps(ids), fading.day)):
+        weight = ref["weight"] * 0.5**fading.halvings
         if weight < config.decay_floor:
             archived += 1
             journal.delete("scene_refs", ref)
         else:
-            journal.update("scene_refs", ref, weight=weight, decayed_at=part.until + ref["decayed_at"][10:])
+            journal.update("scene_refs", ref, weight=weight, decayed_at=fading.until + ref["decayed_at"][10:])
     if not journal.images:
         return None
-    return journal.close("decay", at, {"faded": len(journal.images), "archived": archived, "halvings": part.halvings})
+    return journal.close("decay", at, {"faded": len(journal.images), "archived": archived, "halvings": fading.halvings})

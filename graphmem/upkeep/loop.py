@@ -6,8 +6,9 @@ that would lose too much stops before it begins. One pass is at work on a file a
 
 import datetime as dt
 import functools
+import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from sqlite3 import Connection
@@ -29,10 +30,16 @@ _LEASE = "upkeep"
 # A pass renews its lease with every transaction. After one that died the next waits no longer than this; and should a
 # plan take longer, two passes get in each other's way, but do no harm, since each looks again before it changes a row.
 _LEASE_LASTS = dt.timedelta(minutes=1)
-_GROUPS_AT_ONCE = 10
-_PAGES_AT_ONCE = 64
-_MERGES_OF_SEGMENTS = 1_000
-_OPERATIONS_AT_ONCE = 20
+# Others that want to write ask for the lock again after 1, 2, 5, 10, 15, 20, 25 milliseconds and so on (SQLite's
+# sqliteDefaultBusyCallback). A transaction of ten and a pause of three times as long lets them in soon; without a pause
+# they hardly ever meet a moment when it is free.
+_TRANSACTION = 0.010
+_PAUSES = 3
+_ROWS = 200
+_GROUPS = 4
+_LARGEST_PART = 2_000
+_MOST_MERGES = 10_000
+_PAGES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +70,32 @@ class _Pass:
     owner: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def write(self, act: Callable[[Connection, str], _T]) -> _T:
-        """Run an act in a transaction of its own, under the lease."""
+        """Run an act in a transaction of its own, under the lease, and let others write for a while."""
         with self.hands.write() as tx:
+            begun = time.perf_counter()
             at = self.hands.now()
             _hold(tx, self.owner, at)
-            return act(tx, at)
+            done = act(tx, at)
+        time.sleep(_PAUSES * (time.perf_counter() - begun))
+        return done
+
+    def write_in_parts(
+        self, things: Sequence[_T], first: int, act: Callable[[Sequence[_T], Connection, str], int | None]
+    ) -> list[int]:
+        """Run an act on parts of many things, as many at a time as a short transaction holds; return its operations.
+
+        first: how many to begin with.
+        """
+        operations: list[int] = []
+        done, size = 0, first
+        while done < len(things):
+            part = things[done : done + size]
+            begun = time.perf_counter()
+            operation = self.write(functools.partial(act, part))
+            size = _next_size(size, (time.perf_counter() - begun) / (1 + _PAUSES))
+            done += len(part)
+            operations += [] if operation is None else [operation]
+        return operations
 
 
 def run(hands: Hands, *, dry_run: bool, allow_shrink: bool, arbiter: Arbiter | None) -> UpkeepReport:
@@ -149,9 +177,13 @@ def _nothing(name: str, told: str = "nothing to do") -> UpkeepStep:
     return UpkeepStep(name, "nothing", told)
 
 
-def _in_parts(ids: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
-    for start in range(0, len(ids), size):
-        yield ids[start : start + size]
+def _next_size(size: int, seconds: float) -> int:
+    """Return how many things fill a transaction, after one of this size took so long.
+
+    >>> _next_size(8, 0.001), _next_size(100, 0.050), _next_size(1, 5.0)
+    (16, 20, 1)
+    """
+    return max(1, min(2 * size, _LARGEST_PART, int(size * _TRANSACTION / max(seconds, 1e-6))))
 
 
 # ---- steps
@@ -172,13 +204,16 @@ def _dedupe_scenes(one: _Pass) -> UpkeepStep:
         hands.changed(tx, changed)
         return report.operation
 
-    def work() -> list[int]:
-        done = [one.write(functools.partial(apply, part)) for part in _in_parts(keys, _GROUPS_AT_ONCE)]
-        return [operation for operation in done if operation is not None]
-
     told = f"{len(plan.groups)} groups of twins ({plan.merged} scenes), {len(plan.rewritten)} keys made canonical"
     folded = sum(group.refs_folded for group in plan.groups)
-    return _step(one, name, told, before, {"scenes": plan.merged, "refs": folded}, work)
+    return _step(
+        one,
+        name,
+        told,
+        before,
+        {"scenes": plan.merged, "refs": folded},
+        lambda: one.write_in_parts(keys, _GROUPS, apply),
+    )
 
 
 def _merge_entities(one: _Pass) -> UpkeepStep:
@@ -242,13 +277,15 @@ def _decay(one: _Pass) -> UpkeepStep:
         if not plan.faded:
             return _nothing(name)
 
-    def apply(part: decay.Fading, tx: Connection, at: str) -> int | None:
-        return decay.apply_decay(tx, part, hands.config, at)
+    def apply(fading: decay.Fading, ids: Sequence[int], tx: Connection, at: str) -> int | None:
+        return decay.apply_decay(tx, fading, ids, hands.config, at)
 
     def work() -> list[int]:
-        done = [one.write(functools.partial(apply, part)) for part in decay.batches(plan)]
+        operations: list[int] = []
+        for fading in plan.fading:
+            operations += one.write_in_parts(fading.ids, _ROWS, functools.partial(apply, fading))
         one.write(lambda tx, at: sweep.trim_days(tx))
-        return [operation for operation in done if operation is not None]
+        return operations
 
     told = f"{plan.faded} refs not told again for {hands.config.half_life_days} days of use, {plan.archived} archived"
     return _step(one, name, told, {"refs": plan.refs}, {"refs": plan.archived}, work)
@@ -280,11 +317,8 @@ def _sweep(one: _Pass, name: str, litter: sweep.Litter, told: str) -> UpkeepStep
     def remove(ids: Sequence[int | str], tx: Connection, at: str) -> int | None:
         return sweep.remove(tx, litter, ids, name, at)
 
-    def work() -> list[int]:
-        done = [one.write(functools.partial(remove, ids)) for ids in _in_parts(litter.ids, sweep.AT_ONCE)]
-        return [operation for operation in done if operation is not None]
-
     kind = _KINDS[litter.table]
+    work = functools.partial(one.write_in_parts, litter.ids, _ROWS, remove)
     return _step(one, name, told, {kind: litter.total}, {kind: len(litter.ids)}, work)
 
 
@@ -299,11 +333,10 @@ def _drop_journal(one: _Pass) -> UpkeepStep:
     def drop(ids: Sequence[int], tx: Connection, at: str) -> int:
         return sweep.drop_old(tx, ids, at)
 
-    def work() -> list[int]:
-        return [one.write(functools.partial(drop, ids)) for ids in _in_parts(old, _OPERATIONS_AT_ONCE)]
-
     told = f"{len(old)} operations older than {days:g} days, which can no longer be undone"
-    return _step(one, name, told, {"operations": total}, {"operations": len(old)}, work)
+    return _step(
+        one, name, told, {"operations": total}, {"operations": len(old)}, lambda: one.write_in_parts(old, _GROUPS, drop)
+    )
 
 
 def _optimise_text_index(one: _Pass) -> UpkeepStep:
@@ -311,7 +344,7 @@ def _optimise_text_index(one: _Pass) -> UpkeepStep:
     if one.dry_run:
         return UpkeepStep(name, "would", "segments merged where there are many")
     merged = 0
-    while merged < _MERGES_OF_SEGMENTS and one.write(lambda tx, at: text_index.optimise(tx, _PAGES_AT_ONCE)):
+    while merged < _MOST_MERGES and one.write(lambda tx, at: text_index.optimise(tx, _PAGES)):
         merged += 1
     return UpkeepStep(name, "done", f"segments merged in {merged} parts") if merged else _nothing(name)
 

@@ -15,8 +15,6 @@ from graphmem.graph.scenes import REF_TARGETS
 from graphmem.store import text_index
 from graphmem.upkeep.journal import SENTENCES, VALUES, Journal, drop_operations, rows_of
 
-AT_ONCE = 500
-
 
 @dataclass(frozen=True, slots=True)
 class Litter:
