@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from graphmem.core.model import Document as Document
     from graphmem.core.model import EditReport as EditReport
     from graphmem.core.model import FactPath as FactPath
+    from graphmem.core.model import ForgottenReport as ForgottenReport
     from graphmem.core.model import Hit as Hit
     from graphmem.core.model import MirrorReport as MirrorReport
     from graphmem.core.model import Neighbourhood as Neighbourhood
@@ -66,6 +67,7 @@ _HOMES = {
     "EditReport": "graphmem.core.model",
     "Event": "graphmem.core.events",
     "FactPath": "graphmem.core.model",
+    "ForgottenReport": "graphmem.core.model",
     "Feature": "graphmem.core.situations",
     "GraphmemError": "graphmem.errors",
     "Hit": "graphmem.core.model",

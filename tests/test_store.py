@@ -99,7 +99,7 @@ READS = {
 # They do all their work under the lock and keep nothing of it.
 REHEARSALS = {"undo dry": lambda memory: memory.undo(1, dry_run=True)}
 VERBS = WRITES | READS | REHEARSALS
-NO_VERBS = {"open", "close", "path", "preview_dedupe", "read_log", "observe", "turn", "embed"}
+NO_VERBS = {"open", "close", "path", "preview_dedupe", "verify_forgotten", "read_log", "observe", "turn", "embed"}
 
 each_verb = pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
 each_write = pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)

@@ -42,6 +42,7 @@ _COMMANDS = {
     "edit": "edit",
     "delete": "edit",
     "purge": "edit",
+    "verify-forgotten": "edit",
     "overview": "edit",
 }
 
@@ -92,7 +93,7 @@ class _LazyGroup(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         module = importlib.import_module(f"graphmem.surfaces.cli.{_COMMANDS[cmd_name]}")
-        command: click.Command = getattr(module, f"{cmd_name}_command")
+        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         return command
 
 
