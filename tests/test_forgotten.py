@@ -476,6 +476,40 @@ def test_an_empty_prefix_is_refused(scenes, path, scene, hard):
     assert dump(path) == before
 
 
+# ---- each way to delete
+
+DELETIONS = [
+    *({"scope": "doomed", "hard": hard} for hard in (False, True)),
+    *({"entity": "pelican-42", "hard": hard} for hard in (False, True)),
+    *({"session": "d1", "hard": hard} for hard in (False, True)),
+    *({"scene": HERE, "hard": hard} for hard in (False, True)),
+    *({"subject_contains": "pelican", "relation": "likes pelican-42", "hard": hard} for hard in (False, True)),
+]
+
+
+@pytest.mark.parametrize("criteria", DELETIONS, ids=str)
+def test_no_way_to_delete_leaves_orphans(careless, path, criteria):  # MRG-07
+    told(careless, "pelican-42")
+    superseded(careless, "pelican-42")
+    notes_of_one_slot(careless, "pelican-42")
+    careless.mirror("d1", [Part("m1", text="pelican-42")], scope="doomed")
+    block = careless.put_block("a picture", scenes=HERE).id
+    document = careless.put_document("a talk", scenes=HERE).id
+
+    assert careless.purge(**criteria).operation
+    careless.delete_block(block)
+    careless.consume_document(document)
+
+    assert sql(path, "PRAGMA foreign_key_check") == []
+    for kind, table in (("entity", "entities"), ("note", "notes"), ("block", "blocks"), ("document", "documents")):
+        column = "ref_text" if kind in ("block", "document") else "ref_id"
+        lost = f"SELECT * FROM scene_refs WHERE kind = ? AND {column} NOT IN (SELECT id FROM {table})"
+        assert sql(path, lost, kind) == []
+    indexed = text_index_of(path)
+    careless.reindex()
+    assert text_index_of(path) == indexed
+
+
 # ---- the journal
 
 
