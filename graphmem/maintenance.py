@@ -251,8 +251,9 @@ class Maintenance:
 
         Looked at are every column of every row, what the text index kept of texts that are gone, and all bytes, free
         pages included; for the text as it is typed, in other letter case and width, as a name, as a key and in JSON.
-        A text of one or two letters is found in much. Works on backup copies too. Raises InvalidInput for a text of
-        which nothing can be seen, Conflict when the file is open in this process or is being written.
+        What lies in two free pages, a piece in each, is not seen: after a purge for good there are none. Works on
+        backup copies too. Raises InvalidInput for a text of which nothing can be seen, StoreFailed for a file that is
+        no memory, Conflict when the file is open in this process or is being written.
         """
         wanted = traces.check_text(text)
         with open_copy(path) as copy:

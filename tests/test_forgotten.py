@@ -120,6 +120,18 @@ def in_merged_scenes(memory, secret):
     assert memory.dedupe_scenes().merged == 1
 
 
+def merged(memory, secret):
+    memory.commit([Triple("nobody", f"likes {secret}", "tea", sentence=f"{secret}!")], scenes=HERE, scope="doomed")
+    told(memory, secret)
+    memory.merge_entities(secret, "nobody")
+    told(memory, secret)
+
+
+def merged_and_undone(memory, secret):
+    merged(memory, secret)
+    memory.undo(1)
+
+
 def superseded(memory, secret):
     for value, day in ((secret, 1), ("beer", 2), (f"{secret}!", 3), ("milk", 4)):
         fact = Triple("they", "drink", value, sentence=f"They drink {value}.", functional=True)
@@ -143,7 +155,8 @@ def long_text(memory, secret):
 
 BEFORE = [
     only_told, edited, edited_into, edited_and_undone, deleted, deleted_and_told_again, purged_softly,
-    purged_softly_and_undone, in_merged_scenes, superseded, notes_of_one_slot, overwritten, long_text,
+    purged_softly_and_undone, in_merged_scenes, merged, merged_and_undone, superseded, notes_of_one_slot, overwritten,
+    long_text,
 ]  # fmt: skip
 
 
@@ -326,12 +339,10 @@ def test_a_sentence_that_tells_other_facts_stays_and_is_told_of(memory, path):
 
 @pytest.mark.parametrize("named", ["pelican-42", "zebra-7"])
 def test_what_was_merged_into_it_goes_too(careless, path, named):
-    """As a merge leaves it: rows that are in the journal only, and an alias."""
     careless.commit([Triple("pelican-42", "uses", "npm", sentence="pelican-42 uses npm.")], scenes=HERE)
     careless.commit([Triple("zebra-7", "uses", "npm", sentence="zebra-7 uses npm.")], scenes="chan:mail")
-    with careless._store.write() as tx:
-        merge_by_hand(tx)
-    assert len(careless.operations()) == 1
+    assert careless.merge_entities("zebra-7", "pelican-42").folded
+    careless.commit([Triple("ZEBRA-7", "uses", "npm", sentence="Zebra-7 uses npm still.")], scenes="chan:mail")
 
     assert len(careless.purge(entity=named, hard=True).relations) == 1
 
@@ -340,29 +351,6 @@ def test_what_was_merged_into_it_goes_too(careless, path, named):
     careless.close()
     assert left(path, "pelican-42") == ()
     assert left(path, "zebra-7") == ()
-
-
-def merge_by_hand(tx):
-    from graphmem.store import text_index
-    from graphmem.upkeep.journal import Journal, rows_of
-
-    changes = Journal(tx)
-    (kept,) = rows_of(tx, "entities", "key = 'pelican-42'", ())
-    (merged,) = rows_of(tx, "entities", "key = 'zebra-7'", ())
-    (fact,) = rows_of(tx, "relations", "source_id = ?", (kept["id"],))
-    (double,) = rows_of(tx, "relations", "source_id = ?", (merged["id"],))
-    for said in rows_of(tx, "evidence", "relation_id = ?", (double["id"],)):
-        changes.update("evidence", said, relation_id=fact["id"])
-    for ref in rows_of(tx, "scene_refs", "kind = 'relation' AND ref_id = ?", (double["id"],)):
-        changes.update("scene_refs", ref, ref_id=fact["id"])
-    for ref in rows_of(tx, "scene_refs", "kind = 'entity' AND ref_id = ?", (merged["id"],)):
-        changes.update("scene_refs", ref, ref_id=kept["id"])
-    changes.delete("relations", double)
-    changes.delete("entities", merged)
-    changes.insert("entity_aliases", {"key": "zebra-7", "entity_id": kept["id"]})
-    text_index.drop(tx, "relation", [double["id"]])
-    text_index.drop(tx, "entity", [merged["id"]])
-    changes.close("merge", "2026-09-07T08:00:00.000Z", {"relations": 1})
 
 
 # ---- scene
@@ -770,6 +758,7 @@ STEPS = st.one_of(
     st.tuples(st.just("note"), MARKED, MARKED),
     st.tuples(st.just("part"), MARKED, MARKED),
     st.tuples(st.just("edit"), st.integers(0, 9), MARKED),
+    st.tuples(st.just("merge"), MARKED, MARKED),
     st.tuples(st.just("delete"), st.integers(0, 9), st.booleans()),
     st.tuples(st.just("undo"), st.integers(0, 9), st.just(0)),
     st.tuples(st.just("purge"), st.just(0), st.just(0)),
@@ -809,6 +798,8 @@ def take(memory, path, step, one, other):
         memory.edit_relation(doomed[one % len(doomed)], object=other, sentence=f"{other}!")
     elif step == "delete" and doomed:
         memory.delete_relation(doomed[one % len(doomed)], hard=other)
+    elif step == "merge":
+        memory.merge_entities(one, other)
     elif step == "undo":
         memory.undo(one + 1)
     elif step == "purge":

@@ -436,15 +436,15 @@ def check(tx: sqlite3.Connection) -> None:
 
 def stale(tx: sqlite3.Connection, wanted: Collection[str]) -> list[Passage]:
     """Return the passages that hold all of some tokens and are not those of a stored text as it is now."""
-    found: list[Passage] = []
-    for row in tx.execute("SELECT id, c0, c1, c2 FROM text_index_content ORDER BY id"):
-        passage = Passage(*row)
-        if all(any(f" {token} " in column for column in row[1:]) for token in wanted):
-            kind, ref_id = passage.item
-            made = _made(tx, kind, [ref_id]).get(ref_id)
-            if made is None or (passage.title, passage.labels, passage.body) not in made.passages:
-                found.append(passage)
-    return found
+    rows = map(Passage._make, tx.execute("SELECT id, c0, c1, c2 FROM text_index_content ORDER BY id"))
+    holding = [
+        passage for passage in rows if all(any(f" {token} " in column for column in passage[1:]) for token in wanted)
+    ]
+    made: dict[tuple[str, int], Tokens] = {}
+    for kind in KINDS:
+        for ids, _ in in_parts({ref_id for of_kind, ref_id in (one.item for one in holding) if of_kind == kind}):
+            made |= {(kind, ref_id): text for ref_id, text in _made(tx, kind, ids).items()}
+    return [one for one in holding if one.item not in made or tuple(one[1:]) not in made[one.item].passages]
 
 
 def dead_terms(tx: sqlite3.Connection, tokens: Iterable[str]) -> list[str]:
