@@ -734,12 +734,13 @@ def test_any_memory_is_looked_at_and_what_is_none_is_refused(path, tmp_path):
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.execute('CREATE TABLE "a ""b"(x)')
         connection.execute('INSERT INTO "a ""b" VALUES (?)', ("pelican-42",))
+        connection.execute("""INSERT INTO "a ""b" VALUES (CAST(x'ff2070656c6963616e2d3432' AS TEXT))""")
     (tmp_path / "text").write_text("pelican-42")
     with pytest.raises(StoreFailed, match="not a graphmem memory"):
         left(path, "nothing of this")
     sql(path, "CREATE TABLE scenes(key TEXT)")  # as the reference engine has
 
-    assert Trace('a "b.x', 1) in left(path, "pelican-42")
+    assert Trace('a "b.x', 2) in left(path, "pelican-42")
     with pytest.raises(StoreCorrupt):
         left(tmp_path / "text", "pelican-42")
     with pytest.raises(StoreFailed):

@@ -101,6 +101,8 @@ def find(copy: Copy, path: str, text: str) -> tuple[Trace, ...]:
     refuse_newer(copy.connection, path)
     if not copy.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'scenes'").fetchone():
         raise StoreFailed(f"{path} holds no scenes, so it is not a graphmem memory: check the path")
+    # Also what is no UTF-8 is looked at.
+    copy.connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
     forms = _forms(text)
     return (*_in_rows(copy.connection, text, forms), *_in_index(copy.connection, text), *_in_files(path, forms))
 
@@ -134,20 +136,21 @@ def _in_rows(tx: sqlite3.Connection, text: str, forms: tuple[bytes, ...]) -> Ite
         counts = dict.fromkeys(columns, 0)
         for row in rows:
             for column, value in zip(columns, row, strict=True):
-                counts[column] += _holds(value, key, forms)
+                if isinstance(value, str | bytes):
+                    counts[column] += _holds(value, key, forms)
         for column, count in counts.items():
             if count:
                 yield Trace(f"{table}.{column}", count)
 
 
-def _holds(value: object, key: str, forms: tuple[bytes, ...]) -> bool:
-    if isinstance(value, str):
-        raw = value.encode(errors="surrogatepass").lower()
-        return any(form in raw for form in forms) or key in entity_key(value)
-    if isinstance(value, bytes):
-        raw = value.lower()
-        return any(form in raw for form in forms)
-    return False
+def _holds(value: str | bytes, key: str, forms: tuple[bytes, ...]) -> bool:
+    raw = (value if isinstance(value, bytes) else value.encode(errors="surrogateescape")).lower()
+    if any(form in raw for form in forms):
+        return True
+    # What is ASCII has no other spelling but in its blanks.
+    if isinstance(value, bytes) or (value.isascii() and " " not in key):
+        return False
+    return key in entity_key(value)
 
 
 def _in_index(tx: sqlite3.Connection, text: str) -> Iterator[Trace]:

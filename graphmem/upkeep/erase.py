@@ -121,7 +121,12 @@ def erase(tx: sqlite3.Connection, gone: Gone) -> dict[str, int]:
     cut = [image for image in found if any(each in gone[kind] for kind, each in _told_of(image))]
     _cut(tx, cut)
     unused = _unused_sentences(tx, found)
+    # SQLite looks for who still names a sentence, 5 ms each of 14 000 facts; to make these takes 30 ms.
+    for table in ("relations", "scene_refs"):
+        tx.execute(f"CREATE INDEX {table}_sentence ON {table}(sentence_id)")
     _drop(tx, "sentence", "sentences", unused)
+    for table in ("relations", "scene_refs"):
+        tx.execute(f"DROP INDEX {table}_sentence")
     _cut(tx, [image for image in found if image.table == "sentences" and image.rows[0]["id"] in unused])
     _forget_scene_keys(tx, keys)
     text_index.optimise(tx)
