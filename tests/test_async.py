@@ -60,8 +60,9 @@ SCRIPT = [
     ("query_documents", ["对话"], {"limit": 1}),
     ("edit_relation", [1], {"object": "富文本"}),
     ("purge", [], {"session": "s1", "dry_run": True}),
-    ("delete_relation", [2], {"hard": True}),
     ("merge_entities", ["老大", "富文本"], {"dry_run": True}),
+    ("delete_relation", [2], {"hard": True}),
+    ("purge", [], {"scope": "gone", "hard": True}),
     ("overview", [], {}),
 ]
 
