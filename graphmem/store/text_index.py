@@ -228,7 +228,7 @@ def drop(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> None:
         _resize(tx, kind, -len(rows), -sum(len(column.split()) for row in rows for column in row[1:]))
 
 
-def optimise(tx: sqlite3.Connection) -> None:
+def merge_segments(tx: sqlite3.Connection) -> None:
     """Make one segment of all, without the terms of what was dropped: FTS5 keeps those until it merges."""
     tx.execute("INSERT INTO text_index(text_index) VALUES ('optimize')")
 

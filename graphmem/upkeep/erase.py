@@ -129,7 +129,7 @@ def erase(tx: sqlite3.Connection, gone: Gone) -> dict[str, int]:
         tx.execute(f"DROP INDEX {table}_sentence")
     _cut(tx, [image for image in found if image.table == "sentences" and image.rows[0]["id"] in unused])
     _forget_scene_keys(tx, keys)
-    text_index.optimise(tx)
+    text_index.merge_segments(tx)
     return {"sentences": len(unused)}
 
 
