@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from graphmem.core.model import EntityPair as EntityPair
     from graphmem.core.model import EntityReview as EntityReview
     from graphmem.core.model import FactPath as FactPath
+    from graphmem.core.model import ForgottenReport as ForgottenReport
     from graphmem.core.model import Hit as Hit
     from graphmem.core.model import MirrorReport as MirrorReport
     from graphmem.core.model import Neighbourhood as Neighbourhood
@@ -75,6 +76,7 @@ _HOMES = {
     "EntityReview": "graphmem.core.model",
     "Event": "graphmem.core.events",
     "FactPath": "graphmem.core.model",
+    "ForgottenReport": "graphmem.core.model",
     "Feature": "graphmem.core.situations",
     "GraphmemError": "graphmem.errors",
     "Hit": "graphmem.core.model",

@@ -12,7 +12,7 @@ from graphmem.compose.turn import Turn
 from graphmem.config import DEFAULT, Config
 from graphmem.core.embedding import Embedder
 from graphmem.core.events import Event, Log
-from graphmem.core.model import CheckReport, DedupeReport, RestoreReport, Visit
+from graphmem.core.model import CheckReport, DedupeReport, ForgottenReport, RestoreReport, Visit
 from graphmem.core.policies import ChannelPolicy
 from graphmem.core.times import Clock, system_clock
 from graphmem.errors import Conflict
@@ -137,6 +137,11 @@ class AsyncMemory:
     async def check_copy(path: str | os.PathLike[str]) -> CheckReport:
         """Look for damage in a backup, as `Memory.check_copy` does."""
         return await asyncio.to_thread(Memory.check_copy, path)
+
+    @staticmethod
+    async def verify_forgotten(path: str | os.PathLike[str], text: str) -> ForgottenReport:
+        """Look for a text in all of a file, as `Memory.verify_forgotten` does."""
+        return await asyncio.to_thread(Memory.verify_forgotten, path, text)
 
     @staticmethod
     async def read_log(path: str | os.PathLike[str], *, config: Config = DEFAULT) -> Log:

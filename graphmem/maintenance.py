@@ -22,6 +22,7 @@ from graphmem.core.model import (
     EditReport,
     EntityMergeReport,
     EntityReview,
+    ForgottenReport,
     Operation,
     Overview,
     PurgeReport,
@@ -40,11 +41,12 @@ from graphmem.core.model import (
 from graphmem.core.times import Clock, read_time, utc_text
 from graphmem.errors import Conflict, InvalidInput
 from graphmem.graph import scenes as scene_graph
-from graphmem.store import backups, text_index, vectors
+from graphmem.store import backups, text_index, traces, vectors
 from graphmem.store.copies import open_copy, open_scratch
-from graphmem.store.database import MEMORY_PATH, Store
+from graphmem.store.database import MEMORY_PATH, Store, full_path
 from graphmem.store.schema import refuse_newer
 from graphmem.upkeep import check, edit, journal, loop, merge, merge_entities, overview, purge, review, scenes
+from graphmem.upkeep.purge import Plan
 from graphmem.upkeep.repeating import Repeating
 
 if TYPE_CHECKING:
@@ -100,13 +102,11 @@ class Maintenance:
     def delete_relation(self, relation_id: int, *, hard: bool = False) -> PurgeReport:
         """Delete one fact: it is found no more, until it is told again or `undo` brings it back.
 
-        hard: for good, with its evidence, and with the sentences that told nothing else; nothing brings it back. Raises
-        NotFound for an unknown fact, and for a deleted one unless it is to go for good.
+        hard: for good, as `purge` does. Raises NotFound for an unknown fact, and for a deleted one unless it is to go
+        for good.
         """
         check_count("relation_id", relation_id, low=1)
-        at = self._at(None)
-        with self._writing(at) as tx:
-            return purge.apply_purge(tx, purge.plan_delete(tx, relation_id, hard=hard), "delete", at)
+        return self._purge(lambda tx: purge.plan_delete(tx, relation_id, hard=hard), "delete", hard=hard)
 
     def purge(
         self,
@@ -114,23 +114,47 @@ class Maintenance:
         subject_contains: str = "",
         object_contains: str = "",
         relation: str = "",
+        entity: str = "",
         session: str = "",
+        scope: str = "",
+        scene: str = "",
         hard: bool = False,
         dry_run: bool = False,
     ) -> PurgeReport:
-        """Delete the facts that meet all criteria, softly or for good as `delete_relation` does.
+        """Forget the facts that meet all criteria, softly, so that `undo` brings them back, or for good.
 
         subject_contains, object_contains: a part of the name, whatever its letter case and width; no wildcards.
-        relation: its whole name. session: one they were told in, perhaps not the only one. Raises InvalidInput without
-        any criterion.
+        relation: its whole name. entity: the whole name, or an alias, of what is at either end. session: one they were
+        told in, perhaps not the only one. scope: exactly that one. scene: they were told in the scenes at and below
+        this key, and nowhere else, also not openly.
+
+        With scope alone its notes go too; with session or scope or both, and nothing else, the sessions of that name
+        and scope with their parts, and when the scene alone is given for good the scenes themselves.
+
+        hard: for good, also what was deleted before: with evidence, images in the journal, and the sentences, entities
+        and aliases that told of nothing else. The file is then written anew and its -wal emptied, which takes room and
+        time as the whole file does; `verify_forgotten` proves it. What is left, such as a sentence that tells other
+        facts too, is in the report. An operation whose images went brings back only the others.
+
+        Raises InvalidInput without any criterion, NotFound for an unknown entity, StoreFailed where there is no room.
         """
         criteria = purge.check_criteria(
-            subject_contains=subject_contains, object_contains=object_contains, relation=relation, session=session
+            subject_contains=subject_contains,
+            object_contains=object_contains,
+            relation=relation,
+            entity=entity,
+            session=session,
+            scope=scope,
+            scene=scene,
         )
-        at = self._at(None)
-        with self._store.read() if dry_run else self._writing(at) as tx:
-            plan = purge.plan_purge(tx, criteria, hard=hard)
-            return plan if dry_run else purge.apply_purge(tx, plan, "purge", at)
+
+        def plan(tx: "sqlite3.Connection") -> Plan:
+            return purge.plan_purge(tx, criteria, hard=hard)
+
+        if dry_run:
+            with self._store.read() as tx:
+                return plan(tx).report
+        return self._purge(plan, "purge", hard=hard)
 
     def overview(self) -> Overview:
         """Return what the memory holds in numbers, and what is mentioned most. Writes nothing."""
@@ -490,6 +514,34 @@ class Maintenance:
         """Return how well scenes do their work, in numbers. Writes nothing."""
         with self._store.read() as tx:
             return scenes.health(tx, self.path, self._at(None))
+
+    # ---- forgetting
+
+    @staticmethod
+    def verify_forgotten(path: str | os.PathLike[str], text: str) -> ForgottenReport:
+        """Look for a text in all of a file, its -wal and -journal and its payloads; write nothing.
+
+        Looked at are every column of every row, what the text index kept of texts that are gone, and all bytes, free
+        pages included; for the text as it is typed, in other letter case and width, as a name, as a key and in JSON.
+        What lies in two free pages, a piece in each, is not seen: after a purge for good there are none. Works on
+        backup copies too. Raises InvalidInput for a text of which nothing can be seen, StoreFailed for a file that is
+        no memory, Conflict when the file is open in this process or is being written.
+        """
+        wanted = traces.check_text(text)
+        with open_copy(path) as copy:
+            return ForgottenReport(traces.find(copy, full_path(path), wanted), copy.remarks)
+
+    def _purge(self, plan: "Callable[[sqlite3.Connection], Plan]", kind: str, *, hard: bool) -> PurgeReport:
+        at = self._at(None)
+        if not hard:
+            with self._writing(at) as tx:
+                return purge.apply_purge(tx, plan(tx), kind, at)
+        traces.require_room(self.path)
+        with self._writing(at) as tx, traces.overwriting(tx):
+            planned = plan(tx)
+            report = purge.apply_purge(tx, planned, kind, at)
+            _scenes_changed(tx, planned.gone["scene"])
+        return replace(report, remarks=traces.clean(self._store))
 
     # ---- within
 

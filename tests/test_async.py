@@ -60,7 +60,6 @@ SCRIPT = [
     ("query_documents", ["对话"], {"limit": 1}),
     ("edit_relation", [1], {"object": "富文本"}),
     ("purge", [], {"session": "s1", "dry_run": True}),
-    ("delete_relation", [2], {"hard": True}),
     ("merge_entities", ["老大", "富文本"], {"dry_run": True}),
     ("upkeep", [], {"dry_run": True}),
     ("overview", [], {}),
@@ -74,6 +73,8 @@ SCRIPT = [
     ("drop_scene", ["chan:qq"], {"below": True}),
     ("scene_health", [], {}),
     ("reset_scenes", [], {"dry_run": True}),
+    ("delete_relation", [2], {"hard": True}),
+    ("purge", [], {"scope": "gone", "hard": True}),
 ]
 
 

@@ -74,6 +74,7 @@ CALLS = {
     "edit": ["1", "--confidence", "0.5"],
     "delete": ["1", "--hard"],
     "purge": ["--relation", "偏好"],
+    "verify-forgotten": ["pelican-42"],
     "overview": [],
     "entities": ["review"],
     "backup": ["copy.db"],
@@ -129,6 +130,9 @@ MISTAKES = {
     "no fact to delete": (["delete", "99"], 3, "NotFound", "99"),
     "a purge of everything": (["purge"], 2, "Usage", "--subject-contains"),
     "a purge of blanks": (["purge", "--relation", " "], 1, "InvalidInput", "relation"),
+    "a purge of every scene": (["purge", "--scene", "///"], 1, "InvalidInput", "scene"),
+    "a purge of nobody": (["purge", "--entity", "nobody"], 3, "NotFound", "nobody"),
+    "nothing to verify": (["verify-forgotten", " "], 1, "InvalidInput", "text"),
     "unknown operation": (["undo", "99"], 3, "NotFound", "99"),
     "a backup over a file": (["backup", str(ROOT / "README.md")], 1, "Conflict", "README.md"),
     "a backup into nowhere": (["backup", "missing/copy.db"], 1, "StoreFailed", "missing/copy.db"),
@@ -883,7 +887,9 @@ def test_json_is_one_document_and_nothing_else(cli, path, request, command, plac
     assert isinstance(result.document, dict | list)
     needs_something = ("undo", "path", "edit", "delete", "untag", "rename", "drop")
     twins = command == "check" and place == "filled"
-    refused = 1 if command == "embed" or twins else 3 if command in needs_something and place != "filled" else 0
+    absent = command == "verify-forgotten" and place == "first run"
+    failed = command == "embed" or twins or absent
+    refused = 1 if failed else 3 if command in needs_something and place != "filled" else 0
     assert result.code == refused  # embed: no embedder is set
     assert "Traceback" not in result.err
 
@@ -1665,7 +1671,45 @@ def test_the_readme_names_the_commands_that_there_are():
     fences = "".join(re.findall(r"^```\w*\n(.*?)^```", readme, re.DOTALL | re.MULTILINE))
     lines = re.findall(r"^(?:\$ )?graphmem (.*)", fences, re.MULTILINE)
     used = {re.sub(r"^(-v |--(db|config)[ =]\S+ )*", "", line).split()[0] for line in lines}
-    table = set(re.findall(r"^\| `graphmem (\w+)", readme, re.MULTILINE))
+    table = set(re.findall(r"^\| `graphmem ([\w-]+)", readme, re.MULTILINE))
 
     assert table == set(COMMANDS)
     assert used <= set(COMMANDS)
+
+
+# ---- forgetting
+
+
+def test_a_scope_is_forgotten_for_good_and_the_command_proves_it(cli, path, tmp_path):
+    with Memory.open(path) as memory:
+        memory.commit([Triple("pelican-42", "likes", "tea", sentence="pelican-42 and ann.")], scope="a")
+        memory.commit([Triple("ann", "likes", "milk", sentence="pelican-42 and ann.")], scope="b")
+        memory.remember("pelican-42 is here", scope="a")
+        memory.mirror("s1", [Part("m1", text="I am pelican-42")], scope="a")
+    before = cli("verify-forgotten", "pelican-42")
+    dry = cli("purge", "--scope", "a", "--hard", "--dry-run")
+    purged = cli("purge", "--scope", "a", "--hard")
+    left = cli("verify-forgotten", "PELICAN-42", "--json")
+    cli("purge", "--entity", "ann", "--hard")
+    copy = tmp_path / "copy.db"
+    copy.write_bytes(path.read_bytes())
+    after = cli("verify-forgotten", "pelican-42", copy, db=tmp_path / "other.db")
+
+    assert (before.code, "notes.title" in before.out) == (1, True)
+    assert "1 facts would be deleted for good" in dry.out
+    assert "1 notes forgotten for good" in purged.out
+    assert "1 parts of sessions forgotten for good" in purged.out
+    assert "entities removed: pelican-42, tea" in purged.out
+    assert "sentence 1 tells of it too and stays" in purged.err
+    assert (left.code, left.document["ok"]) == (1, False)
+    assert {"where": "sentences.text", "count": 1, "offset": None} in left.document["found"]
+    assert (after.code, after.out) == (0, "nothing is left of it\n")
+
+
+def test_scenes_are_forgotten_with_all_below_them(cli, path):
+    cli("commit", "one", "is", "inside", "--scene", "chan:qq/peer:ann")
+
+    purged = cli("purge", "--scene", "chan:QQ", "--hard")
+
+    assert "scenes removed: chan:qq/peer:ann" in purged.out
+    assert cli("scenes", "--json").document == []

@@ -133,6 +133,7 @@ NO_VERBS = {
     "restore",
     "start_upkeep",
     "turn",
+    "verify_forgotten",
 }
 
 each_verb = pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)

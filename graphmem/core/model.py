@@ -425,7 +425,10 @@ class PurgeReport:
     """What a purge or a deletion removed, or with applied=False what it would.
 
     relations: the ids of the facts. orphaned: names of entities that are left without a fact; they stay. hard: removed
-    for good. operation: its number, None for a dry run or when there was nothing to do.
+    for good. operation: its number, None for a dry run or when there was nothing to do. notes: the ids of notes. parts:
+    how many parts of sessions. scenes: the keys of scenes that are gone. entities: the names of entities that are gone.
+    left: what stays and still tells of it, as pairs of kind and id: sentences that tell other facts too, documents that
+    name an entity that is gone. remarks: what could not be cleaned of the file, with the remedy.
     """
 
     relations: tuple[int, ...]
@@ -433,6 +436,12 @@ class PurgeReport:
     hard: bool
     applied: bool
     operation: int | None = None
+    notes: tuple[int, ...] = ()
+    parts: int = 0
+    scenes: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    left: tuple[tuple[str, int | str], ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -951,3 +960,28 @@ class SceneHealth:
     labels_waiting: int
     oldest_visit: str | None
     newest_visit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Where a text still is: a column as `table.column`, the text index, or a file.
+
+    count: rows, terms, or pages of 4 KiB. offset: of the first one in a file, in bytes; None elsewhere.
+    """
+
+    where: str
+    count: int
+    offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenReport:
+    """What is left of a text in a file and in those beside it. remarks: on how the file was read."""
+
+    found: tuple[Trace, ...]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is left."""
+        return not self.found

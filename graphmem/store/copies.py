@@ -10,7 +10,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ _WAL_MODE = 2  # byte 19 of the header, https://www.sqlite.org/fileformat.html#f
 _WAL_HEADER = 32  # holds the salts, which change whenever the log starts anew
 _TRIES = 3
 _SIDES = ("-wal", "-journal")
+_CHUNK = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,37 @@ def open_scratch(path: str | os.PathLike[str]) -> Iterator[Copy]:
         yield Copy(scratch, copy.remarks)
 
 
+def parts_of(file: Path) -> list[Path]:
+    """Return a database file and those of its -wal and -journal that are not empty; call it as `find_bytes`."""
+    return list(_state(file).parts)
+
+
+def find_bytes(file: Path, forms: Sequence[bytes]) -> list[int]:
+    """Return where in a file one of some byte strings of small letters begins, whatever the case of ASCII letters.
+
+    Call it for a database while a copy of it is open: then the file is not open elsewhere in this process.
+    """
+    found: list[int] = []
+    overlap = max(map(len, forms)) - 1
+    with file.open("rb") as stream:
+        start, chunk = 0, b""
+        while read := stream.read(_CHUNK):
+            kept = chunk[len(chunk) - overlap :] if overlap and len(chunk) > overlap else chunk
+            start += len(chunk) - len(kept)
+            chunk = kept + read.lower()
+            for form in forms:
+                place = chunk.find(form)
+                while place >= 0:
+                    found.append(start + place)
+                    place = chunk.find(form, place + 1)
+    return sorted(set(found))
+
+
+def free_bytes(folder: Path) -> int:
+    """Return how much room there is for files in a folder."""
+    return shutil.disk_usage(folder).free
+
+
 def _header(file: Path) -> bytes:
     with file.open("rb") as stream:
         header = stream.read(100)
@@ -150,7 +182,7 @@ def _remarks(file: Path, header: bytes, state: _State) -> tuple[str, ...]:
 def require_room(folder: Path, size: int) -> None:
     """Raise StoreFailed unless so many bytes fit on the disk of a folder; a disk that does not tell is trusted."""
     try:
-        free = shutil.disk_usage(folder).free
+        free = free_bytes(folder)
     except OSError:
         return
     if free < size:

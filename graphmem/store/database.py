@@ -149,19 +149,25 @@ class Store:
         finally:
             self._lock.release()
 
+    @contextlib.contextmanager
+    def idle(self) -> Iterator[sqlite3.Connection]:
+        """Yield the connection that writes outside of any transaction, for what SQLite does in none."""
+        self._take_lock()
+        try:
+            with translated_errors(self.path, self.config.busy_timeout):
+                yield self._writer
+        finally:
+            self._lock.release()
+
     def sync(self) -> None:
         """Make what was committed so far outlast a power cut, also where commits are not durable each by itself.
 
         Raises StoreBusy when another process is just doing that and has not come to an end.
         """
-        self._take_lock()
-        try:
-            with translated_errors(self.path, self.config.busy_timeout):
-                # Syncs the log before it copies; without a log each commit was synced by itself.
-                if self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[0]:
-                    raise _busy(self.path, self.config.busy_timeout)
-        finally:
-            self._lock.release()
+        with self.idle() as connection:
+            # Syncs the log before it copies; without a log each commit was synced by itself.
+            if connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[0]:
+                raise _busy(self.path, self.config.busy_timeout)
 
     def checkpoint(self) -> WalState:
         """Copy what the write-ahead log holds into the database, and cut the log when it has grown, waiting for nobody.

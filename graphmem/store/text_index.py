@@ -48,6 +48,10 @@ _SOURCES: Mapping[str, str] = {
 }
 _FILLED_AT_ONCE = 2_000
 _COUNTED_AT_ONCE = 4_096  # SQLite takes 32 766 values
+# How FTS5 numbers its pages: from the right 31 bits of the page, 5 of its height, one of its kind; segments from 1 on.
+_LEAF_BITS = 31
+_NO_LEAF = 0x3F
+_FIRST_SEGMENT = 1 << 37
 _COMMON = 64  # passages; to count fewer is quicker than to remember them
 
 
@@ -145,9 +149,14 @@ def _insert(tx: sqlite3.Connection, kind: str, texts: Iterable[tuple[int, Tokens
 
 def add(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> None:
     """Index rows that were just written, as they are stored."""
-    for ids, marks in in_parts(ref_ids):
-        rows = tx.execute(f"{_SOURCES[kind]} WHERE {_number(kind)} IN ({marks})", ids).fetchall()
-        put(tx, kind, [(row[0], tokens(title=row[1], labels=row[2], body=row[3])) for row in rows])
+    for ids, _ in in_parts(ref_ids):
+        put(tx, kind, list(_made(tx, kind, ids).items()))
+
+
+def _made(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> dict[int, Tokens]:
+    marks, ids = in_list(ref_ids)
+    rows = tx.execute(f"{_SOURCES[kind]} WHERE {_number(kind)} IN ({marks})", ids).fetchall()
+    return {row[0]: tokens(title=row[1], labels=row[2], body=row[3]) for row in rows}
 
 
 def replace(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> None:
@@ -303,6 +312,11 @@ def drop(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> None:
         ).fetchall()
         tx.executemany("DELETE FROM text_index WHERE rowid = ?", [(row[0],) for row in rows])
         _resize(tx, kind, -len(rows), -sum(len(column.split()) for row in rows for column in row[1:]))
+
+
+def merge_segments(tx: sqlite3.Connection) -> None:
+    """Make one segment of all, without the terms of what was dropped: FTS5 keeps those until it merges."""
+    tx.execute("INSERT INTO text_index(text_index) VALUES ('optimize')")
 
 
 def drop_vectors(tx: sqlite3.Connection, kind: str, ref_ids: Iterable[int]) -> None:
@@ -504,6 +518,62 @@ def check(tx: sqlite3.Connection) -> None:
     ).fetchone()
     if found is None or not sizes(tx):
         raise StoreCorrupt("the text index is damaged: 'graphmem reindex' makes it anew, nothing else is lost")
+
+
+def stale(tx: sqlite3.Connection, wanted: Collection[str]) -> list[Passage]:
+    """Return the passages that hold all of some tokens and are not those of a stored text as it is now."""
+    rows = map(Passage._make, tx.execute("SELECT id, c0, c1, c2 FROM text_index_content ORDER BY id"))
+    holding = [
+        passage for passage in rows if all(any(f" {token} " in column for column in passage[1:]) for token in wanted)
+    ]
+    made: dict[tuple[str, int], Tokens] = {}
+    for kind in KINDS:
+        for ids, _ in in_parts({ref_id for of_kind, ref_id in (one.item for one in holding) if of_kind == kind}):
+            made |= {(kind, ref_id): text for ref_id, text in _made(tx, kind, ids).items()}
+    return [one for one in holding if one.item not in made or tuple(one[1:]) not in made[one.item].passages]
+
+
+def dead_terms(tx: sqlite3.Connection, tokens: Iterable[str]) -> list[str]:
+    """Return the tokens that no passage holds and that a segment of FTS5 still does: those of what was dropped."""
+    dead = [token for token in tokens if not tx.execute("SELECT 1 FROM text_terms WHERE term = ?", (token,)).fetchone()]
+    written: set[bytes] = set()
+    if dead:
+        for number, page in tx.execute("SELECT id, block FROM text_index_data WHERE id > ?", (_FIRST_SEGMENT,)):
+            if not number >> _LEAF_BITS & _NO_LEAF:
+                written.update(_terms_of(page))
+    return [token for token in dead if b"0" + token.encode() in written]
+
+
+def _terms_of(page: bytes) -> Iterator[bytes]:
+    """Yield the terms of a leaf of a segment; see "FILE FORMAT" in ext/fts5/fts5_index.c of SQLite.
+
+    Two numbers of two bytes each, the second of which tells where the content ends; behind it the places of the terms,
+    each told from the one before. A term but the first begins with how many bytes it shares with the one before.
+    """
+    end = int.from_bytes(page[2:4], "big")
+    place, footer, term = 0, end, b""
+    while footer < len(page):
+        step, footer = _varint(page, footer)
+        at, shared = place + step, 0
+        if place:
+            shared, at = _varint(page, at)
+        length, at = _varint(page, at)
+        term = term[:shared] + page[at : at + length]
+        place += step
+        yield term
+
+
+def _varint(page: bytes, at: int) -> tuple[int, int]:
+    """Return a number of SQLite's variable length below 2 ** 56, and where the next one begins.
+
+    >>> _varint(bytes([0x81, 0x00]), 0)
+    (128, 2)
+    """
+    number = 0
+    while page[at] & 0x80:
+        number = number << 7 | page[at] & 0x7F
+        at += 1
+    return number << 7 | page[at], at + 1
 
 
 def _quoted(token: str, *, prefix: bool) -> str:

@@ -123,12 +123,12 @@ class Journal:
         """Write the operation down and return its number."""
         (operation_id,) = self.tx.execute(
             "INSERT INTO operations(kind, at, summary, marks) VALUES (?, ?, ?, ?) RETURNING id",
-            (kind, at, _json(summary), marks and _json(marks)),
+            (kind, at, image_of(summary), marks and image_of(marks)),
         ).fetchone()
         self.tx.executemany(
             "INSERT INTO operation_rows(operation_id, seq, name, row, before, after) VALUES (?, ?, ?, ?, ?, ?)",
             [
-                (operation_id, seq, table, key, before and _json(before), after and _json(after))
+                (operation_id, seq, table, key, before and image_of(before), after and image_of(after))
                 for seq, (table, key, before, after) in enumerate(self.images)
             ],
         )
@@ -149,19 +149,6 @@ def list_operations(tx: sqlite3.Connection, limit: int | None) -> tuple[Operatio
         (2**62 if limit is None else limit,),
     )
     return tuple(Operation(id_, kind, at, json.loads(summary), undone) for id_, kind, at, summary, undone in rows)
-
-
-def forget_relations(tx: sqlite3.Connection, relation_ids: Sequence[int]) -> None:
-    """Remove all images of facts that are removed for good, so that no undo brings them back."""
-    tx.execute(
-        """DELETE FROM operation_rows WHERE CASE name
-               WHEN 'relations' THEN json_extract(row, '$[0]')
-               WHEN 'evidence' THEN json_extract(COALESCE(before, after), '$.relation_id')
-               WHEN 'scene_refs' THEN CASE json_extract(COALESCE(before, after), '$.kind')
-                   WHEN 'relation' THEN json_extract(COALESCE(before, after), '$.ref_id') END
-           END IN (SELECT value FROM json_each(?))""",
-        (json.dumps(relation_ids),),
-    )
 
 
 def drop_operations(tx: sqlite3.Connection, operation_ids: Sequence[int]) -> int:
@@ -339,7 +326,8 @@ def _delete(tx: sqlite3.Connection, table: str, row: Row) -> None:
     tx.execute(f"DELETE FROM {table} WHERE {_where(key)}", [row[column] for column in key])
 
 
-def _json(value: Mapping[str, Any]) -> str:
+def image_of(value: Mapping[str, Any]) -> str:
+    """Return a row as the journal keeps it."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_bytes_as_hex)
 
 

@@ -1,47 +1,70 @@
-"""Removing facts: softly, as deleted rows that an undo brings back, or for good. First a plan, then its work.
+"""Forgetting: softly, so that an undo brings it back, or for good. First a plan, then its work.
 
-Entities stay, also those left without a fact: they are only told of.
+What is to go is told by criteria. Softly, entities and scenes stay, also those left without a fact; for good, an entity
+goes with its last fact, since its name is known by that alone.
 """
 
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
-from graphmem.core.keys import clean_text, entity_key
+from graphmem.core.keys import clean_text, entity_key, prefix_range, require_key
 from graphmem.core.model import PurgeReport
 from graphmem.errors import InvalidInput, NotFound
-from graphmem.graph.scenes import sweep_refs
+from graphmem.graph import entities
+from graphmem.graph.scenes import below
 from graphmem.store import text_index
-from graphmem.upkeep import journal
-from graphmem.upkeep.journal import Journal, rows_of
+from graphmem.upkeep import erase
+from graphmem.upkeep.erase import Gone
+from graphmem.upkeep.journal import VALUES, Journal, rows_of
 
-# Any number of ids in one parameter.
-_GONE = "(SELECT value FROM json_each(?))"
+_KINDS = ("relation", "entity", "note", "session", "scene")
 
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
-    """What facts to purge, in canonical form; '' where it does not matter."""
+    """What to purge, in canonical form; '' where it does not matter."""
 
     subject_contains: str
     object_contains: str
     relation: str
+    entity: str
     session: str
+    scope: str
+    scene: str
+
+    @property
+    def given(self) -> set[str]:
+        """The names of those that matter."""
+        return {name for name, text in asdict(self).items() if text}
 
 
-def check_criteria(*, subject_contains: str, object_contains: str, relation: str, session: str) -> Criteria:
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What goes, by kind and id, and the report of it."""
+
+    report: PurgeReport
+    gone: Gone
+
+
+def check_criteria(**given: str) -> Criteria:
     """Return the criteria; raise InvalidInput when there is none, and for one that nothing is left of.
 
-    >>> check_criteria(subject_contains=" ＱＱ ", object_contains="", relation="", session="").subject_contains
+    >>> check_criteria(subject_contains=" ＱＱ ", object_contains="", relation="", entity="", session="", scope="",
+    ...                scene="").subject_contains
     'qq'
     """
     folded: dict[str, str] = {}
-    names = {"subject_contains": subject_contains, "object_contains": object_contains, "relation": relation}
-    for argument, text in {**names, "session": session}.items():
+    for argument, text in given.items():
         if not isinstance(text, str):
             raise InvalidInput(argument, text, "give a text")
-        folded[argument] = entity_key(clean_text(text)) if argument in names else clean_text(text)
+        if argument == "scene":
+            folded[argument] = text and require_key(text, argument)
+        else:
+            kept = argument in ("session", "scope")
+            folded[argument] = clean_text(text) if kept else entity_key(clean_text(text))
         # A filter that was given and fell away would purge too much.
         if text and not folded[argument]:
             raise InvalidInput(
@@ -54,98 +77,227 @@ def check_criteria(*, subject_contains: str, object_contains: str, relation: str
     return Criteria(**folded)
 
 
-def plan_purge(tx: sqlite3.Connection, criteria: Criteria, *, hard: bool) -> PurgeReport:
-    """Return what a purge would remove: facts that meet all criteria, deleted ones only where it is for good."""
+# ---- planning
+
+
+def plan_purge(tx: sqlite3.Connection, criteria: Criteria, *, hard: bool) -> Plan:
+    """Return what a purge would remove; what was removed softly before, only where it is for good.
+
+    Raises NotFound for an entity that is not known.
+    """
+    gone: Gone = {kind: set() for kind in _KINDS}
+    conditions, parameters = ["(? OR r.status <> 'deleted')"], [hard]
+    if criteria.subject_contains:
+        _add(conditions, parameters, "instr(a.key, ?) > 0", criteria.subject_contains)
+    if criteria.object_contains:
+        _add(conditions, parameters, "instr(b.key, ?) > 0", criteria.object_contains)
+    if criteria.relation:
+        _add(conditions, parameters, "r.relation_key = ?", criteria.relation)
+    if criteria.entity:
+        named = _entities(tx, criteria.entity, hard=hard)
+        _add(conditions, parameters, f"(a.id IN {VALUES} OR b.id IN {VALUES})", *[json.dumps(sorted(named))] * 2)
+        gone["entity"] = named
+    if criteria.session:
+        told = "EXISTS (SELECT 1 FROM evidence v WHERE v.relation_id = r.id AND v.session = ?)"
+        _add(conditions, parameters, told, criteria.session)
+    if criteria.scope:
+        _add(conditions, parameters, "r.scope = ?", criteria.scope)
+    if criteria.scene:
+        _add(conditions, parameters, *_in_scene_alone(tx, criteria.scene))
     rows = tx.execute(
-        """SELECT r.id FROM relations r JOIN entities a ON a.id = r.source_id JOIN entities b ON b.id = r.target_id
-           WHERE instr(a.key, ?) > 0 AND instr(b.key, ?) > 0 AND ? IN ('', r.relation_key)
-               AND (? = '' OR EXISTS (SELECT 1 FROM evidence v WHERE v.relation_id = r.id AND v.session = ?))
-               AND (? OR r.status <> 'deleted')
-           ORDER BY r.id""",
-        (
-            criteria.subject_contains, criteria.object_contains, criteria.relation,
-            criteria.session, criteria.session, hard,
-        ),
-    )  # fmt: skip
-    return _plan(tx, [relation_id for (relation_id,) in rows], hard=hard)
+        f"""SELECT r.id FROM relations r JOIN entities a ON a.id = r.source_id JOIN entities b ON b.id = r.target_id
+            WHERE {" AND ".join(conditions)}""",
+        parameters,
+    )
+    gone["relation"] = {relation_id for (relation_id,) in rows}
+    if criteria.given == {"scope"}:
+        gone["note"] = _notes(tx, criteria.scope, hard=hard)
+    if criteria.given <= {"session", "scope"}:
+        gone["session"] = _sessions(tx, criteria, hard=hard)
+    if hard and criteria.given == {"scene"}:
+        gone["scene"] = _scenes(tx, criteria.scene)
+    return _plan(tx, gone, hard=hard)
 
 
-def plan_delete(tx: sqlite3.Connection, relation_id: int, *, hard: bool) -> PurgeReport:
+def plan_delete(tx: sqlite3.Connection, relation_id: int, *, hard: bool) -> Plan:
     """Return what the deletion of one fact would remove; raise NotFound for an unknown one, or one that is deleted."""
     if not rows_of(tx, "relations", "id = ? AND (? OR status <> 'deleted')", (relation_id, hard)):
         raise NotFound(f"relation {relation_id}: there is no such fact, or it was deleted; recall tells the ids")
-    return _plan(tx, [relation_id], hard=hard)
+    return _plan(tx, {**{kind: set() for kind in _KINDS}, "relation": {relation_id}}, hard=hard)
 
 
-def _plan(tx: sqlite3.Connection, relation_ids: Sequence[int], *, hard: bool) -> PurgeReport:
-    gone = json.dumps(relation_ids)
-    orphaned = tx.execute(
-        f"""SELECT e.name FROM entities e
-            WHERE e.id IN (SELECT source_id FROM relations WHERE id IN {_GONE}
-                           UNION SELECT target_id FROM relations WHERE id IN {_GONE})
-                AND NOT EXISTS (SELECT 1 FROM relations r WHERE (r.source_id = e.id OR r.target_id = e.id)
-                                AND r.status IN ('active', 'superseded') AND r.id NOT IN {_GONE})
-            ORDER BY e.id""",
-        (gone, gone, gone),
+def _add(conditions: list[str], parameters: list[Any], condition: str, *values: object) -> None:
+    conditions.append(condition)
+    parameters += values
+
+
+def _entities(tx: sqlite3.Connection, key: str, *, hard: bool) -> set[int]:
+    """Return the entity of a name; for good also one that only the journal tells of."""
+    told = erase.only_in_journal(tx, erase.images(tx, ["entities"]), "entities") if hard else {}
+    named = {entity_id for entity_id, rows in told.items() if key in {row["key"] for row in rows}}
+    try:
+        return {entities.require(tx, key, None, argument="entity")[0]} | named
+    except NotFound:
+        if not named:
+            raise
+        return named
+
+
+def _notes(tx: sqlite3.Connection, scope: str, *, hard: bool) -> set[int]:
+    rows = tx.execute("SELECT id FROM notes WHERE scope = ? AND (? OR status <> 'forgotten')", (scope, hard))
+    return {note_id for (note_id,) in rows}
+
+
+def _sessions(tx: sqlite3.Connection, criteria: Criteria, *, hard: bool) -> set[int]:
+    """Return sessions; for good also those that only the journal tells of."""
+
+    def meant(name: str, scope: str) -> bool:
+        return criteria.session in ("", name) and criteria.scope in ("", scope)
+
+    found = {each for each, name, scope in tx.execute("SELECT id, name, scope FROM sessions") if meant(name, scope)}
+    if hard:
+        for each, rows in erase.only_in_journal(tx, erase.images(tx, ["sessions"]), "sessions").items():
+            found |= {each for row in rows if meant(row["name"], row["scope"])}
+    return found
+
+
+def _in_scene_alone(tx: sqlite3.Connection, key: str) -> tuple[str, *tuple[object, ...]]:
+    """Return the condition that a fact was told in the scenes at and below a key and nowhere else, and its parameters.
+
+    A deleted fact may have lost its refs; of such a one its sayings tell.
+    """
+    inside = [scene_id for scene_id, *_ in tx.execute(*_below(key))]
+    listed = json.dumps(inside)
+    keys = [name for (name,) in tx.execute(
+        f"SELECT key FROM scene_aliases WHERE scene_id IN {VALUES}", (listed,)
+    )]  # fmt: skip
+    held = "EXISTS (SELECT 1 FROM scene_refs k WHERE k.kind = 'relation' AND k.ref_id = r.id"
+    said = "EXISTS (SELECT 1 FROM evidence v, json_each(COALESCE(v.scenes, '[]')) k WHERE v.relation_id = r.id"
+    named = f"(k.value = ? OR (k.value >= ? AND k.value < ?) OR k.value IN {VALUES})"
+    names = (key, *prefix_range(key), json.dumps(keys))
+    return (
+        f"""NOT EXISTS (SELECT 1 FROM evidence v WHERE v.relation_id = r.id AND v.openly)
+            AND CASE WHEN r.status = 'deleted' AND NOT {held})
+                THEN {said} AND {named}) AND NOT {said} AND NOT {named})
+                ELSE {held} AND k.scene_id IN {VALUES}) AND NOT {held} AND k.scene_id NOT IN {VALUES}) END""",
+        *names,
+        *names,
+        listed,
+        listed,
     )
-    return PurgeReport(tuple(relation_ids), tuple(name for (name,) in orphaned), hard=hard, applied=False)
 
 
-def apply_purge(tx: sqlite3.Connection, plan: PurgeReport, kind: str, at: str) -> PurgeReport:
-    """Do what a plan of this same transaction says, as an operation of a kind."""
-    if not plan.relations:
-        return replace(plan, applied=True)
-    summary = {"relations": len(plan.relations), "entities_left_alone": len(plan.orphaned)}
-    changes = Journal(tx)
-    if plan.hard:
-        summary["sentences"] = _remove(tx, plan.relations)
-        kind = f"hard {kind}"
-    else:
-        for row in rows_of(tx, "relations", f"id IN {_GONE}", (json.dumps(plan.relations),)):
-            changes.update("relations", row, status="deleted", closed_at=at)
-    return replace(plan, applied=True, operation=changes.close(kind, at, summary))
+def _below(key: str) -> tuple[str, Sequence[object]]:
+    selection = below([key])
+    return selection.sql, selection.parameters
 
 
-def _remove(tx: sqlite3.Connection, relation_ids: Sequence[int]) -> int:
-    """Remove facts with all that speaks of them alone; return the number of sentences that went with them."""
-    gone = json.dumps(relation_ids)
-    told = {
-        sentence_id
-        for (sentence_id,) in tx.execute(
-            f"""SELECT sentence_id FROM relations WHERE id IN {_GONE}
-                UNION SELECT sentence_id FROM evidence WHERE relation_id IN {_GONE}
-                UNION SELECT sentence_id FROM scene_refs WHERE kind = 'relation' AND ref_id IN {_GONE}""",
-            (gone, gone, gone),
-        )
-        if sentence_id is not None
+def _scenes(tx: sqlite3.Connection, key: str) -> set[int]:
+    """Return the scenes at and below a key, also those that only the journal tells of."""
+    first, behind = prefix_range(key)
+    dropped = erase.only_in_journal(tx, erase.images(tx, ["scenes"]), "scenes")
+    return {scene_id for scene_id, *_ in tx.execute(*_below(key))} | {
+        scene_id
+        for scene_id, rows in dropped.items()
+        if any(row["key"] == key or first <= row["key"] < behind for row in rows)
     }
-    # A name that a scene knows by these facts alone would seem to stand there by itself, for everybody.
-    tx.execute(
-        f"""DELETE FROM scene_refs
-            WHERE kind = 'entity' AND ref_id IN (SELECT source_id FROM relations WHERE id IN {_GONE}
-                                                 UNION SELECT target_id FROM relations WHERE id IN {_GONE})
-                AND 1 = (SELECT MIN(r.id IN {_GONE}) FROM relations r
-                         CROSS JOIN scene_refs k ON k.scene_id = scene_refs.scene_id AND k.kind = 'relation'
-                                                 AND k.ref_id = r.id
-                         WHERE r.source_id = scene_refs.ref_id OR r.target_id = scene_refs.ref_id)""",
-        (gone, gone, gone),
+
+
+def _plan(tx: sqlite3.Connection, gone: Gone, *, hard: bool) -> Plan:
+    if not hard:
+        gone["entity"] = set()
+    facts = json.dumps(sorted(gone["relation"]))
+    ends = tx.execute(
+        f"""SELECT e.id, e.name,
+                   EXISTS (SELECT 1 FROM relations r WHERE (r.source_id = e.id OR r.target_id = e.id)
+                           AND r.status IN ('active', 'superseded') AND r.id NOT IN {VALUES}),
+                   EXISTS (SELECT 1 FROM relations r WHERE (r.source_id = e.id OR r.target_id = e.id)
+                           AND r.id NOT IN {VALUES})
+            FROM entities e
+            WHERE e.id IN (SELECT source_id FROM relations WHERE id IN {VALUES}
+                           UNION SELECT target_id FROM relations WHERE id IN {VALUES}) OR e.id IN {VALUES}
+            ORDER BY e.id""",
+        (facts, facts, facts, facts, json.dumps(sorted(gone["entity"]))),
+    ).fetchall()
+    kept = {entity_id for entity_id, _, _, in_a_fact in ends if in_a_fact}
+    removed = {entity_id: name for entity_id, name, *_ in ends if hard and entity_id not in kept}
+    # What only the journal tells of has no fact that could keep it.
+    gone["entity"] = gone["entity"] - kept | removed.keys()
+    keys = [key for (key,) in tx.execute(
+        f"SELECT key FROM scenes WHERE id IN {VALUES} ORDER BY key", (json.dumps(sorted(gone["scene"])),)
+    )]  # fmt: skip
+    (parts,) = tx.execute(
+        f"SELECT COUNT(*) FROM parts WHERE session_id IN {VALUES}", (json.dumps(sorted(gone["session"])),)
+    ).fetchone()
+    report = PurgeReport(
+        tuple(sorted(gone["relation"])),
+        tuple(name for entity_id, name, holds, _ in ends if not holds and entity_id not in removed),
+        hard=hard,
+        applied=False,
+        notes=tuple(sorted(gone["note"])),
+        parts=parts,
+        scenes=tuple(keys),
+        entities=tuple(removed.values()),
+        left=_left(tx, gone, removed) if hard else (),
     )
-    tx.execute(f"DELETE FROM evidence WHERE relation_id IN {_GONE}", (gone,))
-    tx.execute(f"DELETE FROM relations WHERE id IN {_GONE}", (gone,))
-    text_index.drop(tx, "relation", relation_ids)
-    sweep_refs(tx)
-    journal.forget_relations(tx, relation_ids)
-    unused = [
-        sentence_id
-        for (sentence_id,) in tx.execute(
-            f"""SELECT value FROM json_each(?) WHERE value NOT IN (
-                    SELECT sentence_id FROM relations WHERE sentence_id IS NOT NULL
-                    UNION SELECT sentence_id FROM evidence WHERE sentence_id IS NOT NULL
-                    UNION SELECT sentence_id FROM scene_refs WHERE sentence_id IS NOT NULL
-                    UNION {journal.SENTENCES})""",
-            (json.dumps(sorted(told)),),
-        )
+    return Plan(report, gone)
+
+
+def _left(tx: sqlite3.Connection, gone: Gone, removed: dict[int, str]) -> tuple[tuple[str, int | str], ...]:
+    """Return what stays and still tells of what goes: sentences that tell other facts too, documents by their names."""
+    facts = json.dumps(sorted(gone["relation"]))
+    shared = tx.execute(
+        f"""SELECT DISTINCT v.sentence_id FROM evidence v
+            WHERE v.relation_id IN {VALUES} AND EXISTS (
+                SELECT 1 FROM evidence o WHERE o.sentence_id = v.sentence_id AND o.relation_id NOT IN {VALUES})
+            ORDER BY 1""",
+        (facts, facts),
+    ).fetchall()
+    names = {entity_key(name) for name in removed.values()}
+    documents = [
+        document_id
+        for document_id, *lists in tx.execute("SELECT id, entities, tags FROM documents ORDER BY num")
+        if names and any(entity_key(name) in names for each in lists for name in json.loads(each))
     ]
-    text_index.drop(tx, "sentence", unused)
-    tx.execute(f"DELETE FROM sentences WHERE id IN {_GONE}", (json.dumps(unused),))
-    return len(unused)
+    return (*(("sentence", each) for (each,) in shared), *(("document", each) for each in documents))
+
+
+# ---- work
+
+
+def apply_purge(tx: sqlite3.Connection, plan: Plan, kind: str, at: str) -> PurgeReport:
+    """Do what a plan of this same transaction says, as an operation of a kind."""
+    report = replace(plan.report, applied=True)
+    # For good also when nothing meets the criteria: the index may hold what was removed before.
+    counts = erase.erase(tx, plan.gone) if report.hard else {}
+    if not any(plan.gone.values()):
+        return report
+    summary = {
+        "relations": len(report.relations),
+        "notes": len(report.notes),
+        "parts": report.parts,
+        "entities_left_alone": len(report.orphaned),
+        "entities": len(report.entities),
+        "scenes": len(report.scenes),
+        **counts,
+    }
+    changes = Journal(tx)
+    if not report.hard:
+        _remove_softly(changes, plan.gone, at)
+    told = {name: number for name, number in summary.items() if number or name == "relations"}
+    return replace(report, operation=changes.close(f"hard {kind}" if report.hard else kind, at, told))
+
+
+def _remove_softly(changes: Journal, gone: Gone, at: str) -> None:
+    facts, note_ids, sessions = (json.dumps(sorted(gone[kind])) for kind in ("relation", "note", "session"))
+    for row in rows_of(changes.tx, "relations", f"id IN {VALUES}", (facts,)):
+        changes.update("relations", row, status="deleted", closed_at=at)
+    for row in rows_of(changes.tx, "notes", f"id IN {VALUES}", (note_ids,)):
+        changes.update("notes", row, status="forgotten")
+    text_index.drop(changes.tx, "note", gone["note"])
+    parts = rows_of(changes.tx, "parts", f"session_id IN {VALUES}", (sessions,))
+    text_index.drop(changes.tx, "part", [row["id"] for row in parts])
+    for row in parts:
+        changes.delete("parts", row)
+    for row in rows_of(changes.tx, "sessions", f"id IN {VALUES}", (sessions,)):
+        changes.delete("sessions", row)

@@ -1,6 +1,7 @@
-"""Commands that correct and remove facts, and tell what there is: edit, delete, purge, overview."""
+"""Commands that correct and remove facts, and tell what there is: edit, delete, purge, verify-forgotten, overview."""
 
 import dataclasses
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from graphmem.core.model import PurgeReport
 
 _id_argument = click.argument("relation_id", metavar="ID", type=click.IntRange(min=1))
-_hard_option = click.option("--hard", is_flag=True, help="Remove for good, with the sentences that told nothing else.")
+_hard_option = click.option("--hard", is_flag=True, help="Remove for good, with all that told of nothing else.")
 
 
 @click.command("edit", short_help="Correct a fact.")
@@ -74,11 +75,14 @@ def delete_command(session: Session, /, relation_id: int, hard: bool, as_json: b
     _print_purge(report, as_json=as_json)
 
 
-@click.command("purge", short_help="Delete the facts that meet all criteria.")
+@click.command("purge", short_help="Forget the facts that meet all criteria.")
 @click.option("--subject-contains", default="", metavar="TEXT", help="A part of the subject; no wildcards.")
 @click.option("--object-contains", default="", metavar="TEXT", help="A part of the object; no wildcards.")
 @click.option("--relation", default="", help="The whole name of the relation.")
+@click.option("--entity", default="", metavar="NAME", help="The whole name, or an alias, of what is at either end.")
 @click.option("--session", "session_name", default="", help="A session they were told in.")
+@click.option("--scope", default="", help="What is of exactly this scope.")
+@click.option("--scene", default="", metavar="KEY", help="What was told in scenes at and below it, and nowhere else.")
 @_hard_option
 @dry_run_option
 @json_option
@@ -89,25 +93,36 @@ def purge_command(
     subject_contains: str,
     object_contains: str,
     relation: str,
+    entity: str,
     session_name: str,
+    scope: str,
+    scene: str,
     hard: bool,
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Delete the facts that meet all criteria, at least one of which is given.
+    """Forget the facts that meet all criteria, at least one of which is given.
+
+    --scope alone takes its notes along; --session and --scope the sessions with what was said in them; --scene alone,
+    with --hard, the scenes. --hard writes the file anew, so that nothing is left in it: see verify-forgotten.
 
     \b
     Example:
       graphmem purge --subject-contains panel --relation port --dry-run
     """
-    if not (subject_contains or object_contains or relation or session_name):
-        raise click.UsageError("give --subject-contains, --object-contains, --relation or --session")
+    if not (subject_contains or object_contains or relation or entity or session_name or scope or scene):
+        raise click.UsageError(
+            "give --subject-contains, --object-contains, --relation, --entity, --session, --scope or --scene"
+        )
     with session.open(create=False) as memory:
         report = memory.purge(
             subject_contains=subject_contains,
             object_contains=object_contains,
             relation=relation,
+            entity=entity,
             session=session_name,
+            scope=scope,
+            scene=scene,
             hard=hard,
             dry_run=dry_run,
         )
@@ -121,10 +136,48 @@ def _print_purge(report: "PurgeReport", *, as_json: bool) -> None:
     would = "" if report.applied else "would be "
     finally_ = " for good" if report.hard else ""
     click.echo(f"{len(report.relations)} facts {would}deleted{finally_}")
+    for number, what in ((len(report.notes), "notes"), (report.parts, "parts of sessions")):
+        if number:
+            click.echo(f"{number} {what} {would}forgotten{finally_}")
+    for names, what in ((report.scenes, "scenes"), (report.entities, "entities")):
+        if names:
+            click.echo(printable(f"{what} {would}removed: {', '.join(names)}"))
     if report.orphaned:
         click.echo(printable(f"{would}left without a fact: {', '.join(report.orphaned)}"))
+    stays = "stays" if report.applied else "would stay"
+    for kind, each in report.left:
+        click.echo(f"note: {kind} {each} tells of it too and {stays}", err=True)
+    for remark in report.remarks:
+        click.echo(printable(f"note: {remark}"), err=True)
     if report.operation is not None and not report.hard:
         _print_operation(report.operation)
+
+
+@click.command("verify-forgotten", short_help="Look whether a text is anywhere in a memory.")
+@click.argument("text")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@json_option
+@click.pass_obj
+def verify_forgotten_command(session: Session, /, text: str, file: Path | None, as_json: bool) -> int:
+    """Look for TEXT in every row, the text index and all bytes of a memory, its -wal and its payloads.
+
+    FILE, else the memory of --db; nothing is written. Exit code 0 when nothing is left, 1 when something is.
+
+    \b
+    Example:
+      graphmem verify-forgotten pelican-42 backup.db
+    """
+    from graphmem.memory import Memory
+
+    report = Memory.verify_forgotten(file or session.path(), text)
+    if as_json:
+        click.echo(to_json(report))
+    else:
+        rows = [(trace.where, trace.count, "" if trace.offset is None else trace.offset) for trace in report.found]
+        print_table(["where", "how often#", "first at byte#"], rows, empty="nothing is left of it")
+        for remark in report.remarks:
+            click.echo(printable(f"note: {remark}"), err=True)
+    return 0 if report.ok else 1
 
 
 def _print_operation(operation: int) -> None:

@@ -46,6 +46,7 @@ _COMMANDS = {
     "edit": "edit",
     "delete": "edit",
     "purge": "edit",
+    "verify-forgotten": "edit",
     "overview": "edit",
     "entities": "entities",
     "backup": "files",
@@ -104,7 +105,7 @@ class _LazyGroup(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         module = importlib.import_module(f"graphmem.surfaces.cli.{_COMMANDS[cmd_name]}")
-        command: click.Command = getattr(module, f"{cmd_name}_command")
+        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         return command
 
 

@@ -1,0 +1,170 @@
+"""Traces of what was removed: how a file is cleaned of them, and where they are looked for.
+
+`secure_delete` overwrites what a transaction removes, but not the copies of it that splits of pages left behind while
+it was off: of 400 words 17 were still in the file. So a VACUUM follows, which writes the live rows anew, nothing else.
+"""
+
+import contextlib
+import json
+import os
+import sqlite3
+import tempfile
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+from graphmem.core.keys import clean_text, entity_key, fold
+from graphmem.core.model import Trace
+from graphmem.core.tokens import tokens_of
+from graphmem.errors import GraphmemError, InvalidInput, StoreFailed
+from graphmem.store import text_index
+from graphmem.store.copies import Copy, find_bytes, free_bytes, parts_of
+from graphmem.store.database import MEMORY_PATH, Store
+from graphmem.store.schema import refuse_newer
+
+_PAGE = 4096
+# SQLite's own order: https://www.sqlite.org/tempfiles.html#temporary_file_storage_locations
+_TEMPORARY = (os.environ.get("SQLITE_TMPDIR"), os.environ.get("TMPDIR"), "/var/tmp", "/usr/tmp", "/tmp")  # noqa: S108
+
+
+# ---- cleaning
+
+
+def require_room(path: str) -> None:
+    """Raise StoreFailed where there is no room to clean a file: for a copy of it, and for its -wal as long again."""
+    if path == MEMORY_PATH:
+        return
+    size = sum(os.stat(part).st_size for part in (path, f"{path}-wal") if os.path.exists(part))
+    folders = [Path(path).parent, _temporary_folder()]
+    same = len({folder.stat().st_dev for folder in folders}) == 1
+    for folder in folders:
+        free = free_bytes(folder)
+        if free < (needed := 2 * size if same else size):
+            raise StoreFailed(
+                f"{path}: to remove for good takes {needed} bytes of room in {folder}, which has {free}; "
+                f"make room and try again, nothing was changed"
+            )
+
+
+def _temporary_folder() -> Path:
+    usable = (Path(folder) for folder in _TEMPORARY if folder and os.access(folder, os.W_OK | os.X_OK))
+    return next(usable, Path(tempfile.gettempdir()))
+
+
+@contextlib.contextmanager
+def overwriting(tx: sqlite3.Connection) -> Iterator[None]:
+    """Let SQLite overwrite what a block of a transaction removes."""
+    (before,) = tx.execute("PRAGMA secure_delete").fetchone()
+    tx.execute("PRAGMA secure_delete = ON")
+    try:
+        yield
+    finally:
+        tx.execute(f"PRAGMA secure_delete = {before}")
+
+
+def clean(store: Store) -> tuple[str, ...]:
+    """Write the file anew of its live rows and empty its -wal; return remarks on what could not be done, and why."""
+    if store.path == MEMORY_PATH:
+        return ()
+    try:
+        with store.idle() as connection:
+            connection.execute("VACUUM")
+            held = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    except GraphmemError as error:
+        return (
+            f"what was removed is overwritten, but older copies may lie in free places of the file ({error}): "
+            f"purge for good once more, which cleans the file also where nothing is left to remove",
+        )
+    if held:
+        return (
+            f"somebody reads the file, so {store.path}-wal still holds what was removed: it goes when the last "
+            f"program that has the file open closes it, or with the next purge for good",
+        )
+    return ()
+
+
+# ---- looking
+
+
+def check_text(text: str) -> str:
+    """Return the text to look for; raise InvalidInput where nothing of it can be seen."""
+    if not isinstance(text, str) or not entity_key(clean_text(text)):
+        raise InvalidInput("text", text, "nothing that can be seen is left of it; give the text to look for")
+    return clean_text(text)
+
+
+def find(copy: Copy, path: str, text: str) -> tuple[Trace, ...]:
+    """Return where a text is: in rows and the text index of a copy, in the bytes of the file and of those beside it.
+
+    Raises SchemaTooNew, and StoreFailed for the database of another program, in which nothing is found too easily.
+    """
+    refuse_newer(copy.connection, path)
+    if not copy.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'scenes'").fetchone():
+        raise StoreFailed(f"{path} holds no scenes, so it is not a graphmem memory: check the path")
+    # Also what is no UTF-8 is looked at.
+    copy.connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
+    forms = _forms(text)
+    return (*_in_rows(copy.connection, text, forms), *_in_index(copy.connection, text), *_in_files(path, forms))
+
+
+def _forms(text: str) -> tuple[bytes, ...]:
+    """Return the ways in which a text may be stored, with small ASCII letters; in a scene key `_` stands for a blank.
+
+    >>> [form.decode() for form in _forms('Ab  "c"')]
+    ['ab  "c"', 'ab  \\\\"c\\\\"', 'ab "c"', 'ab \\\\"c\\\\"', 'ab_"c"', 'ab_\\\\"c\\\\"']
+    """
+    key = entity_key(text)
+    composed = (unicodedata.normalize(form, text) for form in ("NFC", "NFD"))
+    spelled = dict.fromkeys((text, *composed, fold(text), key, key.replace(" ", "_")))
+    written = (form for one in spelled for form in (one, _in_json(one, True), _in_json(one, False)))
+    return tuple(dict.fromkeys(form.encode().lower() for form in written))
+
+
+def _in_json(text: str, in_ascii: bool) -> str:
+    return json.dumps(text, ensure_ascii=in_ascii)[1:-1]
+
+
+def _in_rows(tx: sqlite3.Connection, text: str, forms: tuple[bytes, ...]) -> Iterator[Trace]:
+    key = entity_key(text)
+    tables = tx.execute(
+        "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'shadow') ORDER BY name"
+    ).fetchall()
+    for (table,) in tables:
+        quoted = table.replace('"', '""')
+        rows = tx.execute(f'SELECT * FROM "{quoted}"')
+        columns = [column[0] for column in rows.description]
+        counts = dict.fromkeys(columns, 0)
+        for row in rows:
+            for column, value in zip(columns, row, strict=True):
+                if isinstance(value, str | bytes):
+                    counts[column] += _holds(value, key, forms)
+        for column, count in counts.items():
+            if count:
+                yield Trace(f"{table}.{column}", count)
+
+
+def _holds(value: str | bytes, key: str, forms: tuple[bytes, ...]) -> bool:
+    raw = (value if isinstance(value, bytes) else value.encode(errors="surrogateescape")).lower()
+    if any(form in raw for form in forms):
+        return True
+    # What is ASCII has no other spelling but in its blanks.
+    if isinstance(value, bytes) or (value.isascii() and " " not in key):
+        return False
+    return key in entity_key(value)
+
+
+def _in_index(tx: sqlite3.Connection, text: str) -> Iterator[Trace]:
+    if not tx.execute("SELECT 1 FROM sqlite_master WHERE name = 'text_index'").fetchone():
+        return
+    wanted = set(tokens_of(text))
+    if wanted and (stale := text_index.stale(tx, wanted)):
+        yield Trace("text index", len(stale))
+    if dead := text_index.dead_terms(tx, wanted):
+        yield Trace("text index, terms of what was dropped", len(dead))
+
+
+def _in_files(path: str, forms: tuple[bytes, ...]) -> Iterator[Trace]:
+    payloads = sorted(file for file in Path(f"{path}.blobs").rglob("*") if file.is_file())
+    for file in (*parts_of(Path(path)), *payloads):
+        if offsets := find_bytes(file, forms):
+            yield Trace(str(file), len({offset // _PAGE for offset in offsets}), min(offsets))

@@ -1,0 +1,261 @@
+"""Removing for good: rows, what speaks of them alone, and every image in the journal that would tell of them.
+
+A merge leaves things that live in the journal only: the entity or scene that was merged away, the fact that folded into
+another. They are part of what they became, and go with it.
+"""
+
+import json
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from graphmem.core.keys import auto_key
+from graphmem.graph.scenes import sweep_refs
+from graphmem.store import text_index
+from graphmem.upkeep import journal
+from graphmem.upkeep.journal import VALUES, Row, rows_of
+
+# What goes: ids by kind ('relation', 'entity', 'note', 'session', 'scene'), and the labels of evidence.
+Gone = dict[str, set[Any]]
+
+# Of what a row tells by an id, by table and column; a ref tells of what its kind says too.
+_TELLS = {
+    "relations": {"id": "relation", "source_id": "entity", "target_id": "entity"},
+    "evidence": {"relation_id": "relation"},
+    "sentences": {},
+    "entities": {"id": "entity"},
+    "entity_aliases": {"entity_id": "entity"},
+    "entities_apart": {"a": "entity", "b": "entity"},
+    "notes": {"id": "note"},
+    "note_labels": {"note_id": "note"},
+    "sessions": {"id": "session"},
+    "parts": {"session_id": "session"},
+    "scenes": {"id": "scene"},
+    "scene_aliases": {"scene_id": "scene"},
+    "scene_features": {"scene_id": "scene"},
+    "scene_refs": {"scene_id": "scene"},
+    "situation_evidence": {"label": "label"},
+}
+# Where the rows lie that a merge leaves an alias of.
+_MERGED = {"entity": ("entities", "entity_aliases", "entity_id"), "scene": ("scenes", "scene_aliases", "scene_id")}
+
+_Place = tuple[int, str, int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of the journal: where it stands, and what it says a row was and became."""
+
+    operation: int
+    seq: int
+    table: str
+    rows: tuple[Row, ...]
+
+
+def images(tx: sqlite3.Connection, tables: Collection[str] = tuple(_TELLS)) -> list[Entry]:
+    """Return the images of rows of some tables."""
+    found = tx.execute(
+        f"SELECT operation_id, seq, name, before, after FROM operation_rows WHERE name IN {VALUES}",
+        (json.dumps(sorted(tables)),),
+    )
+    return [
+        Entry(operation, seq, table, tuple(json.loads(row) for row in sides if row is not None))
+        for operation, seq, table, *sides in found
+    ]
+
+
+def only_in_journal(tx: sqlite3.Connection, found: Iterable[Entry], table: str) -> dict[int, list[Row]]:
+    """Return the images of rows of a table that are there no more, by id."""
+    told: dict[int, list[Row]] = defaultdict(list)
+    for image in found:
+        if image.table == table:
+            for row in image.rows:
+                told[row["id"]].append(row)
+    present = {row_id for (row_id,) in tx.execute(f"SELECT id FROM {table} WHERE id IN {VALUES}", (_list(told),))}
+    return {row_id: rows for row_id, rows in told.items() if row_id not in present}
+
+
+def erase(tx: sqlite3.Connection, gone: Gone) -> dict[str, int]:
+    """Remove rows for good with all that speaks of them alone; return how many of what no plan counts."""
+    # What was undone cannot be undone again: its images serve nobody, and tell of what is nowhere else.
+    tx.execute("DELETE FROM operation_rows WHERE operation_id IN (SELECT id FROM operations WHERE undone_at NOT NULL)")
+    found = images(tx)
+    _add_merged(tx, gone, found)
+    facts, entities = _list(gone["relation"]), _list(gone["entity"])
+    keys = _scene_keys(tx, gone["scene"], found)
+    gone["label"] = _labels(tx, keys, found)
+    # A name that a scene knows by these facts alone would seem to stand there by itself, for everybody.
+    tx.execute(
+        f"""DELETE FROM scene_refs
+            WHERE kind = 'entity' AND ref_id IN (SELECT source_id FROM relations WHERE id IN {VALUES}
+                                                 UNION SELECT target_id FROM relations WHERE id IN {VALUES})
+                AND 1 = (SELECT MIN(r.id IN {VALUES}) FROM relations r
+                         CROSS JOIN scene_refs k ON k.scene_id = scene_refs.scene_id AND k.kind = 'relation'
+                                                 AND k.ref_id = r.id
+                         WHERE r.source_id = scene_refs.ref_id OR r.target_id = scene_refs.ref_id)""",
+        (facts, facts, facts),
+    )
+    tx.execute(f"DELETE FROM evidence WHERE relation_id IN {VALUES}", (facts,))
+    _drop(tx, "relation", "relations", gone["relation"])
+    for kind in ("entity", "note"):
+        tx.execute(f"DELETE FROM scene_refs WHERE kind = '{kind}' AND ref_id IN {VALUES}", (_list(gone[kind]),))
+    tx.execute(f"DELETE FROM entities_apart WHERE a IN {VALUES} OR b IN {VALUES}", (entities, entities))
+    tx.execute(f"DELETE FROM entity_aliases WHERE entity_id IN {VALUES}", (entities,))
+    _drop(tx, "entity", "entities", gone["entity"])
+    tx.execute(f"DELETE FROM note_labels WHERE note_id IN {VALUES}", (_list(gone["note"]),))
+    _drop(tx, "note", "notes", gone["note"])
+    sessions = _list(gone["session"])
+    parts = {part_id for (part_id,) in tx.execute(f"SELECT id FROM parts WHERE session_id IN {VALUES}", (sessions,))}
+    _drop(tx, "part", "parts", parts)
+    tx.execute(f"DELETE FROM sessions WHERE id IN {VALUES}", (sessions,))
+    for table in ("scene_refs", "scene_features", "scene_aliases"):
+        tx.execute(f"DELETE FROM {table} WHERE scene_id IN {VALUES}", (_list(gone["scene"]),))
+    _drop(tx, "scene", "scenes", gone["scene"])
+    tx.execute(f"DELETE FROM situation_evidence WHERE label IN {VALUES}", (_list(gone["label"]),))
+    sweep_refs(tx)
+    cut = [image for image in found if any(each in gone[kind] for kind, each in _told_of(image))]
+    _cut(tx, cut)
+    unused = _unused_sentences(tx, found)
+    _drop(tx, "sentence", "sentences", unused)
+    _cut(tx, [image for image in found if image.table == "sentences" and image.rows[0]["id"] in unused])
+    _forget_scene_keys(tx, keys)
+    text_index.merge_segments(tx)
+    return {"sentences": len(unused)}
+
+
+def _list(values: Collection[Any]) -> str:
+    return json.dumps(sorted(values))
+
+
+def _drop(tx: sqlite3.Connection, kind: str, table: str, ids: Collection[int]) -> None:
+    text_index.drop(tx, kind, ids)
+    tx.execute(f"DELETE FROM {table} WHERE id IN {VALUES}", (_list(ids),))
+
+
+def _told_of(image: Entry) -> Iterator[tuple[str, Any]]:
+    for row in image.rows:
+        for column, kind in _TELLS[image.table].items():
+            yield kind, row[column]
+        if image.table == "scene_refs" and row["kind"] in ("relation", "entity", "note"):
+            yield row["kind"], row["ref_id"]
+
+
+def _add_merged(tx: sqlite3.Connection, gone: Gone, found: list[Entry]) -> None:
+    """Add what is in the journal only, and became a part of what goes."""
+    became = {kind: _merges(tx, found, *where) for kind, where in _MERGED.items()}
+    for kind, survivors in became.items():
+        gone[kind] |= {merged for merged in survivors if _last(survivors, merged) in gone[kind]}
+
+    def place(row: Row) -> _Place:
+        ends = (_last(became["entity"], row[column]) for column in ("source_id", "target_id"))
+        source, target = ends
+        return source, row["relation_key"], target, row["scope"]
+
+    places = {place(row) for row in rows_of(tx, "relations", f"id IN {VALUES}", (_list(gone["relation"]),))}
+    gone["relation"] |= {
+        relation_id
+        for relation_id, rows in only_in_journal(tx, found, "relations").items()
+        if any(place(row) in places or gone["entity"] & {row["source_id"], row["target_id"]} for row in rows)
+    }
+
+
+def _merges(tx: sqlite3.Connection, found: list[Entry], table: str, aliases: str, owner: str) -> dict[int, int]:
+    """Return which row a merged one became, by ids: the one that has its key, or that its key is an alias of."""
+    owners = {row["key"]: row[owner] for image in found if image.table == aliases for row in image.rows}
+    owners |= dict(tx.execute(f"SELECT key, {owner} FROM {aliases} UNION ALL SELECT key, id FROM {table}"))
+    merged = only_in_journal(tx, found, table)
+    return {
+        row_id: owners[row["key"]]
+        for row_id, rows in merged.items()
+        for row in rows
+        if owners.get(row["key"], row_id) != row_id
+    }
+
+
+def _last(became: dict[int, int], row_id: int) -> int:
+    seen: set[int] = set()
+    while row_id in became and row_id not in seen:
+        seen.add(row_id)
+        row_id = became[row_id]
+    return row_id
+
+
+def _cut(tx: sqlite3.Connection, cut: Collection[Entry]) -> None:
+    """Remove images, and tell in their operations how many: an undo brings back the rest."""
+    tx.executemany(
+        "DELETE FROM operation_rows WHERE operation_id = ? AND seq = ?",
+        [(image.operation, image.seq) for image in cut],
+    )
+    for operation, number in Counter(image.operation for image in cut).items():
+        tx.execute(
+            """UPDATE operations SET summary = json_set(summary, '$.rows_removed_for_good',
+                   COALESCE(json_extract(summary, '$.rows_removed_for_good'), 0) + ?) WHERE id = ?""",
+            (number, operation),
+        )
+
+
+def _unused_sentences(tx: sqlite3.Connection, found: Iterable[Entry]) -> set[int]:
+    """Return the sentences that tell nothing any more, and that no undo needs: of what goes, or was edited away."""
+    stored = {sentence_id for (sentence_id,) in tx.execute("SELECT id FROM sentences")}
+    used = tx.execute(
+        f"""SELECT sentence_id FROM relations UNION SELECT sentence_id FROM evidence
+            UNION SELECT sentence_id FROM scene_refs UNION {journal.SENTENCES}"""
+    )
+    return stored.union(only_in_journal(tx, found, "sentences")) - {sentence_id for (sentence_id,) in used}
+
+
+def _scene_keys(tx: sqlite3.Connection, scene_ids: Collection[int], found: Iterable[Entry]) -> set[str]:
+    """Return the keys that scenes have, had, and are known by."""
+    ids = _list(scene_ids)
+    rows = tx.execute(
+        f"SELECT key FROM scenes WHERE id IN {VALUES} UNION SELECT key FROM scene_aliases WHERE scene_id IN {VALUES}",
+        (ids, ids),
+    )
+    columns = {"scenes": "id", "scene_aliases": "scene_id"}
+    return {key for (key,) in rows} | {
+        row["key"]
+        for image in found
+        if image.table in columns
+        for row in image.rows
+        if row[columns[image.table]] in scene_ids
+    }
+
+
+def _labels(tx: sqlite3.Connection, keys: Collection[str], found: Iterable[Entry]) -> set[str]:
+    """Return the labels of evidence that scenes of some keys grew under."""
+    if not keys:
+        return set()
+    labels = {label for (label,) in tx.execute("SELECT label FROM situation_evidence")}
+    labels |= {row["label"] for image in found if image.table == "situation_evidence" for row in image.rows}
+    return {label for label in labels if auto_key(label) in keys}
+
+
+def _forget_scene_keys(tx: sqlite3.Connection, keys: Collection[str]) -> None:
+    """Take keys out of what is kept of sayings, in rows and images: in which scenes they were told."""
+    if not keys:
+        return
+
+    def without(scenes: str) -> str:
+        return json.dumps([key for key in json.loads(scenes) if key not in keys], ensure_ascii=False)
+
+    sayings = tx.execute(
+        f"""SELECT id, scenes FROM evidence
+            WHERE EXISTS (SELECT 1 FROM json_each(evidence.scenes) k WHERE k.value IN {VALUES})""",
+        (_list(keys),),
+    ).fetchall()
+    tx.executemany("UPDATE evidence SET scenes = ? WHERE id = ?", [(without(scenes), said) for said, scenes in sayings])
+    for column in ("before", "after"):
+        told = tx.execute(
+            f"""SELECT operation_id, seq, {column} FROM operation_rows
+                WHERE name = 'evidence' AND EXISTS (
+                    SELECT 1 FROM json_each(json_extract({column}, '$.scenes')) k WHERE k.value IN {VALUES})""",
+            (_list(keys),),
+        ).fetchall()
+        for operation, seq, image in told:
+            row = json.loads(image)
+            tx.execute(
+                f"UPDATE operation_rows SET {column} = ? WHERE operation_id = ? AND seq = ?",
+                (journal.image_of({**row, "scenes": without(row["scenes"])}), operation, seq),
+            )
