@@ -166,7 +166,7 @@ def _step(
     guarded = {kind: count for kind, count in before.items() if kind in GUARDED}
     lost = "" if one.allow_shrink else alarm(guarded, after, one.hands.config.shrink_limit)
     if lost:
-        told = f"stopped before it began: {told} would bring {lost}; look at it with a dry run, then allow it to shrink"
+        told = f"stopped before it began, since it would bring {lost}: look at it, then allow it to shrink ({told})"
         return UpkeepStep(name, "stopped", told, before, after)
     if one.dry_run:
         return UpkeepStep(name, "would", told, before, after)
@@ -204,7 +204,7 @@ def _dedupe_scenes(one: _Pass) -> UpkeepStep:
         hands.changed(tx, changed)
         return report.operation
 
-    told = f"{len(plan.groups)} groups of twins ({plan.merged} scenes), {len(plan.rewritten)} keys made canonical"
+    told = f"groups of twins: {len(plan.groups)}, keys that were not canonical: {len(plan.rewritten)}"
     folded = sum(group.refs_folded for group in plan.groups)
     return _step(
         one,
@@ -238,15 +238,13 @@ def _merge_entities(one: _Pass) -> UpkeepStep:
         "relations": sum(len(plan.folded) + len(plan.loops) for plan in plans),
         "refs": sum(plan.refs_folded for plan in plans),
     }
-    return _step(one, name, f"{len(pairs)} entities under two keys", before, shrinks, work)
+    return _step(one, name, f"entities under two keys: {len(pairs)}", before, shrinks, work)
 
 
 def _review_entities(one: _Pass) -> UpkeepStep:
     name, hands = "review entities", one.hands
     found = hands.review()
-    told = (
-        f"{len(found.pairs)}{' and more' if found.more else ''} pairs may be one: 'graphmem entities review' shows them"
-    )
+    told = f"pairs that may be one: {len(found.pairs)}{' and more' if found.more else ''}"
     operations: list[int] = []
     state = "done"
     if one.dry_run:
@@ -287,7 +285,7 @@ def _decay(one: _Pass) -> UpkeepStep:
         one.write(lambda tx, at: sweep.trim_days(tx))
         return operations
 
-    told = f"{plan.faded} refs not told again for {hands.config.half_life_days} days of use, {plan.archived} archived"
+    told = f"refs that fade: {plan.faded}, of them archived: {plan.archived}"
     return _step(one, name, told, {"refs": plan.refs}, {"refs": plan.archived}, work)
 
 
@@ -295,19 +293,19 @@ def _expire_evidence(one: _Pass) -> UpkeepStep:
     with one.hands.read() as tx:
         litter = sweep.find_expired(tx, one.hands.now(), one.hands.config.evidence_days)
     days = one.hands.config.evidence_days
-    return _sweep(one, "expire evidence", litter, f"{len(litter.ids)} labels not met for {days:g} days")
+    return _sweep(one, "expire evidence", litter, f"labels not met for {days:g} days: {len(litter.ids)}")
 
 
 def _purge_refs(one: _Pass) -> UpkeepStep:
     with one.hands.read() as tx:
         litter = sweep.find_litter(tx, "scene_refs")
-    return _sweep(one, "purge stale refs", litter, f"{len(litter.ids)} refs to what is gone")
+    return _sweep(one, "purge stale refs", litter, f"refs to what is gone: {len(litter.ids)}")
 
 
 def _purge_orphans(one: _Pass, table: str) -> UpkeepStep:
     with one.hands.read() as tx:
         litter = sweep.find_litter(tx, table)
-    return _sweep(one, f"purge {table}", litter, f"{len(litter.ids)} {table} of no fact")
+    return _sweep(one, f"purge {table}", litter, f"{table} of no fact: {len(litter.ids)}")
 
 
 def _sweep(one: _Pass, name: str, litter: sweep.Litter, told: str) -> UpkeepStep:
@@ -333,7 +331,7 @@ def _drop_journal(one: _Pass) -> UpkeepStep:
     def drop(ids: Sequence[int], tx: Connection, at: str) -> int:
         return sweep.drop_old(tx, ids, at)
 
-    told = f"{len(old)} operations older than {days:g} days, which can no longer be undone"
+    told = f"operations older than {days:g} days: {len(old)}"
     return _step(
         one, name, told, {"operations": total}, {"operations": len(old)}, lambda: one.write_in_parts(old, _GROUPS, drop)
     )
@@ -342,11 +340,11 @@ def _drop_journal(one: _Pass) -> UpkeepStep:
 def _optimise_text_index(one: _Pass) -> UpkeepStep:
     name = "optimise text index"
     if one.dry_run:
-        return UpkeepStep(name, "would", "segments merged where there are many")
+        return UpkeepStep(name, "would", "its segments, where there are many")
     merged = 0
     while merged < _MOST_MERGES and one.write(lambda tx, at: text_index.optimise(tx, _PAGES)):
         merged += 1
-    return UpkeepStep(name, "done", f"segments merged in {merged} parts") if merged else _nothing(name)
+    return UpkeepStep(name, "done", f"parts merged: {merged}") if merged else _nothing(name)
 
 
 def _checkpoint(one: _Pass) -> UpkeepStep:
@@ -354,7 +352,7 @@ def _checkpoint(one: _Pass) -> UpkeepStep:
     if one.dry_run:
         return UpkeepStep(name, "would", "the write-ahead log copied into the file")
     wal = one.hands.checkpoint()
-    told = f"{wal.copied} of {wal.frames} pages of the write-ahead log are in the file, the log has {wal.size} bytes"
+    told = f"pages of the write-ahead log in the file: {wal.copied} of {wal.frames}, its size: {wal.size} bytes"
     if wal.copied < wal.frames:
         told += "; a long reader keeps the rest, the next pass tries again"
     return UpkeepStep(name, "done", told)

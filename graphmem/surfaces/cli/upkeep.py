@@ -205,12 +205,18 @@ def _print_upkeep(report: "UpkeepReport", *, as_json: bool) -> None:
             step.name,
             step.state,
             step.told,
-            ", ".join(f"{kind} {count} -> {step.after[kind]}" for kind, count in step.before.items()),
+            ", ".join(
+                f"{kind} {count} -> {step.after[kind]}"
+                for kind, count in step.before.items()
+                if count != step.after[kind]
+            ),
             ", ".join(map(str, step.operations)),
         )
         for step in report.steps
     ]
     print_table(["step", "state", "what", "rows", "operations"], rows, empty="")
+    if any(step.name == "review entities" and step.state != "nothing" for step in report.steps):
+        click.echo("'graphmem entities review' shows the pairs", err=True)
     if not report.ok:
         click.echo("stopped steps changed nothing: --dry-run shows them, --allow-shrink lets them go on", err=True)
 
