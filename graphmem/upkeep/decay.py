@@ -9,6 +9,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from graphmem.config import Config
 from graphmem.upkeep.journal import VALUES, Journal, rows_of
@@ -17,23 +18,20 @@ from graphmem.upkeep.journal import VALUES, Journal, rows_of
 _FADES = """NOT (kind = 'note' AND ref_id IN (SELECT id FROM notes WHERE pinned = 1 OR kind = 'rule'))"""
 
 
-@dataclass(frozen=True, slots=True)
-class Fading:
-    """Refs whose clock stands on one day: their ids, by how many halves they fade, and the day their clock moves to."""
+class Fading(NamedTuple):
+    """How a ref fades: the day its clock stands on, by how many halves, and the day that its clock moves to."""
 
     day: str
     halvings: int
     until: str
-    ids: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
 class DecayPlan:
     """What a decay would do. refs: all refs there are. archived: how many fall below the floor."""
 
-    fading: Sequence[Fading]
+    fading: Sequence[tuple[int, Fading]]
     refs: int
-    faded: int
     archived: int
 
 
@@ -53,34 +51,36 @@ def halvings(days: Sequence[str], clock: str, half_life: int) -> tuple[int, str]
 def plan_decay(tx: sqlite3.Connection, config: Config) -> DecayPlan:
     """Return which refs fade, and how far."""
     days = [day for (day,) in tx.execute("SELECT day FROM active_days ORDER BY day")]
-    refs = 0
-    fading = []
-    archived = 0
+    refs = archived = 0
+    fading: list[tuple[int, Fading]] = []
     for day, count in tx.execute("SELECT substr(decayed_at, 1, 10), COUNT(*) FROM scene_refs GROUP BY 1").fetchall():
         refs += count
-        times, until = halvings(days, day, config.half_life_days)
-        if times:
+        how = Fading(day, *halvings(days, day, config.half_life_days))
+        if how.halvings:
             rows = tx.execute(
-                f"SELECT id, weight FROM scene_refs WHERE substr(decayed_at, 1, 10) = ? AND {_FADES} ORDER BY id",
-                (day,),
-            ).fetchall()
-            archived += sum(weight * 0.5**times < config.decay_floor for _, weight in rows)
-            fading.append(Fading(day, times, until, [ref_id for ref_id, _ in rows]))
-    return DecayPlan(fading, refs, sum(len(one.ids) for one in fading), archived)
+                f"SELECT id, weight FROM scene_refs WHERE substr(decayed_at, 1, 10) = ? AND {_FADES}", (day,)
+            )
+            for ref_id, weight in rows:
+                fading.append((ref_id, how))
+                archived += weight * 0.5**how.halvings < config.decay_floor
+    return DecayPlan(fading, refs, archived)
 
 
-def apply_decay(tx: sqlite3.Connection, fading: Fading, ids: Sequence[int], config: Config, at: str) -> int | None:
+def apply_decay(tx: sqlite3.Connection, part: Sequence[tuple[int, Fading]], config: Config, at: str) -> int | None:
     """Let some of the refs fade that were not told again since the plan; return the operation, None without any."""
     journal = Journal(tx)
-    condition = f"id IN {VALUES} AND substr(decayed_at, 1, 10) = ? AND {_FADES}"
+    planned = dict(part)
     archived = 0
-    for ref in rows_of(tx, "scene_refs", condition, (json.dumps(ids), fading.day)):
-        weight = ref["weight"] * 0.5**fading.halvings
+    for ref in rows_of(tx, "scene_refs", f"id IN {VALUES} AND {_FADES}", (json.dumps(list(planned)),)):
+        how = planned[ref["id"]]
+        weight = ref["weight"] * 0.5**how.halvings
+        if not ref["decayed_at"].startswith(how.day):
+            continue
         if weight < config.decay_floor:
             archived += 1
             journal.delete("scene_refs", ref)
         else:
-            journal.update("scene_refs", ref, weight=weight, decayed_at=fading.until + ref["decayed_at"][10:])
+            journal.update("scene_refs", ref, weight=weight, decayed_at=how.until + ref["decayed_at"][len(how.day) :])
     if not journal.images:
         return None
-    return journal.close("decay", at, {"faded": len(journal.images), "archived": archived, "halvings": fading.halvings})
+    return journal.close("decay", at, {"faded": len(journal.images), "archived": archived})

@@ -35,7 +35,7 @@ _LEASE_LASTS = dt.timedelta(minutes=1)
 # they hardly ever meet a moment when it is free.
 _TRANSACTION = 0.010
 _PAUSES = 3
-_ROWS = 200
+_ROWS = 400
 _GROUPS = 4
 _LARGEST_PART = 2_000
 _MOST_MERGES = 10_000
@@ -272,20 +272,18 @@ def _decay(one: _Pass) -> UpkeepStep:
     name, hands = "decay", one.hands
     with hands.read() as tx:
         plan = decay.plan_decay(tx, hands.config)
-        if not plan.faded:
+        if not plan.fading:
             return _nothing(name)
 
-    def apply(fading: decay.Fading, ids: Sequence[int], tx: Connection, at: str) -> int | None:
-        return decay.apply_decay(tx, fading, ids, hands.config, at)
+    def apply(part: Sequence[tuple[int, decay.Fading]], tx: Connection, at: str) -> int | None:
+        return decay.apply_decay(tx, part, hands.config, at)
 
     def work() -> list[int]:
-        operations: list[int] = []
-        for fading in plan.fading:
-            operations += one.write_in_parts(fading.ids, _ROWS, functools.partial(apply, fading))
+        operations = one.write_in_parts(plan.fading, _ROWS, apply)
         one.write(lambda tx, at: sweep.trim_days(tx))
         return operations
 
-    told = f"refs that fade: {plan.faded}, of them archived: {plan.archived}"
+    told = f"refs that fade: {len(plan.fading)}, of them archived: {plan.archived}"
     return _step(one, name, told, {"refs": plan.refs}, {"refs": plan.archived}, work)
 
 

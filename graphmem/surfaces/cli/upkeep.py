@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -210,7 +211,7 @@ def _print_upkeep(report: "UpkeepReport", *, as_json: bool) -> None:
                 for kind, count in step.before.items()
                 if count != step.after[kind]
             ),
-            ", ".join(map(str, step.operations)),
+            _ranges(step.operations),
         )
         for step in report.steps
     ]
@@ -219,6 +220,21 @@ def _print_upkeep(report: "UpkeepReport", *, as_json: bool) -> None:
         click.echo("'graphmem entities review' shows the pairs", err=True)
     if not report.ok:
         click.echo("stopped steps changed nothing: --dry-run shows them, --allow-shrink lets them go on", err=True)
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Write numbers that rise as ranges.
+
+    >>> _ranges([2, 3, 4, 7])
+    '2-4, 7'
+    """
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
 @click.command("embed", short_help="Make the vectors that are missing, for recall by meaning.")
