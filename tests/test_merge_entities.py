@@ -2,6 +2,10 @@
 
 import contextlib
 import dataclasses
+import shutil
+import signal
+import subprocess
+import sys
 
 import pytest
 from conftest import FakeClock
@@ -173,6 +177,46 @@ def test_what_was_kept_apart_is_not_merged(memory, path):
     assert sql(path, "SELECT a, b FROM entities_apart") == [(a, c)]
     with pytest.raises(Conflict):
         memory.merge_entities("C", "A")
+
+
+KILLED = """if True:
+    import os, signal, sys
+    from graphmem import Memory
+    memory = Memory.open(sys.argv[1])
+    left = int(sys.argv[2])
+    def count(statement):
+        global left
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+    memory._store._writer.set_trace_callback(count)
+    memory.merge_entities("B", "A")
+    print(-left)"""
+
+
+def test_a_merge_that_is_killed_is_wholly_there_or_wholly_not(path):  # MRG-05
+    with Memory.open(path) as memory:
+        memory.commit([Triple("B", "knows", f"friend {number}") for number in range(150)], scenes=HOME)
+        memory.commit([Triple("A", "knows", f"friend {number}") for number in range(0, 150, 3)], scenes=WORK)
+    before = path.with_name("before.db")
+    shutil.copy(path, before)
+    old = canonical(path)
+    statements = int(merge_in_a_child(path, 0).stdout)
+    new = canonical(path)
+    assert new != old
+
+    for place in (statements // 10, statements // 2, statements - 1, statements):
+        for side in ("", "-wal", "-shm"):
+            path.with_name(path.name + side).unlink(missing_ok=True)
+        shutil.copy(before, path)
+        assert merge_in_a_child(path, place).returncode == -signal.SIGKILL
+        assert canonical(path) == old
+        with Memory.open(path) as memory:
+            assert memory.check().ok
+
+
+def merge_in_a_child(path, place):
+    return subprocess.run([sys.executable, "-c", KILLED, path, str(place)], capture_output=True, text=True, check=False)
 
 
 # ---- undoing

@@ -226,9 +226,7 @@ def _merge_entities(one: _Pass) -> UpkeepStep:
         plans = [merge_entities.plan(tx, *pair) for pair in pairs]
 
     def apply(pair: tuple[int, int], tx: Connection, at: str) -> int | None:
-        if pair not in merge_entities.certain_pairs(tx):
-            return None
-        return merge_entities.merge(tx, *pair, at).operation
+        return merge_entities.merge(tx, *pair, at).operation if merge_entities.is_certain(tx, *pair) else None
 
     def work() -> list[int]:
         done = [one.write(functools.partial(apply, pair)) for pair in pairs]

@@ -245,6 +245,16 @@ def certain_pairs(tx: sqlite3.Connection) -> list[_Ends]:
     return [(source, target) for source, target in pairs if target not in sources]
 
 
+def is_certain(tx: sqlite3.Connection, source_id: int, target_id: int) -> bool:
+    """Tell whether a pair that `certain_pairs` found is one still."""
+    keys = dict(tx.execute("SELECT id, key FROM entities WHERE id IN (?, ?)", (source_id, target_id)))
+    if len(keys) < 2:
+        return False
+    spellings = {keys[source_id], entity_key(keys[source_id])}
+    aliases = tx.execute(f"SELECT entity_id FROM entity_aliases WHERE key IN {VALUES}", (json.dumps([*spellings]),))
+    return entity_key(keys[source_id]) == entity_key(keys[target_id]) or (target_id,) in aliases.fetchall()
+
+
 # ---- undoing
 
 
