@@ -196,7 +196,7 @@ def write_many(path: Path, name: str, count: int, waits: Any) -> None:
             except GraphmemError as error:
                 errors.append(str(error))
             longest = max(longest, time.perf_counter() - started)
-    waits.put(("writer", longest, errors))
+    waits.put(("writer", longest, errors, count))
 
 
 def read_many(path: Path, ended: Any, waits: Any) -> None:
@@ -210,7 +210,7 @@ def read_many(path: Path, ended: Any, waits: Any) -> None:
             except GraphmemError as error:
                 errors.append(str(error))
             longest = max(longest, time.perf_counter() - started)
-    waits.put(("reader", longest, errors))
+    waits.put(("reader", longest, errors, reads))
 
 
 def keep_up(path: Path, ended: Any, waits: Any) -> None:
@@ -228,7 +228,7 @@ def keep_up(path: Path, ended: Any, waits: Any) -> None:
                 errors.append(str(error))
             longest = max(longest, time.perf_counter() - started)
             time.sleep(0.01)
-    waits.put(("upkeep", longest, errors if passes else [*errors, "no pass of upkeep came through"]))
+    waits.put(("upkeep", longest, errors, passes))
 
 
 def writers(processes: int, writes: int) -> dict[str, object]:
@@ -253,8 +253,11 @@ def writers(processes: int, writes: int) -> dict[str, object]:
         (kept,) = rows(path, "SELECT COUNT(DISTINCT session || ' ' || turn) FROM evidence")[0]
         with Memory.open(path) as memory:
             problems = memory.check().problems
-    longest = {who: max(wait for other, wait, _ in told if other == who) for who in ("writer", "reader", "upkeep")}
-    errors = [f"{who}: {error}" for who, _, failed in told for error in failed]
+    longest = {who: max(wait for other, wait, _, _ in told if other == who) for who in ("writer", "reader", "upkeep")}
+    errors = [f"{who}: {error}" for who, _, failed, _ in told for error in failed]
+    passes = sum(number for who, _, _, number in told if who == "upkeep")
+    if not passes:
+        errors.append("no pass of upkeep came through")
     if kept != processes * writes or errors or problems:
         raise Failure(f"{kept} of {processes * writes} writes kept, errors {errors[:3]}, problems {problems[:3]}")
     if longest["writer"] > LONGEST_WAIT:
@@ -263,6 +266,7 @@ def writers(processes: int, writes: int) -> dict[str, object]:
         "processes": processes,
         "writes kept": kept,
         "errors": 0,
+        "passes of upkeep": passes,
         "seconds": round(seconds, 1),
         "longest wait of a writer (s)": round(longest["writer"], 3),
         "longest read (s)": round(longest["reader"], 3),

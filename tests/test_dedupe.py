@@ -35,6 +35,10 @@ def plant(path, key, *, strength=1, visits=1, origin="emergent", features=(), re
             [(scene_id, feature, weight, mass, visits) for feature, weight, mass in features],
         )
         connection.executemany(
+            "INSERT OR IGNORE INTO entities(id, name, key, created_at, updated_at) VALUES (?1, ?2, ?2, ?3, ?3)",
+            [(ref_id, f"planted {ref_id}", TIME) for ref_id, _, _ in refs],
+        )
+        connection.executemany(
             "INSERT INTO scene_refs(scene_id, kind, ref_id, weight, decayed_at, created_at)"
             " VALUES (?, 'entity', ?, ?, ?, ?)",
             [(scene_id, ref_id, weight, clock, TIME) for ref_id, weight, clock in refs],
@@ -382,7 +386,7 @@ def test_undo_keeps_what_was_written_since(memory, path, clock, twins):
     for topic in ("a", "b", "new"):  # 3 visits
         visit = memory.enter_scene(Situation.of(chan="qq", part="morning", topics=topic))
         assert visit.key == TWINS[1]
-    memory.commit([Triple("boss", "wants", "plain text")], scenes=TWINS[0])  # entities 1 and 2, relation 1
+    memory.commit([Triple("planted 1", "wants", "planted 2")], scenes=TWINS[0])  # entities 1 and 2, relation 1
 
     memory.undo(operation)
 
