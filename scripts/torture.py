@@ -199,36 +199,25 @@ def write_many(path: Path, name: str, count: int, waits: Any) -> None:
     waits.put(("writer", longest, errors, count))
 
 
-def read_many(path: Path, ended: Any, waits: Any) -> None:
-    longest, errors, reads = 0.0, [], 0
+def repeat(who: str, path: Path, ended: Any, waits: Any) -> None:
+    """Read, or keep upkeep, until the writers have ended."""
+    longest, errors, done = 0.0, [], 0
     with Memory.open(path, config=PATIENT) as memory:
         while not ended.is_set():
             started = time.perf_counter()
             try:
-                memory.recall_by_scene("chan:w0")
-                reads += 1
+                if who == "reader":
+                    memory.recall_by_scene("chan:w0")
+                else:
+                    memory.upkeep()
+                done += 1
             except GraphmemError as error:
-                errors.append(str(error))
-            longest = max(longest, time.perf_counter() - started)
-    waits.put(("reader", longest, errors, reads))
-
-
-def keep_up(path: Path, ended: Any, waits: Any) -> None:
-    longest, errors, passes = 0.0, [], 0
-    with Memory.open(path, config=PATIENT) as memory:
-        while not ended.is_set():
-            started = time.perf_counter()
-            try:
-                memory.upkeep()
-                passes += 1
-            except StoreBusy as error:
-                if "at work" not in str(error):
+                if "at work" not in str(error):  # the other loop
                     errors.append(str(error))
-            except GraphmemError as error:
-                errors.append(str(error))
+                    continue
+                time.sleep(0.01)
             longest = max(longest, time.perf_counter() - started)
-            time.sleep(0.01)
-    waits.put(("upkeep", longest, errors, passes))
+    waits.put((who, longest, errors, done))
 
 
 def writers(processes: int, writes: int) -> dict[str, object]:
@@ -237,7 +226,9 @@ def writers(processes: int, writes: int) -> dict[str, object]:
         path = Path(folder) / "memory.db"
         Memory.open(path).close()
         waits, ended = context.Queue(), context.Event()
-        beside = [context.Process(target=target, args=(path, ended, waits)) for target in (read_many, keep_up, keep_up)]
+        beside = [
+            context.Process(target=repeat, args=(who, path, ended, waits)) for who in ("reader", "upkeep", "upkeep")
+        ]
         working = [
             context.Process(target=write_many, args=(path, f"w{number}", writes, waits)) for number in range(processes)
         ]
