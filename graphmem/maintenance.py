@@ -5,6 +5,7 @@ import datetime as dt
 import functools
 import itertools
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -62,10 +63,12 @@ class Maintenance:
         self._embedder = embedder
         self._last_day = ""
         self._upkeep: Repeating[UpkeepReport] | None = None
+        self._closing = threading.Event()
         self.config = config
 
     def close(self) -> None:
         """Close the file. Closing twice does nothing; any other verb on a closed memory raises Conflict."""
+        self._closing.set()
         if self._upkeep is not None:
             self._upkeep.stop()
         self._store.close()
@@ -247,9 +250,7 @@ class Maintenance:
         at = self._at(None)
         # A rehearsal does all of it and keeps nothing: so it tells the same numbers, and what stands in the way.
         with self._writing(at, keep=not dry_run) as tx:
-            report, changed = journal.undo(tx, operation, at)
-            if report.kind == merge_entities.KIND:
-                report = replace(report, remarks=merge_entities.give_back(tx, operation))
+            report, changed = journal.undo(tx, operation, at, {merge_entities.KIND: merge_entities.put_back})
             merge.settle_features(tx, changed, self.config)
             scene_graph.sweep_refs(tx)  # the journal brings back refs to what was deleted since
             _scenes_changed(tx, changed)
@@ -278,6 +279,7 @@ class Maintenance:
             settle=self.settle_entities,
             checkpoint=self._store.checkpoint,
             quick_check=self._store.quick_check,
+            closing=self._closing.is_set,
         )
         return loop.run(hands, dry_run=dry_run, allow_shrink=allow_shrink, arbiter=arbiter)
 
@@ -294,6 +296,8 @@ class Maintenance:
         at its time. Raises InvalidInput for less than a second, Conflict when it runs already.
         """
         check_number("every", every, low=1.0, high=1e9)
+        if self._closing.is_set():
+            raise Conflict(f"the memory {self.path} is closed: open it again")
         if self._upkeep is not None:
             raise Conflict("upkeep runs already: it ends when the memory is closed")
         self._upkeep = Repeating(functools.partial(self.upkeep, arbiter=arbiter), every, report)
@@ -462,9 +466,9 @@ class Maintenance:
         """Give a scene another key; the old one goes on leading to it. Scenes below keep theirs. `undo` reverses it.
 
         Under an `auto:` key a scene is emergent and is joined by the situations it fits; under any other it is
-        declared, found by its keys alone, and such situations grow a scene anew. People whom the old key named stay
-        named where the new one names nobody. Raises NotFound for an unknown scene; Conflict for a key or an alias of
-        another, and for an `auto:` key of a scene that no turn has visited.
+        declared, found by its keys alone, and such situations grow a scene anew. Raises NotFound for an unknown scene;
+        Conflict for a key or an alias of another, for an `auto:` key of a scene that no turn has visited, and for one
+        that names nobody where the scene is about somebody: everybody would read it.
         """
         old, new = require_key(key), require_key(new_key, "new_key")
         at = self._at(None)

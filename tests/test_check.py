@@ -1,6 +1,8 @@
 """Check and repair: damage is told with table, row and remedy, and what follows from the rest is mended."""
 
+import contextlib
 import hashlib
+import random
 import shutil
 import sqlite3
 from pathlib import Path
@@ -8,7 +10,7 @@ from pathlib import Path
 import pytest
 from support import another_process, assert_one_line_naming, refusal, sql, text_index_of
 
-from graphmem import Config, Conflict, Memory, Part, Situation, StoreBusy, StoreCorrupt, Triple
+from graphmem import Config, Conflict, Memory, Part, Situation, StoreBusy, StoreCorrupt, StoreFailed, Triple
 from graphmem.upkeep import check as checks
 
 HERE = Situation.of(chan="qq", peer="boss")
@@ -497,3 +499,29 @@ def test_pages_that_are_damaged_are_told_or_refused(path):
 
     assert any("restore a backup" in problem for problem in report.problems)
     assert_one_line_naming(path, str(caught.value))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_flipped_bytes_are_damage_and_a_restore_mends_it(path, tmp_path, seed):
+    rng = random.Random(seed)
+    backup = tmp_path / "backup.db"
+    with Memory.open(path) as memory:
+        for number in range(60):
+            memory.commit([Triple(f"东西 {number}", "是", f"值 {number}", sentence=f"说了 {number}")], scenes="chan:qq")
+        memory.backup(backup)
+    content = bytearray(path.read_bytes())
+    for _ in range(300):
+        content[rng.randrange(4096, len(content))] ^= rng.randrange(1, 256)
+    path.write_bytes(content)
+
+    def look():
+        with Memory.open(path) as memory:
+            assert not memory.check().ok
+
+    with contextlib.suppress(StoreCorrupt, StoreFailed):
+        look()
+    Memory.restore(backup, path)
+
+    with Memory.open(path) as memory:
+        assert memory.check().ok
+        assert memory.overview().relations == 60

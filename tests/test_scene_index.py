@@ -267,7 +267,7 @@ def test_the_index_agrees_with_a_scan_whoever_wrote(config, tuning, stream, prob
 
 def crowd(path, count, seed):
     """Import many scenes over a wider alphabet; return situations to ask for."""
-    chance = random.Random(seed)  # noqa: S311
+    chance = random.Random(seed)
     names = [f"{kind}:{i}" for kind, n in (("chan", 4), ("peer", 9), ("tool", 12), ("topic", 60)) for i in range(n)]
     with raw(path) as (connection, changed):
         for scene_id in range(1, count + 1):

@@ -166,16 +166,16 @@ def test_a_blank_key_is_refused(memory, path, blank):
 
 
 def test_a_grown_scene_that_gets_a_name_answers_no_situation_and_does_again_when_renamed_back(grown, other):
-    report = grown.rename_scene(GROWN, "project:panel")
+    report = grown.rename_scene(GROWN, "project:panel/peer:boss")
 
     assert (report.old_origin, report.origin) == ("emergent", "declared")
     for memory in (grown, other):
         assert memory.match_scenes(BOSS) == ()
-        assert told(memory, GROWN) == told(memory, "project:panel") == ["纯文本"]
+        assert told(memory, GROWN) == told(memory, "project:panel/peer:boss") == ["纯文本"]
     assert [other.enter_scene(BOSS).key for _ in range(3)] == ["", f"{GROWN}.2", f"{GROWN}.2"]
     other.drop_scene(f"{GROWN}.2")
 
-    grown.rename_scene("project:panel", GROWN)
+    grown.rename_scene("project:panel/peer:boss", GROWN)
 
     assert [scene.origin for scene in grown.scenes()] == ["emergent"]
     for memory in (grown, other):
@@ -202,18 +202,16 @@ def test_a_scene_that_no_turn_has_visited_gets_no_auto_key(memory, path, key):
     assert memory.rename_scene(key, "project:x").origin == "declared"
 
 
-def test_a_rename_opens_nothing(grown):
-    """What was told to a person stays theirs under a key that names nobody; another name in the key counts."""
+def test_a_rename_opens_nothing(grown, path):
+    """A key that names nobody is read by everybody; another name in the key counts."""
     grown.commit([OTHER], scenes=["chan:qq/peer:boss"])
-    grown.rename_scene(GROWN, "project:panel")
-    grown.rename_scene("chan:qq/peer:boss", "project:coffee")
-    grown.rename_scene("project:coffee", "chan:qq")
+    before = stored(path)
+    for old, new in ((GROWN, "project:panel"), ("chan:qq/peer:boss", "chan:qq")):
+        with pytest.raises(Conflict, match="everybody reads"):
+            grown.rename_scene(old, new)
+    assert stored(path) == before
 
-    assert heard(grown, ANN) == heard(grown, ANN, "咖啡") == []
-    assert heard(grown, BOSS)
-    assert heard(grown, BOSS, "咖啡")
-
-    grown.rename_scene("chan:qq", "chan:qq/peer:ann")
+    grown.rename_scene("chan:qq/peer:boss", "chan:qq/peer:ann")
 
     assert heard(grown, BOSS, "咖啡") == []
     assert heard(grown, ANN, "咖啡")
@@ -225,7 +223,7 @@ def test_a_renamed_scene_keeps_to_the_number_of_features(memory, path):
         memory.enter_scene(Situation.of(chan="qq", peer="boss", topics=each))
     before = stored(path)
 
-    memory.rename_scene(GROWN, "tool:a/tool:b/tool:c/tool:d")
+    memory.rename_scene(GROWN, "tool:a/tool:b/tool:c/tool:d/peer:boss")
 
     spelt = dict(sql(path, "SELECT feature, mass FROM scene_features WHERE feature LIKE 'tool:%'"))
     assert spelt == dict.fromkeys(["tool:a", "tool:b", "tool:c", "tool:d"], 0.0)

@@ -224,7 +224,7 @@ def plain_scan(query, stored):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_everyday_query_fails_or_comes_back_empty_where_a_plain_scan_finds_its_words(memory, seed):
-    rng = random.Random(seed)  # noqa: S311 (no secret)
+    rng = random.Random(seed)
     stored = everyday_texts(rng, 300)
     memory.mirror("s", [Part(id=str(number), text=text) for number, text in enumerate(stored)])
     for query in everyday_queries(rng, 500):
@@ -238,7 +238,7 @@ def test_no_everyday_query_fails_or_comes_back_empty_where_a_plain_scan_finds_it
 
 
 def test_every_text_is_found_by_all_of_its_words(memory):
-    stored = everyday_texts(random.Random(5), 300)  # noqa: S311 (no secret)
+    stored = everyday_texts(random.Random(5), 300)
     memory.mirror("s", [Part(id=str(number), text=text) for number, text in enumerate(stored)])
     for number, text in enumerate(stored):
         assert str(number) in ids(memory.recall(text, mode="keyword", limit=300))
@@ -248,7 +248,7 @@ def test_every_text_is_found_by_all_of_its_words(memory):
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("options", [{"precise": True}, {"mode": "keyword"}, {"mode": "graph"}, {"situation": ALICE}])
 def test_no_everyday_query_fails_in_any_mode(memory, seed, options):
-    rng = random.Random(seed)  # noqa: S311 (no secret)
+    rng = random.Random(seed)
     for text in everyday_texts(rng, 40):
         memory.remember(text[:40], body=text, labels=rng.choices(PIECES, k=2))
     memory.commit(
@@ -263,7 +263,7 @@ def test_no_everyday_query_fails_in_any_mode(memory, seed, options):
 
 @pytest.mark.parametrize("options", [{}, {"mode": "keyword"}, {"mode": "vector"}, {"mode": "graph"}, {"precise": True}])
 def test_a_pasted_log_of_100_kb_is_a_query(memory, options):
-    rng = random.Random(7)  # noqa: S311 (no secret)
+    rng = random.Random(7)
     stored = everyday_texts(rng, 200)
     memory.mirror("s", [Part(id=str(number), text=text) for number, text in enumerate(stored)])
     memory.remember("redis", body="the cache")
@@ -598,7 +598,7 @@ def test_blocks_are_arbitrated_before_the_cut(memory, clock):  # spec 6.4.5
 
 @pytest.fixture
 def rich(memory, clock):
-    rng = random.Random(3)  # noqa: S311 (no secret)
+    rng = random.Random(3)
     say(memory, *everyday_texts(rng, 40), author="Caroline")
     for number, text in enumerate(everyday_texts(rng, 40)):
         memory.remember(text[:30], body=text, slot=f"slot {number % 9}", labels=[PIECES[number % 9]])
@@ -973,7 +973,7 @@ def test_no_link_of_another_person_leads_anywhere(memory):
 @pytest.fixture
 def homeagent(memory):
     """A store of the shape on which the reference failed: 868 facts, names that share most characters, one rule."""
-    rng = random.Random(20260926)  # noqa: S311 (no secret)
+    rng = random.Random(20260926)
     rule = "QQ回复禁用Markdown格式"
     names = [
         "老大",

@@ -107,6 +107,30 @@ def test_a_weak_ref_outlives_its_first_half_life_and_a_busy_scene_fades_too(told
     assert min(weights(path)) == 0.5
 
 
+def test_after_an_undo_the_same_fades_again(told, clock, path):
+    use(told, clock, 2)
+    first = told.upkeep()
+    before = sql(path, "SELECT * FROM scene_refs ORDER BY id")
+
+    told.undo(step(first, "decay").operations[0])
+    again = told.upkeep()
+
+    assert (step(again, "decay").told, step(again, "decay").after) == (
+        step(first, "decay").told,
+        step(first, "decay").after,
+    )
+    assert sql(path, "SELECT * FROM scene_refs ORDER BY id") == before
+
+
+def test_days_of_use_that_count_for_nothing_any_more_go(told, clock, path):
+    use(told, clock, 2)
+    clock.advance(days=100)
+    tell(told, 0)
+    told.upkeep()
+
+    assert sql(path, "SELECT day FROM active_days") == [("2026-12-18",)]
+
+
 def test_pinned_notes_and_rules_never_fade(told, clock, path):
     at = "2026-09-07T08:00:00.000Z"
     for options in ({"pinned": True}, {"kind": "rule"}, {}):
@@ -183,6 +207,14 @@ def test_an_entity_under_two_keys_becomes_one(memory, path):
     assert step(memory.upkeep(), "merge entities").state == "done"
     assert sql(path, "SELECT key FROM entities ORDER BY key") == [("thing 1",), ("value 1",)]
     assert sql(path, "PRAGMA foreign_key_check") == []
+
+
+def test_a_fact_that_leads_nowhere_stops_no_pass(memory, path):
+    tell(memory, 1)
+    sql(path, "UPDATE relations SET target_id = 8888")
+
+    assert memory.upkeep().ok
+    assert not memory.check().ok
 
 
 def test_similar_entities_are_listed_and_only_an_arbiter_merges_them(memory, path):
@@ -386,12 +418,34 @@ def test_upkeep_runs_in_a_thread_that_ends_with_the_memory(path, clock, caplog):
 def test_a_pass_that_fails_in_the_thread_is_logged(path, clock, caplog):
     caplog.set_level(logging.WARNING, "graphmem")
     with Memory.open(path, clock=clock) as memory:
-        sql(path, "INSERT INTO leases VALUES ('upkeep', 'another', '2027-09-07T08:05:00.000Z')")
+        sql(path, "INSERT INTO leases VALUES ('upkeep', 'another', '2026-09-07T08:00:30.000Z')")
         memory.start_upkeep()
         limit = time.monotonic() + 20
         while not caplog.records and time.monotonic() < limit:
             time.sleep(0.01)
     assert "at work on this file elsewhere" in caplog.text
+
+
+def test_closing_does_not_wait_for_the_rest_of_a_pass(path, clock):
+    with Memory.open(path, clock=clock, config=Config(half_life_days=1)) as memory:
+        for number in range(3000):
+            memory.commit([Triple(f"thing {number}", "is", "x")], scenes="chan:qq")
+        use(memory, clock, 1)
+        memory.start_upkeep()
+        limit = time.monotonic() + 20
+        while not sql(path, "SELECT 1 FROM operations") and time.monotonic() < limit:
+            time.sleep(0.002)
+    left = sql(path, "SELECT COUNT(*) FROM scene_refs WHERE weight = 1.0")
+    assert left[0][0] > 0
+    assert sql(path, "SELECT * FROM leases") == []
+    with pytest.raises(Conflict, match="closed"):
+        memory.start_upkeep()
+
+
+def test_a_lease_of_another_clock_keeps_nobody_out(memory, path):
+    sql(path, "INSERT INTO leases VALUES ('upkeep', 'another', '2036-09-07T08:01:00.000Z')")
+
+    assert memory.upkeep().ok
 
 
 @pytest.mark.parametrize("every", [0, 0.5, "1h", float("nan"), True])

@@ -87,16 +87,24 @@ def commit(
         if isinstance(fact, Refusal):
             ids.append(None)
             continue
-        outcome = _write(tx, fact, saying)
+        outcome = tell(tx, fact, saying, scene_ids)
         created += outcome.created
         repeated += not outcome.created
         superseded += outcome.superseded
-        relation, ends = (outcome.relation_id, outcome.sentence_id), (outcome.source_id, outcome.target_id)
-        for scene_id in scene_ids:
-            attach(tx, scene_id, relation, ends, weight=fact.triple.confidence, at=saying.at)
         ids.append(outcome.relation_id)
     refused = tuple(fact for fact in checked if isinstance(fact, Refusal))
     return CommitReport(created, repeated, superseded, refused, tuple(ids), ())
+
+
+def tell(
+    tx: sqlite3.Connection, fact: Fact, saying: Saying, scene_ids: Sequence[int], new_id: int | None = None
+) -> "_Outcome":
+    """Write one fact and attach it and its ends to scenes. new_id: the id of its row, should that be a new one."""
+    outcome = _write(tx, fact, saying, new_id)
+    relation, ends = (outcome.relation_id, outcome.sentence_id), (outcome.source_id, outcome.target_id)
+    for scene_id in scene_ids:
+        attach(tx, scene_id, relation, ends, weight=fact.triple.confidence, at=saying.at)
+    return outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +117,7 @@ class _Outcome:
     superseded: int
 
 
-def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
+def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying, new_id: int | None) -> _Outcome:
     at = saying.at
     source_id, target_id = mention(tx, fact.subject, at), mention(tx, fact.object, at)
     sentence_id = put_sentence(tx, fact.sentence, at)
@@ -135,10 +143,10 @@ def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
     fresh = "superseded" if functional else "active"
     if known is None:
         (relation_id,) = tx.execute(
-            """INSERT INTO relations(source_id, relation_key, target_id, scope, relation_type, confidence, status,
+            """INSERT INTO relations(id, source_id, relation_key, target_id, scope, relation_type, confidence, status,
                                      sentence_id, valid_from, valid_to, recorded_at, updated_at)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id""",
-            (*place, fact.relation, fact.triple.confidence, fresh,
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id""",
+            (new_id, *place, fact.relation, fact.triple.confidence, fresh,
              sentence_id, fact.valid_from, fact.valid_to, at, at),
         ).fetchone()  # fmt: skip
         text_index.add(tx, "relation", [relation_id])
@@ -158,11 +166,12 @@ def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying) -> _Outcome:
         )  # fmt: skip
     tx.execute(
         """INSERT INTO evidence(relation_id, sentence_id, session, turn, source, openly, source_key, target_key, at,
-                                confidence, scenes)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+                                confidence, scenes, valid_from, valid_to, functional)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         (relation_id, sentence_id, saying.session, saying.turn, saying.source, not saying.scenes,
          entity_key(fact.subject), entity_key(fact.object), at,
-         fact.triple.confidence, json.dumps(saying.scenes, ensure_ascii=False)),
+         fact.triple.confidence, json.dumps(saying.scenes, ensure_ascii=False),
+         fact.valid_from, fact.valid_to, fact.triple.functional),
     )  # fmt: skip
     if functional and known is None:
         _part_what_was_said_again(tx, place, fact.valid_from or at, at)

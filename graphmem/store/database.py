@@ -144,7 +144,7 @@ class Store:
                 if outermost:
                     self._writing_thread = None
                     text_index.forget_noted(self._writer)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise _translation(error, self.path, self.config.busy_timeout) from error
         finally:
             self._lock.release()
@@ -355,11 +355,14 @@ def translated_errors(path: str, timeout: float) -> Iterator[None]:
     """Raise graphmem's errors in place of sqlite3's, each a line that names the file and the remedy."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise _translation(error, path, timeout) from error
 
 
-def _translation(error: sqlite3.Error, path: str, timeout: float) -> GraphmemError:
+def _translation(error: sqlite3.Error | UnicodeDecodeError, path: str, timeout: float) -> GraphmemError:
+    # Text of a damaged page is not UTF-8, and neither is the message in which SQLite quotes it.
+    if isinstance(error, UnicodeDecodeError) or "decode to UTF-8" in str(error):
+        return StoreCorrupt(f"{path} is damaged (text in it is no UTF-8): restore a backup")
     code = primary_code(error)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return _busy(path, timeout)

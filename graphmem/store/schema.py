@@ -326,10 +326,13 @@ def _migrations() -> "Migrations":
     @migrations()
     def m005_upkeep(db: "Database") -> None:
         db.executescript("""
-            -- What an undo of a merge needs to give a later saying back to the name it was said with. scenes: JSON, the
-            -- keys of the scenes it was told in. NULL where it was told before this was kept.
+            -- All that was told, so that it can be told again, of the name it was said with, when a merge is undone.
+            -- scenes: JSON, the keys of the scenes it was told in. NULL where it was told before this was kept.
             ALTER TABLE evidence ADD COLUMN confidence REAL CHECK (confidence > 0 AND confidence <= 1);
             ALTER TABLE evidence ADD COLUMN scenes TEXT;
+            ALTER TABLE evidence ADD COLUMN valid_from TEXT CHECK (length(valid_from) = 24);
+            ALTER TABLE evidence ADD COLUMN valid_to TEXT CHECK (length(valid_to) = 24);
+            ALTER TABLE evidence ADD COLUMN functional INTEGER CHECK (functional IN (0, 1));
 
             -- Entities that are not one, whatever their names say. rounds: reviews that pass them over, NULL for all.
             CREATE TABLE entities_apart(
@@ -342,7 +345,7 @@ def _migrations() -> "Migrations":
             ) STRICT, WITHOUT ROWID;
             CREATE INDEX entities_apart_b ON entities_apart(b);
 
-            -- JSON: the last id of each table that a later write adds to, at the time of the operation.
+            -- JSON: what an operation has to know of the time when it was done, besides the rows it changed.
             ALTER TABLE operations ADD COLUMN marks TEXT;
 
             -- Who is at work on something that one process does at a time, until when.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from graphmem.config import Config
-from graphmem.upkeep.journal import VALUES, Journal, rows_of
+from graphmem.upkeep.journal import FADING, VALUES, Journal, rows_of
 
 # Pinned notes and rules never fade.
 _FADES = """NOT (kind = 'note' AND ref_id IN (SELECT id FROM notes WHERE pinned = 1 OR kind = 'rule'))"""
@@ -83,4 +83,4 @@ def apply_decay(tx: sqlite3.Connection, part: Sequence[tuple[int, Fading]], conf
             journal.update("scene_refs", ref, weight=weight, decayed_at=how.until + ref["decayed_at"][len(how.day) :])
     if not journal.images:
         return None
-    return journal.close("decay", at, {"faded": len(journal.images), "archived": archived})
+    return journal.close(FADING, at, {"faded": len(journal.images), "archived": archived})

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from graphmem.core.keys import clean_text, entity_key, name_problem
 from graphmem.core.model import EditReport, Triple
 from graphmem.errors import InvalidInput, NotFound
+from graphmem.graph import relations
 from graphmem.graph.entities import mention
 from graphmem.graph.relations import put_sentence
 from graphmem.store import text_index
@@ -73,6 +74,7 @@ def edit(tx: sqlite3.Connection, relation_id: int, changes: Changes, at: str) ->
     renamed = {column: entity_key(name) for column, name in keys.items() if name is not None}
     for said in rows_of(tx, "evidence", "relation_id = ? ORDER BY id", (relation_id,)):
         journal.insert("evidence", {**_without_id(said), **given, **renamed, "relation_id": new["id"]})
+    order_values(journal, (new["source_id"], new["relation_key"], new["scope"]), at)
     for ref in refs:
         _attach(journal, {**ref, "ref_id": new["id"]}, retold)
         for end in (new["source_id"], new["target_id"]):
@@ -106,6 +108,14 @@ def _put(journal: Journal, wanted: Row, given: Row, at: str) -> Row:
     new = journal.insert("relations", {**_without_id(wanted), "updated_at": max(at, wanted["updated_at"])})
     text_index.add(journal.tx, "relation", [new["id"]])
     return new
+
+
+def order_values(journal: Journal, place: tuple[int, str, str], at: str) -> None:
+    """Let the latest value of a functional relation hold alone; place: its source, its key, its scope."""
+    condition = "source_id = ? AND relation_key = ? AND scope = ?"
+    if rows_of(journal.tx, "relations", f"{condition} AND status = 'superseded' LIMIT 1", place):
+        with journal.watching("relations", condition, place):
+            relations.order_values(journal.tx, place, at)
 
 
 def _attach(journal: Journal, wanted: Row, given: Row) -> None:

@@ -9,7 +9,7 @@ import contextlib
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,10 @@ from graphmem.store import text_index
 
 Row = dict[str, Any]
 Image = tuple[str, Row | None, Row | None]  # table, row before, row after
+PutBack = Callable[[sqlite3.Connection, int, Sequence[Image], str], tuple[str, ...]]
+
+# What fades does not stand in the way of an undo: it fades again from where it comes back.
+FADING = "decay"
 
 # Any number of values in one parameter, a JSON list.
 VALUES = "(SELECT value FROM json_each(?))"
@@ -142,6 +146,23 @@ def rows_of(tx: sqlite3.Connection, table: str, condition: str, parameters: Sequ
     return [dict(zip(names, row, strict=True)) for row in cursor]
 
 
+def row_key(table: str, row: Row) -> tuple[Any, ...]:
+    """Return what tells a row of a table from the others."""
+    return tuple(row[column] for column in TABLES[table].key)
+
+
+def set_row(tx: sqlite3.Connection, table: str, key: Sequence[Any], row: Row | None) -> None:
+    """Let a row be as given, whatever it is now; None for none."""
+    shape = TABLES[table].key
+    now = rows_of(tx, table, _where(shape), key)
+    if row is None:
+        tx.execute(f"DELETE FROM {table} WHERE {_where(shape)}", key)
+    elif now:
+        _update(tx, table, now[0], row)
+    else:
+        _insert(tx, table, row)
+
+
 def list_operations(tx: sqlite3.Connection, limit: int | None) -> tuple[Operation, ...]:
     """Return operations, the latest first."""
     rows = tx.execute(
@@ -167,8 +188,12 @@ def images_of(tx: sqlite3.Connection, operation_id: int) -> list[Image]:
     return [(table, before and _row(before), after and _row(after)) for table, before, after in rows]
 
 
-def undo(tx: sqlite3.Connection, operation_id: int, at: str) -> tuple[UndoReport, set[int]]:
+def undo(
+    tx: sqlite3.Connection, operation_id: int, at: str, otherwise: Mapping[str, PutBack]
+) -> tuple[UndoReport, set[int]]:
     """Put back what an operation changed; return the report and the scenes whose rows were touched.
+
+    otherwise: for kinds of operations that take more than their rows, what puts them back.
 
     Raises NotFound for an unknown operation; Conflict when it was undone before, when a later operation changed the
     same rows, when what it removed cannot come back because its key is taken, or was removed for good.
@@ -182,21 +207,41 @@ def undo(tx: sqlite3.Connection, operation_id: int, at: str) -> tuple[UndoReport
     later = tx.execute(
         """SELECT MIN(o.id) FROM operations o JOIN operation_rows r ON r.operation_id = o.id
            JOIN operation_rows mine ON mine.name = r.name AND mine.row = r.row
-           WHERE mine.operation_id = ? AND o.id > ? AND o.undone_at IS NULL""",
-        (operation_id, operation_id),
+           WHERE mine.operation_id = ? AND o.id > ? AND o.undone_at IS NULL AND (o.kind <> ? OR ? = o.kind)""",
+        (operation_id, operation_id, FADING, kind),
     ).fetchone()[0]
     if later is not None:
         raise Conflict(f"operation {later} changed the same rows after operation {operation_id}: undo {later} first")
-    scenes: set[int] = set()
-    text_index_ids: dict[str, set[int]] = defaultdict(set)
     images = images_of(tx, operation_id)
     if not images:
         raise Conflict(f"operation {operation_id} ({kind}) cannot be undone: what it changed was removed for good")
+    remarks: tuple[str, ...] = ()
+    if kind in otherwise:
+        remarks = otherwise[kind](tx, operation_id, images, at)
+    else:
+        _put_rows_back(tx, images)
+    tx.execute("UPDATE operations SET undone_at = ? WHERE id = ?", (at, operation_id))
+    report = UndoReport(
+        operation_id,
+        kind,
+        restored=sum(after is None for _, _, after in images),
+        removed=sum(before is None for _, before, _ in images),
+        changed=sum(before is not None and after is not None and before != after for _, before, after in images),
+        applied=True,
+        remarks=remarks,
+    )
+    return report, {
+        image["id"] if table == "scenes" else image["scene_id"]
+        for table, *sides in images
+        for image in sides
+        if image and (table == "scenes" or "scene_id" in image)
+    }
+
+
+def _put_rows_back(tx: sqlite3.Connection, images: Sequence[Image]) -> None:
+    text_index_ids: dict[str, set[int]] = defaultdict(set)
     made = {after["id"]: after for table, before, after in images if table == "scenes" and before is None and after}
     for table, before, after in images:
-        for image in filter(None, (before, after)):
-            if table == "scenes" or "scene_id" in image:
-                scenes.add(image["id"] if table == "scenes" else image["scene_id"])
         if shown := TABLES[table].indexed:
             kind_shown, *columns = shown
             if before is None or after is None or any(before[column] != after[column] for column in columns):
@@ -222,16 +267,6 @@ def undo(tx: sqlite3.Connection, operation_id: int, at: str) -> tuple[UndoReport
             _settle_key(tx, table, before["key"])
     for indexed, ids in text_index_ids.items():
         text_index.replace(tx, indexed, ids)
-    tx.execute("UPDATE operations SET undone_at = ? WHERE id = ?", (at, operation_id))
-    report = UndoReport(
-        operation_id,
-        kind,
-        restored=sum(after is None for _, _, after in images),
-        removed=sum(before is None for _, before, _ in images),
-        changed=sum(before is not None and after is not None for _, before, after in images),
-        applied=True,
-    )
-    return report, scenes
 
 
 def _still_used(tx: sqlite3.Connection, made: Mapping[int, Row], table: str, image: Row) -> bool:

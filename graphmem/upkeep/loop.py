@@ -17,7 +17,7 @@ from typing import TypeVar
 from graphmem.config import Config
 from graphmem.core.model import Arbiter, EntityReview, SettleReport, UpkeepReport, UpkeepStep, WalState
 from graphmem.core.times import utc_text
-from graphmem.errors import StoreBusy, WriterFailed
+from graphmem.errors import Conflict, StoreBusy, WriterFailed
 from graphmem.store import text_index
 from graphmem.upkeep import decay, merge, merge_entities, review, sweep
 from graphmem.upkeep.journal import Journal
@@ -46,7 +46,7 @@ _PAGES = 16
 class Hands:
     """What a pass works with. read, write: open a transaction; a write does not make its day a day of use.
 
-    changed: tells indexes which scenes changed. now: UTC text.
+    changed: tells indexes which scenes changed. now: UTC text. closing: whether the memory waits to be closed.
     """
 
     path: str
@@ -59,6 +59,7 @@ class Hands:
     settle: Callable[[Arbiter], SettleReport]
     checkpoint: Callable[[], WalState]
     quick_check: Callable[[], Sequence[str]]
+    closing: Callable[[], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,8 @@ class _Pass:
 
     def write(self, act: Callable[[Connection, str], _T]) -> _T:
         """Run an act in a transaction of its own, under the lease, and let others write for a while."""
+        if self.hands.closing():
+            raise Conflict(f"the memory {self.hands.path} is being closed: upkeep goes on with the next pass")
         with self.hands.write() as tx:
             begun = time.perf_counter()
             at = self.hands.now()
@@ -114,12 +117,12 @@ def run(hands: Hands, *, dry_run: bool, allow_shrink: bool, arbiter: Arbiter | N
 
 
 def _hold(tx: Connection, owner: str, at: str) -> None:
-    """Take or renew the lease; raise StoreBusy when another has it."""
+    """Take or renew the lease; raise StoreBusy when another has it. One that lasts too long is of another clock."""
     until = utc_text(dt.datetime.fromisoformat(at) + _LEASE_LASTS)
     held = tx.execute(
         """INSERT INTO leases(name, owner, until) VALUES (?, ?, ?)
            ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until = excluded.until
-           WHERE owner = excluded.owner OR until <= ? RETURNING owner""",
+           WHERE owner = excluded.owner OR leases.until <= ? OR leases.until > excluded.until RETURNING owner""",
         (_LEASE, owner, until, at),
     ).fetchone()
     if held is None:
@@ -278,7 +281,7 @@ def _decay(one: _Pass) -> UpkeepStep:
 
     def work() -> list[int]:
         operations = one.write_in_parts(plan.fading, _ROWS, apply)
-        one.write(lambda tx, at: sweep.trim_days(tx))
+        one.write(lambda tx, at: sweep.trim_days(tx, at, hands.config.journal_days))
         return operations
 
     told = f"refs that fade: {len(plan.fading)}, of them archived: {plan.archived}"

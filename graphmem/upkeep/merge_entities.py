@@ -1,27 +1,33 @@
 """Entities that turn out to be one: everything that names the source names the target from then on.
 
 The source's name stays as an alias. Facts that both had fold into the target's; facts between the two say nothing any
-more and are deleted. An undo gives later sayings back to the name they were said with: evidence keeps it, with the
-scenes and the confidence, so what was told of either name since comes out as if the two had never been one.
+more and are deleted. An undo brings the facts of both back as they were, and then tells again what was told of them
+since: evidence keeps every saying whole, under the name it was said with. So it comes out as if the two had never been
+one. What else changed these facts since, an edit or a deletion, has to be undone first.
 """
 
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from graphmem.core.keys import entity_key
-from graphmem.core.model import EntityMergeReport, FoldedFact
+from graphmem.core.model import EntityMergeReport, FoldedFact, Triple
 from graphmem.errors import Conflict
 from graphmem.graph import relations
 from graphmem.graph.entities import require
-from graphmem.graph.scenes import attach, scene_id_of
+from graphmem.graph.scenes import scene_id_of
 from graphmem.store import text_index
-from graphmem.upkeep.journal import VALUES, Image, Journal, Row, images_of, rows_of
+from graphmem.upkeep.edit import order_values
+from graphmem.upkeep.journal import FADING, VALUES, Image, Journal, Row, row_key, rows_of, set_row
 
 KIND = "merge entities"
+
+# The facts of two entities, and their places in scenes.
+_FACTS = "SELECT id FROM relations WHERE (source_id IN (?1, ?2) OR target_id IN (?1, ?2))"
+_REFS = f"(kind = 'relation' AND ref_id IN ({_FACTS}) OR kind = 'entity' AND ref_id IN (?1, ?2))"
 
 _Ends = tuple[int, int]
 
@@ -64,18 +70,27 @@ def merge(tx: sqlite3.Connection, source_id: int, target_id: int, at: str) -> En
     planned = _plan(tx, source_id, target_id)
     journal = Journal(tx)
     marks = {
-        table: tx.execute(f"SELECT COALESCE(MAX(id), 0) FROM {table}").fetchone()[0]
-        for table in ("evidence", "scene_refs")
+        "said": dict(
+            tx.execute(f"SELECT id, relation_id FROM evidence WHERE relation_id IN ({_FACTS})", _both(planned))
+        ),
+        **{
+            table: tx.execute(f"SELECT COALESCE(MAX(id), 0) FROM {table}").fetchone()[0]
+            for table in ("evidence", "relations", "scene_refs")
+        },
     }
+    as_it_was = [
+        *(("relations", row) for row in rows_of(tx, "relations", f"id IN ({_FACTS}) ORDER BY id", _both(planned))),
+        *(("scene_refs", row) for row in rows_of(tx, "scene_refs", f"{_REFS} ORDER BY id", _both(planned))),
+    ]
     for row in (*planned.loops, *planned.moved):
         ends = {end: target_id for end in ("source_id", "target_id") if row[end] == source_id}
         closed = {"status": "deleted", "closed_at": at} if row in planned.loops and row["status"] != "deleted" else {}
         journal.update("relations", row, **ends, **closed)
-    for gone, kept in planned.folded:
-        _fold(journal, gone, kept)
+    kept = [_fold(journal, *pair) for pair in planned.folded]
     for ref in planned.refs:
         move_ref(journal, ref, target_id)
-    _order_values(journal, target_id, planned.moved, at)
+    for relation_key, scope in sorted({(row["relation_key"], row["scope"]) for row in (*planned.moved, *kept)}):
+        order_values(journal, (target_id, relation_key, scope), at)
     for alias in planned.aliases:
         journal.update("entity_aliases", alias, entity_id=target_id)
     _move_apart(journal, source_id, target_id)
@@ -96,6 +111,10 @@ def merge(tx: sqlite3.Connection, source_id: int, target_id: int, at: str) -> En
     text_index.replace(tx, "entity", [target_id])
     text_index.drop(tx, "relation", [gone["id"] for gone, _ in planned.folded])
     text_index.replace(tx, "relation", [row["id"] for row in (*planned.loops, *planned.moved)])
+    changed = {(table, key) for table, key, *_ in journal.images}
+    for table, row in as_it_was:
+        if (table, json.dumps([row["id"]])) not in changed:
+            journal.remember(table, row, row)
     report = _report(planned)
     summary = {
         "relations": len(report.moved),
@@ -144,6 +163,10 @@ def _plan(tx: sqlite3.Connection, source_id: int, target_id: int) -> _Plan:
     )
 
 
+def _both(planned: _Plan) -> _Ends:
+    return planned.source["id"], planned.target["id"]
+
+
 def _place(row: Row, source_id: int, target_id: int) -> tuple[Any, ...]:
     """Return where a fact stands once the source is the target."""
     ends = (target_id if row[end] == source_id else row[end] for end in ("source_id", "target_id"))
@@ -165,11 +188,11 @@ def _report(planned: _Plan) -> EntityMergeReport:
     )
 
 
-def _fold(journal: Journal, gone: Row, kept: Row) -> None:
-    """Let a fact take in one that equals it now: the greater confidence, the wider time, the evidence of both."""
+def _fold(journal: Journal, gone: Row, kept: Row) -> Row:
+    """Let a fact take in one that equals it now: greater confidence, earliest known beginning, evidence of both."""
     (kept,) = rows_of(journal.tx, "relations", "id = ?", (kept["id"],))
     later = max(gone, kept, key=lambda row: (row["updated_at"], row["id"]))
-    starts, ends = ([row[bound] for row in (gone, kept)] for bound in ("valid_from", "valid_to"))
+    ends = [row["valid_to"] for row in (gone, kept)]
     for said in rows_of(journal.tx, "evidence", "relation_id = ? ORDER BY id", (gone["id"],)):
         journal.update("evidence", said, relation_id=kept["id"])
     for ref in rows_of(journal.tx, "scene_refs", "kind = 'relation' AND ref_id = ? ORDER BY id", (gone["id"],)):
@@ -180,11 +203,12 @@ def _fold(journal: Journal, gone: Row, kept: Row) -> None:
         kept,
         confidence=max(gone["confidence"], kept["confidence"]),
         sentence_id=later["sentence_id"] or gone["sentence_id"] or kept["sentence_id"],
-        valid_from=None if None in starts else min(starts),
+        valid_from=min(filter(None, (gone["valid_from"], kept["valid_from"])), default=None),
         valid_to=None if None in ends else max(ends),
         recorded_at=min(gone["recorded_at"], kept["recorded_at"]),
         updated_at=later["updated_at"],
     )
+    return kept
 
 
 def move_ref(journal: Journal, ref: Row, ref_id: int) -> None:
@@ -205,17 +229,6 @@ def move_ref(journal: Journal, ref: Row, ref_id: int) -> None:
         decayed_at=later["decayed_at"],
         sentence_id=later["sentence_id"] or mine["sentence_id"] or ref["sentence_id"],
     )
-
-
-def _order_values(journal: Journal, target_id: int, moved: Sequence[Row], at: str) -> None:
-    """Put the values of functional relations that two entities had into one order: the latest holds."""
-    for relation_key, scope in sorted({(row["relation_key"], row["scope"]) for row in moved}):
-        condition = "source_id = ? AND relation_key = ? AND scope = ?"
-        place = (target_id, relation_key, scope)
-        values = rows_of(journal.tx, "relations", f"{condition} AND status IN ('active', 'superseded')", place)
-        if any(row["status"] == "superseded" for row in values):
-            with journal.watching("relations", condition, place):
-                relations.order_values(journal.tx, place, at)
 
 
 def _move_apart(journal: Journal, source_id: int, target_id: int) -> None:
@@ -259,268 +272,153 @@ def is_certain(tx: sqlite3.Connection, source_id: int, target_id: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Parting:
-    """Two entities that are two again. names: the keys that mean each. later: what was said of either since."""
+class _Telling:
+    """What was said of one of the two since the merge: its evidence, and the fact it came to."""
 
-    source: Row
-    target: Row
-    names: Mapping[int, frozenset[str]]
-    later: Sequence[Row]
-    last_said: int
-    last_ref: int
-    images: Sequence[Image]
-
-    def before(self, table: str) -> dict[int, Row]:
-        """Return the rows of a table as they were before the merge, those that it changed, by id."""
-        return {before["id"]: before for name, before, _ in self.images if name == table and before}
-
-    def owner(self, key: str) -> int | None:
-        """Return which of the two a name means, None for neither."""
-        return next((entity_id for entity_id, keys in self.names.items() if key in keys), None)
+    said: Row
+    fact: Row
+    sentence: str
 
 
-def give_back(tx: sqlite3.Connection, operation_id: int) -> tuple[str, ...]:
-    """After the rows of a merge were put back, give what was told since to the name it was told of.
+def put_back(tx: sqlite3.Connection, operation_id: int, images: Sequence[Image], at: str) -> tuple[str, ...]:
+    """Bring the facts of two entities back as they were before their merge, and tell again what was told since.
 
-    Return a line for each thing that depends on the merge in a way that nobody can take apart.
+    Return a line for each thing that depends on the merge, so that nobody can know how it would be without. Raises
+    Conflict when they were removed for good, or when a later operation changed what was told since.
     """
-    parting = _parting(tx, operation_id)
-    groups: dict[tuple[int, _Ends], list[Row]] = defaultdict(list)
-    for said in parting.later:
-        row = _relation(tx, said["relation_id"])
-        ends = (
-            _end(parting, row["source_id"], said["source_key"]),
-            _end(parting, row["target_id"], said["target_key"]),
-        )
-        if ends != (row["source_id"], row["target_id"]):
-            groups[row["id"], ends].append(said)
-    remarks: list[str] = []
-    touched: set[int] = set()
-    for (relation_id, ends), sayings in groups.items():
-        remarks += _closed_by(tx, relation_id, sayings)
-        touched |= {relation_id, _part(tx, parting, relation_id, ends, sayings)}
-    # What was put back may be what was told again since.
-    for relation_id in parting.before("relations"):
-        again = rows_of(tx, "evidence", "relation_id = ? AND id > ? ORDER BY id", (relation_id, parting.last_said))
-        if again:
-            _retell(tx, relation_id, again)
-    _settle_refs(tx, parting, touched)
-    _share_mentions(tx, parting)
-    text_index.replace(tx, "relation", touched)
-    text_index.replace(tx, "entity", [*parting.names])
-    return tuple(remarks)
-
-
-def _parting(tx: sqlite3.Connection, operation_id: int) -> _Parting:
-    (marks,) = tx.execute("SELECT marks FROM operations WHERE id = ?", (operation_id,)).fetchone()
-    mark = json.loads(marks)
-    images = images_of(tx, operation_id)
     entities = [(before, after) for table, before, after in images if table == "entities"]
-    (source,) = (before for before, after in entities if before and after is None)
-    (target,) = (before for before, after in entities if before and after)
-    names = {entity["id"]: _names(tx, entity) for entity in (source, target)}
-    keys = json.dumps(sorted(frozenset().union(*names.values())))
-    later = rows_of(
-        tx,
-        "evidence",
-        f"id > ? AND (source_key IN {VALUES} OR target_key IN {VALUES}) ORDER BY id",
-        (mark["evidence"], keys, keys),
-    )
-    return _Parting(source, target, names, later, mark["evidence"], mark["scene_refs"], images)
+    sources = [before for before, after in entities if before and after is None]
+    targets = [before for before, after in entities if before and after]
+    if not sources or not targets:
+        raise Conflict(f"operation {operation_id} ({KIND}) cannot be undone: what it changed was removed for good")
+    target_id = targets[0]["id"]
+    marks = json.loads(tx.execute("SELECT marks FROM operations WHERE id = ?", (operation_id,)).fetchone()[0])
+    _refuse_changed(tx, operation_id, target_id)
+    since = _told_since(tx, target_id, marks["evidence"])
+    made = _untell(tx, target_id, since, marks)
+    _restore(tx, images, marks["said"])
+    text_index.drop(tx, "relation", made)
+    tx.execute(f"DELETE FROM relations WHERE id IN {VALUES}", (json.dumps(made),))
+    for telling in since:
+        _tell_again(tx, telling)
+        for end in ("source_id", "target_id"):
+            if telling.fact[end] != target_id:  # mentioned once, told twice; the two came back with what they had
+                tx.execute("UPDATE entities SET mention_count = mention_count - 1 WHERE id = ?", (telling.fact[end],))
+    return tuple(_order_values_of_others(tx, since, {sources[0]["id"], target_id}, at))
 
 
-def _names(tx: sqlite3.Connection, entity: Row) -> frozenset[str]:
-    aliases = tx.execute("SELECT key FROM entity_aliases WHERE entity_id = ?", (entity["id"],))
-    return frozenset([entity["key"], *(key for (key,) in aliases)])
+def _order_values_of_others(
+    tx: sqlite3.Connection, since: Sequence[_Telling], both: Collection[int], at: str
+) -> Iterable[str]:
+    """Order values of others that the two are among, where one was told since; yield a line for each place.
+
+    What such a telling closed depended on which of the two it found.
+    """
+    told = {
+        (telling.fact["source_id"], telling.fact["relation_key"], telling.fact["scope"]): telling.fact["relation_type"]
+        for telling in since
+        if telling.fact["source_id"] not in both
+    }
+    for place, relation in told.items():
+        values = "SELECT id FROM relations WHERE source_id = ? AND relation_key = ? AND scope = ?"
+        functional = tx.execute(
+            f"""SELECT EXISTS (SELECT 1 FROM relations WHERE id IN ({values}) AND status = 'superseded')
+                    OR EXISTS (SELECT 1 FROM evidence WHERE relation_id IN ({values}) AND functional = 1)""",
+            (*place, *place),
+        ).fetchone()[0]
+        if functional:
+            relations.order_values(tx, place, at)
+            (name,) = tx.execute("SELECT name FROM entities WHERE id = ?", place[:1]).fetchone()
+            yield f"values of {name!r} {relation!r} were put in order anew: look at them"
 
 
-def _relation(tx: sqlite3.Connection, relation_id: int) -> Row:
-    (row,) = rows_of(tx, "relations", "id = ?", (relation_id,))
-    return row
-
-
-def _end(parting: _Parting, now: int, said: str) -> int:
-    owner = parting.owner(said)
-    return now if owner is None or now not in parting.names else owner
-
-
-def _closed_by(tx: sqlite3.Connection, relation_id: int, sayings: Sequence[Row]) -> Iterable[str]:
-    """Tell of values of a functional relation that were closed when a value of the other entity was told."""
-    row = _relation(tx, relation_id)
-    times = json.dumps([said["at"] for said in sayings])
-    closed = tx.execute(
-        f"""SELECT r.id, a.name, r.relation_type, b.name FROM relations r
-            JOIN entities a ON a.id = r.source_id JOIN entities b ON b.id = r.target_id
-            WHERE r.source_id = ? AND r.relation_key = ? AND r.scope = ? AND r.id <> ? AND r.status = 'superseded'
-                AND r.closed_at IN {VALUES} ORDER BY r.id""",
-        (row["source_id"], row["relation_key"], row["scope"], relation_id, times),
-    )
-    for closed_id, subject, relation, object_ in closed:
-        yield (
-            f"fact {closed_id} ({subject} {relation} {object_}) was superseded by what was told since the merge, "
-            "and stays so: commit it again if it holds"
-        )
-
-
-def _part(tx: sqlite3.Connection, parting: _Parting, relation_id: int, ends: _Ends, sayings: Sequence[Row]) -> int:
-    """Let sayings of a fact be about other ends; return the fact that they tell now."""
-    row = _relation(tx, relation_id)
-    ids = {said["id"] for said in sayings}
-    others = [
-        said for said in rows_of(tx, "evidence", "relation_id = ? ORDER BY id", (relation_id,)) if said["id"] not in ids
-    ]
-    known = rows_of(
-        tx,
-        "relations",
-        """source_id = ? AND relation_key = ? AND target_id = ? AND scope = ? AND status <> 'superseded'
-           ORDER BY status <> 'active', id DESC LIMIT 1""",
-        (ends[0], row["relation_key"], ends[1], row["scope"]),
-    )
-    if row["status"] == "superseded" or not (known or others):
-        tx.execute("UPDATE relations SET source_id = ?, target_id = ? WHERE id = ?", (*ends, relation_id))
-        return relation_id
-    told_id = int(known[0]["id"]) if known else _copy(tx, row, ends, sayings[0]["at"])
-    tx.executemany("UPDATE evidence SET relation_id = ? WHERE id = ?", [(told_id, said["id"]) for said in sayings])
-    _retell(tx, told_id, sayings)
-    if others:
-        _untell(tx, parting, row, sayings, others)
-    else:
-        tx.execute("DELETE FROM scene_refs WHERE kind = 'relation' AND ref_id = ?", (relation_id,))
-        tx.execute("DELETE FROM relations WHERE id = ?", (relation_id,))
-    return told_id
-
-
-def _copy(tx: sqlite3.Connection, row: Row, ends: _Ends, at: str) -> int:
-    columns = [column for column in row if column != "id"]
-    told = {"sentence_id": None, "recorded_at": at, "updated_at": at}
-    copy = {**row, **told, "source_id": ends[0], "target_id": ends[1]}
-    (copied,) = tx.execute(
-        f"INSERT INTO relations({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))}) RETURNING id",
-        [copy[column] for column in columns],
+def _refuse_changed(tx: sqlite3.Connection, operation_id: int, target_id: int) -> None:
+    """Raise Conflict when a later operation changed a fact of the entity, or its place in a scene."""
+    facts = json.dumps([row_id for (row_id,) in tx.execute(_FACTS, (target_id, target_id))])
+    (later,) = tx.execute(
+        f"""SELECT MIN(r.operation_id) FROM operation_rows r JOIN operations o ON o.id = r.operation_id
+            WHERE o.id > ? AND o.undone_at IS NULL AND o.kind <> '{FADING}' AND CASE r.name
+                WHEN 'relations' THEN json_extract(r.row, '$[0]') IN {VALUES}
+                WHEN 'evidence' THEN json_extract(COALESCE(r.before, r.after), '$.relation_id') IN {VALUES}
+                WHEN 'scene_refs' THEN CASE json_extract(COALESCE(r.before, r.after), '$.kind')
+                    WHEN 'relation' THEN json_extract(COALESCE(r.before, r.after), '$.ref_id') IN {VALUES}
+                    WHEN 'entity' THEN json_extract(COALESCE(r.before, r.after), '$.ref_id') = ? END END""",
+        (operation_id, facts, facts, facts, target_id),
     ).fetchone()
-    return int(copied)
+    if later is not None:
+        raise Conflict(f"operation {later} changed what was told since operation {operation_id}: undo {later} first")
 
 
-def _retell(tx: sqlite3.Connection, relation_id: int, sayings: Sequence[Row]) -> None:
-    """Give a fact what sayings, in their order, say of it."""
-    confidence = next((said["confidence"] for said in reversed(sayings) if said["confidence"]), None)
-    sentence_id = next((said["sentence_id"] for said in reversed(sayings) if said["sentence_id"]), None)
-    tx.execute(
-        """UPDATE relations SET confidence = COALESCE(?, confidence), sentence_id = COALESCE(?, sentence_id),
-               recorded_at = MIN(recorded_at, ?), updated_at = MAX(updated_at, ?),
-               closed_at = CASE status WHEN 'deleted' THEN NULL WHEN 'archived' THEN NULL ELSE closed_at END,
-               status = CASE status WHEN 'deleted' THEN 'active' WHEN 'archived' THEN 'active' ELSE status END
-           WHERE id = ?""",
-        (
-            confidence, sentence_id, min(said["at"] for said in sayings), max(said["at"] for said in sayings),
-            relation_id,
-        ),
-    )  # fmt: skip
-
-
-def _untell(tx: sqlite3.Connection, parting: _Parting, row: Row, gone: Sequence[Row], others: Sequence[Row]) -> None:
-    """Take from a fact what sayings that are gone gave it."""
-    as_it_was = parting.before("relations").get(row["id"])
-    if as_it_was is not None and others[-1]["id"] <= parting.last_said:
-        columns = ("confidence", "sentence_id", "status", "closed_at", "recorded_at", "updated_at")
-        _set(tx, "relations", row["id"], {column: as_it_was[column] for column in columns})
-        return
-    times = [said["at"] for said in others]
-    values: Row = {"recorded_at": min(times), "updated_at": max(times)}
-    if row["sentence_id"] in {said["sentence_id"] for said in gone} - {said["sentence_id"] for said in others}:
-        values["sentence_id"] = None
-    _set(tx, "relations", row["id"], values)
-    _retell(tx, row["id"], others)
-
-
-def _set(tx: sqlite3.Connection, table: str, row_id: int, values: Row) -> None:
-    if values:
-        sets = ", ".join(f"{column} = ?" for column in values)
-        tx.execute(f"UPDATE {table} SET {sets} WHERE id = ?", (*values.values(), row_id))
-
-
-def _settle_refs(tx: sqlite3.Connection, parting: _Parting, touched: Iterable[int]) -> None:
-    """Let scenes hold what was told in them, under the name it was told with, as strongly as it was told."""
-    scene_ids: dict[str, int | None] = {}
-
-    def scenes_of(said: Row) -> set[int]:
-        keys = json.loads(said["scenes"] or "[]")
-        for key in keys:
-            if key not in scene_ids:
-                scene_ids[key] = scene_id_of(tx, key)
-        return {scene_id for key in keys if (scene_id := scene_ids[key]) is not None}
-
-    later: dict[int, list[Row]] = defaultdict(list)
-    for said in parting.later:
-        (now,) = rows_of(tx, "evidence", "id = ?", (said["id"],))
-        row = _relation(tx, now["relation_id"])
-        for scene_id in scenes_of(now):
-            later[scene_id].append(now)
-            ends = (row["source_id"], row["target_id"])
-            attach(tx, scene_id, (row["id"], now["sentence_id"]), ends, weight=now["confidence"], at=now["at"])
-    moved = {(before or after or {})["id"] for table, before, after in parting.images if table == "relations"}
-    targets = {("relation", relation_id) for relation_id in {*moved, *touched}}
-    targets |= {("entity", entity_id) for entity_id in parting.names}
-    told = {target: _sayings(tx, *target) for target in targets}
-    as_it_was = parting.before("scene_refs")
-    for scene_id, said_here in later.items():
-        for ref in rows_of(tx, "scene_refs", "scene_id = ? AND kind IN ('relation', 'entity')", (scene_id,)):
-            if (ref["kind"], ref["ref_id"]) in targets:
-                own = [said for said in told[ref["kind"], ref["ref_id"]] if scene_id in scenes_of(said)]
-                ids = {said["id"] for said in own}
-                foreign = [said for said in said_here if said["id"] not in ids]
-                _settle_ref(tx, ref, own, foreign, as_it_was.get(ref["id"]), made_since=ref["id"] > parting.last_ref)
-
-
-def _sayings(tx: sqlite3.Connection, kind: str, ref_id: int) -> list[Row]:
-    if kind == "relation":
-        return rows_of(tx, "evidence", "relation_id = ? ORDER BY id", (ref_id,))
-    condition = "relation_id IN (SELECT id FROM relations WHERE ? IN (source_id, target_id)) ORDER BY id"
-    return rows_of(tx, "evidence", condition, (ref_id,))
-
-
-def _settle_ref(
-    tx: sqlite3.Connection,
-    ref: Row,
-    own: Sequence[Row],
-    foreign: Sequence[Row],
-    before: Row | None,
-    *,
-    made_since: bool,
-) -> None:
-    """Take from a ref what only sayings of the other entity gave it."""
-    if not own and made_since:
-        tx.execute("DELETE FROM scene_refs WHERE id = ?", (ref["id"],))
-        return
-    values: Row = {}
-    for column, said_column in (("weight", "confidence"), ("decayed_at", "at"), ("sentence_id", "sentence_id")):
-        given = [said[said_column] for said in own if said[said_column] is not None]
-        if ref[column] in (None, *given) or ref[column] not in [said[said_column] for said in foreign]:
-            continue
-        if given:
-            values[column] = given[-1] if column == "sentence_id" else max(given)
-        elif before is not None or column == "sentence_id":
-            values[column] = before[column] if before is not None else None
-    _set(tx, "scene_refs", ref["id"], values)
-
-
-def _share_mentions(tx: sqlite3.Connection, parting: _Parting) -> None:
-    """Count later mentions for the entity whose name was used."""
-    source, target = parting.source, parting.target
-    times: dict[int, list[str]] = {source["id"]: [], target["id"]: []}
-    for said in parting.later:
-        for key in (said["source_key"], said["target_key"]):
-            if (owner := parting.owner(key)) is not None:
-                times[owner].append(said["at"])
-    tx.execute(
-        "UPDATE entities SET mention_count = mention_count + ?, updated_at = MAX(updated_at, ?) WHERE id = ?",
-        (len(times[source["id"]]), max([source["updated_at"], *times[source["id"]]]), source["id"]),
+def _told_since(tx: sqlite3.Connection, target_id: int, last_said: int) -> list[_Telling]:
+    later = rows_of(
+        tx, "evidence", f"id > ?3 AND relation_id IN ({_FACTS}) ORDER BY id", (target_id, target_id, last_said)
     )
-    tx.execute(
-        """UPDATE entities SET mention_count = mention_count - ?,
-               updated_at = CASE WHEN updated_at = ? THEN ? ELSE updated_at END WHERE id = ?""",
-        (
-            len(times[source["id"]]), max(times[source["id"]], default=""),
-            max([target["updated_at"], *times[target["id"]]]), target["id"],
+    tellings = []
+    for said in later:
+        (fact,) = rows_of(tx, "relations", "id = ?", (said["relation_id"],))
+        text = tx.execute("SELECT text FROM sentences WHERE id = ?", (said["sentence_id"],)).fetchone()
+        tellings.append(_Telling(said, fact, "" if text is None else text[0]))
+    return tellings
+
+
+def _untell(tx: sqlite3.Connection, target_id: int, since: Sequence[_Telling], marks: Mapping[str, Any]) -> list[int]:
+    """Take back what was told since; return the facts that it made, which still hold evidence of before."""
+    tx.execute(f"DELETE FROM scene_refs WHERE id > ?3 AND {_REFS}", (target_id, target_id, marks["scene_refs"]))
+    said = json.dumps([telling.said["id"] for telling in since])
+    tx.execute(f"DELETE FROM evidence WHERE id IN {VALUES}", (said,))
+    facts = tx.execute(f"{_FACTS} AND id > ?3", (target_id, target_id, marks["relations"]))
+    made = [row_id for (row_id,) in facts]
+    tx.execute(f"UPDATE relations SET status = 'archived' WHERE id IN {VALUES}", (json.dumps(made),))
+    return made
+
+
+def _restore(tx: sqlite3.Connection, images: Sequence[Image], said: Mapping[str, int]) -> None:
+    """Make every row that the merge knew what it was."""
+    first: dict[tuple[str, Any], Row | None] = {}
+    for table, before, after in images:  # the last first: what was first remembered of a row wins
+        first[table, row_key(table, before or after or {})] = before
+    by_table: dict[str, list[tuple[Any, Row | None]]] = defaultdict(list)
+    for (table, key), row in first.items():
+        by_table[table].append((key, row))
+    # No row may stand in the way of another: places in scenes go first, and no fact is active meanwhile.
+    for (ref_id,), _ in by_table["scene_refs"]:
+        tx.execute("DELETE FROM scene_refs WHERE id = ?", (ref_id,))
+    for (relation_id,), _ in by_table["relations"]:
+        tx.execute("UPDATE relations SET status = 'archived' WHERE id = ?", (relation_id,))
+    for table in ("entities", "entity_aliases", "entities_apart", "relations", "evidence", "scene_refs"):
+        for key, row in sorted(by_table[table], key=lambda one: one[0]):
+            set_row(tx, table, key, row)
+    tx.executemany("UPDATE evidence SET relation_id = ? WHERE id = ?", [(fact, id_) for id_, fact in said.items()])
+    text_index.replace(tx, "relation", [key for (key,), _ in by_table["relations"]])
+    text_index.replace(tx, "entity", [key for (key,), _ in by_table["entities"]])
+
+
+def _tell_again(tx: sqlite3.Connection, telling: _Telling) -> None:
+    said, fact = telling.said, telling.fact
+    triple = Triple(
+        said["source_key"],
+        fact["relation_type"],
+        said["target_key"],
+        sentence=telling.sentence,
+        confidence=said["confidence"],
+        functional=bool(said["functional"]),
+    )
+    scenes = json.loads(said["scenes"])
+    saying = relations.Saying(said["session"], said["turn"], said["source"], fact["scope"], said["at"], scenes)
+    scene_ids = [scene_id for key in scenes if (scene_id := scene_id_of(tx, key)) is not None]
+    free = not rows_of(tx, "relations", "id = ?", (fact["id"],))
+    relations.tell(
+        tx,
+        relations.Fact(
+            triple,
+            triple.subject,
+            triple.relation,
+            triple.object,
+            telling.sentence,
+            said["valid_from"],
+            said["valid_to"],
         ),
-    )  # fmt: skip
+        saying,
+        scene_ids,
+        fact["id"] if free else None,
+    )

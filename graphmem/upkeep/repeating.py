@@ -34,7 +34,8 @@ class Repeating(Generic[_T]):
             try:
                 self._report(self._act())
             except GraphmemError as error:
-                _log.warning("upkeep: %s", error)
+                if not self._stopped.is_set():
+                    _log.warning("upkeep: %s", error)
             except Exception:  # noqa: BLE001 (told in the log; a thread that dies of it would keep nothing in order)
                 _log.exception("upkeep failed; it is tried again in %g s", self._every)
             self._stopped.wait(self._every)

@@ -68,9 +68,10 @@ def names_of(tx: sqlite3.Connection, at: str) -> Names:
     for source, target in tx.execute(
         f"SELECT r.source_id, r.target_id FROM relations r WHERE {holds} AND r.source_id <> r.target_id", held
     ):
-        a, b = place_of[source], place_of[target]
-        linked[a].add(b)
-        linked[b].add(a)
+        if source in place_of and target in place_of:  # a fact that leads nowhere is damage, which `check` tells of
+            a, b = place_of[source], place_of[target]
+            linked[a].add(b)
+            linked[b].add(a)
     hubs = {place for place, others in linked.items() if len(others) > _HUB}
     return Names(
         [entity_id for entity_id, _ in entities],

@@ -53,6 +53,16 @@ def plan_rename(tx: sqlite3.Connection, key: str, new_key: str) -> RenameReport:
             f"no turn has visited {scene['key']!r}, so under {new_key!r} it would answer none: "
             f"choose a key without {AUTO_PREFIX!r}"
         )
+    people = sorted(
+        row["feature"]
+        for row in rows_of(tx, "scene_features", "scene_id = ?", (scene["id"],))
+        if kind_of(row["feature"]) in PERSON_KINDS
+    )
+    if origin == "declared" and people and not any(kind_of(one) in PERSON_KINDS for one in features_of_key(new_key)):
+        raise Conflict(
+            f"{scene['key']!r} is about {', '.join(people)}, and everybody reads {new_key!r}: "
+            f"name somebody in the key, as in {'/'.join([new_key, *people])!r}"
+        )
     return RenameReport(scene["key"], new_key, scene["origin"], origin, applied=False)
 
 
@@ -72,10 +82,7 @@ def apply_rename(tx: sqlite3.Connection, plan: RenameReport, at: str, config: Co
 
 
 def _spell(journal: Journal, scene_id: int, key: str, config: Config) -> None:
-    """Let the features that no turn gave be those that a key spells.
-
-    The people of the old key stay where the new one names nobody: else a rename would open to all what they were told.
-    """
+    """Let the features that no turn gave be those that a key spells, and its people stay where the key names nobody."""
     spelt = features_of_key(key)
     names_people = any(kind_of(feature) in PERSON_KINDS for feature in spelt)
     known = set()

@@ -90,11 +90,13 @@ def drop_old(tx: sqlite3.Connection, operation_ids: Sequence[int], at: str) -> i
     return Journal(tx).close("drop journal", at, {"operations": len(operation_ids), "rows": rows})
 
 
-def trim_days(tx: sqlite3.Connection) -> None:
-    """Forget the days of use that count for no ref."""
+def trim_days(tx: sqlite3.Connection, at: str, days: float) -> None:
+    """Forget the days of use that count for no ref, and for none that an undo could bring back."""
+    limit = utc_text(dt.datetime.fromisoformat(at) - dt.timedelta(days=days))
     tx.execute(
-        """DELETE FROM active_days WHERE day <= COALESCE((SELECT MIN(substr(decayed_at, 1, 10)) FROM scene_refs),
-                                                          (SELECT MAX(day) FROM active_days))"""
+        """DELETE FROM active_days
+           WHERE day < ? AND day <= COALESCE((SELECT MIN(substr(decayed_at, 1, 10)) FROM scene_refs), day)""",
+        (limit[:10],),
     )
 
 
