@@ -478,3 +478,17 @@ def test_the_log_is_cut_when_it_has_grown(memory, path, monkeypatch):
 
     assert "its size: 0 bytes" in step(report, "checkpoint").told
     assert sqlite3.connect(path).execute("SELECT COUNT(*) FROM relations").fetchone() == (5,)
+
+
+def test_operations_tell_what_they_were_about_until_it_is_purged(memory):
+    memory.commit([Triple("Ann", "is", "x"), Triple("Anne", "is", "y"), Triple("Bob", "is", "z")], scenes="chan:qq")
+    memory.merge_entities("Ann", "Anne")
+    memory.rename_scene("chan:qq", "chan:tencent")
+    memory.keep_apart("Anne", "Bob")
+    memory.delete_relation(3)
+
+    about = [operation.about for operation in memory.operations()]
+    assert about == [("fact 3",), ("Anne, Bob",), ("chan:qq -> chan:tencent",), ("Ann", "Anne", "fact 1")]
+
+    memory.purge(entity="Anne", hard=True)
+    assert "Ann" not in str(memory.operations())

@@ -537,13 +537,14 @@ class Overview:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A journaled change: when, what, in numbers, and whether it was undone."""
+    """A journaled change: when, what, in numbers, and whether it was undone. about: names of some that it changed."""
 
     id: int
     kind: str
     at: str
     summary: Mapping[str, Any]
     undone_at: str | None
+    about: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from graphmem.store.database import (
     file_identity,
     full_path,
     is_open_here,
+    is_undecodable,
     primary_code,
     translated_errors,
 )
@@ -224,11 +225,11 @@ def _held(target: Path) -> Iterator[None]:
             # would put a new -wal beside the one that takes its place.
             connection.execute("PRAGMA journal_mode = DELETE")
             connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             code = primary_code(error)
             if code == sqlite3.SQLITE_BUSY:
                 raise StoreBusy(f"{target} is open in another process: close it there and try again") from error
-            if code not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+            if code not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT) and not is_undecodable(error):
                 raise
             connection.close()
         if sys.platform == "win32":

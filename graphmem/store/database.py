@@ -359,9 +359,13 @@ def translated_errors(path: str, timeout: float) -> Iterator[None]:
         raise _translation(error, path, timeout) from error
 
 
+def is_undecodable(error: Exception) -> bool:
+    """Tell whether an error is about text of a damaged page, or is itself told in such text, as SQLite quotes it."""
+    return isinstance(error, UnicodeDecodeError) or "decode to UTF-8" in str(error)
+
+
 def _translation(error: sqlite3.Error | UnicodeDecodeError, path: str, timeout: float) -> GraphmemError:
-    # Text of a damaged page is not UTF-8, and neither is the message in which SQLite quotes it.
-    if isinstance(error, UnicodeDecodeError) or "decode to UTF-8" in str(error):
+    if is_undecodable(error):
         return StoreCorrupt(f"{path} is damaged (text in it is no UTF-8): restore a backup")
     code = primary_code(error)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -379,7 +383,7 @@ def _busy(path: str, timeout: float) -> StoreBusy:
     return StoreBusy(f"{path} is locked: another process has been writing for over {timeout:g} s; try again")
 
 
-def primary_code(error: sqlite3.Error) -> int:
+def primary_code(error: Exception) -> int:
     """Return the result code of SQLite without its extension, such as sqlite3.SQLITE_BUSY."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 

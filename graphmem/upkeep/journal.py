@@ -28,6 +28,9 @@ FADING = "decay"
 # Any number of values in one parameter, a JSON list.
 VALUES = "(SELECT value FROM json_each(?))"
 _ROUNDING = 1e-9
+_SHOWN = 4
+# Operations on many rows that nobody named.
+_OF_NOBODY = frozenset({FADING, "expire evidence", "purge stale refs", "purge sentences", "drop journal", "pass round"})
 _KEYED = ("scenes", "scene_aliases")
 
 # The sentences that an undo may need.
@@ -168,8 +171,37 @@ def list_operations(tx: sqlite3.Connection, limit: int | None) -> tuple[Operatio
     rows = tx.execute(
         "SELECT id, kind, at, summary, undone_at FROM operations ORDER BY id DESC LIMIT ?",
         (2**62 if limit is None else limit,),
+    ).fetchall()
+    return tuple(
+        Operation(id_, kind, at, json.loads(summary), undone, () if kind in _OF_NOBODY else _about(tx, id_))
+        for id_, kind, at, summary, undone in rows
     )
-    return tuple(Operation(id_, kind, at, json.loads(summary), undone) for id_, kind, at, summary, undone in rows)
+
+
+def _about(tx: sqlite3.Connection, operation_id: int) -> tuple[str, ...]:
+    """Return the names of some of what an operation changed, from its images: a hard purge leaves none of them."""
+    rows = tx.execute(
+        """SELECT name, before, after FROM operation_rows
+           WHERE operation_id = ? AND name IN ('entities', 'scenes', 'entities_apart', 'notes', 'relations')
+               AND (before IS NULL OR after IS NULL OR before <> after)
+           ORDER BY CASE name WHEN 'relations' THEN 1 ELSE 0 END, seq DESC LIMIT ?""",
+        (operation_id, _SHOWN),
+    )
+    told = [
+        _named(tx, table, before and _row(before), after and _row(after)) for table, before, after in rows.fetchall()
+    ]
+    return tuple(dict.fromkeys(told))
+
+
+def _named(tx: sqlite3.Connection, table: str, before: Row | None, after: Row | None) -> str:
+    row = after or before or {}
+    if table == "relations":
+        return f"fact {row['id']}"
+    if table == "entities_apart":
+        ends = (tx.execute("SELECT name FROM entities WHERE id = ?", (row[end],)).fetchone() for end in ("a", "b"))
+        return ", ".join(name for (name,) in filter(None, ends))
+    column = {"entities": "name", "scenes": "key", "notes": "title"}[table]
+    return " -> ".join(dict.fromkeys(str(image[column]) for image in (before, after) if image))
 
 
 def drop_operations(tx: sqlite3.Connection, operation_ids: Sequence[int]) -> int:
