@@ -365,7 +365,7 @@ def is_undecodable(error: Exception) -> bool:
 
 
 def _translation(error: sqlite3.Error | UnicodeDecodeError, path: str, timeout: float) -> GraphmemError:
-    if is_undecodable(error):
+    if isinstance(error, UnicodeDecodeError) or is_undecodable(error):
         return StoreCorrupt(f"{path} is damaged (text in it is no UTF-8): restore a backup")
     code = primary_code(error)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
