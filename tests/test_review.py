@@ -1,11 +1,13 @@
 """Entities that may be one: what a review offers, what is kept apart, what an arbiter decides."""
 
 import contextlib
+import dataclasses
 import http.server
 import json
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -401,6 +403,10 @@ def test_a_program_gets_the_pair_and_says_a_word(word, verdict):
         (program("print('maybe')"), "said 'maybe', not one of merge, apart, leave"),
         (program("print('x' * 10_000)"), r"x\.\.\.'"),
         (program("sys.exit('no idea')"), "exit code 1: no idea"),
+        (program("sys.exit(1)"), "exit code 1$"),
+        (["yes"], "yes printed more than 16384 bytes"),
+        (program("while True: sys.stderr.write('no ' * 1000)"), "printed more than 16384 bytes"),
+        (program("sys.stdout.close(), sys.stderr.close(), time.sleep(60)"), "within 1.5 s"),
         (program("time.sleep(60)"), "within 1.5 s"),
         (["/nonexistent/arbiter"], "cannot be run"),
     ],
@@ -411,6 +417,33 @@ def test_a_program_that_fails_is_one_line(argv, told):
 
     assert "\n" not in str(failed.value)
     assert len(str(failed.value)) < 300
+
+
+@pytest.mark.parametrize("act", ["time.sleep(60)", "print('x' * 100_000)"])
+def test_a_program_is_killed_with_all_that_it_started(tmp_path, act):
+    pid = tmp_path / "pid"
+    start = (
+        f"import subprocess; child = subprocess.Popen(['sleep', '60']); open({str(pid)!r}, 'w').write(str(child.pid))"
+    )
+
+    with pytest.raises(WriterFailed):
+        command_arbiter(program(f"{start}\n{act}"), timeout=1.5)(PAIR)
+
+    for _ in range(100):
+        status = Path(f"/proc/{pid.read_text()}/status")
+        if not status.exists() or "State:\tZ" in status.read_text():
+            return
+        time.sleep(0.02)
+    pytest.fail("it is still there")
+
+
+def test_a_program_gets_a_pair_of_any_length_and_need_not_read_it():
+    pair = dataclasses.replace(PAIR, shared=("x" * 1_000_000,))
+
+    assert (
+        command_arbiter(program("print('merge' if len(pair['shared'][0]) == 1_000_000 else 'apart')"))(pair) == "merge"
+    )
+    assert command_arbiter(["echo", "apart"])(pair) == "apart"
 
 
 @pytest.mark.parametrize("argv", [[], "merge", [1], ["a\0b"]])
