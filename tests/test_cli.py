@@ -29,6 +29,7 @@ from graphmem import Memory, Part, Situation, Triple
 from graphmem.compose.pool import KINDS, MODES
 from graphmem.core.model import Visit
 from graphmem.surfaces.cli import graphmem, main
+from graphmem.surfaces.cli.group import WholeNumber
 from graphmem.surfaces.cli.recall import recall_command
 
 ROOT = Path(__file__).parent.parent
@@ -92,6 +93,7 @@ MISTAKES = {
     "surplus argument": (["scenes", "a", "b"], 2, "Usage", "b"),
     "no number": (["undo", "first"], 2, "Usage", "first"),
     "number out of range": (["recall", "a", "--limit", "-1"], 2, "Usage", "--limit"),
+    "no operation has this number": (["undo", str(2**63)], 2, "Usage", "from 1 to 9223372036854775807"),
     "no such choice": (["scenes", "--origin", "grown"], 2, "Usage", "grown"),
     "half a fact": (["commit", "a", "b"], 2, "Usage", "OBJECT"),
     "exact without a scene": (["recall", "a", "--exact"], 2, "Usage", "--exact"),
@@ -269,6 +271,14 @@ def reference_file(path, era="relations"):
 
 def scene_rows(cli, *arguments):
     return {scene["key"]: scene for scene in cli("scenes", *arguments, "--json").document}
+
+
+def nested(command):
+    """The words and the command, for a command and those below it."""
+    found = graphmem.get_command(click.Context(graphmem), command)
+    yield [command], found
+    for name, below in getattr(found, "commands", {}).items():
+        yield [command, name], below
 
 
 def objects(result):
@@ -939,6 +949,19 @@ def test_a_mistake_is_told_on_standard_error_and_names_the_thing(cli, path, mist
     else:
         assert usage == []
         assert told.startswith("graphmem: ")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_number_that_no_column_holds_is_wrong_usage(cli, path, command):
+    Memory.open(path).close()
+    for words, found in nested(command):
+        for option in found.params:
+            if isinstance(option.type, click.types.IntParamType) or option.type.name == "integer":
+                assert isinstance(option.type, WholeNumber), option
+                given = [option.opts[0], 2**63] if isinstance(option, click.Option) else [2**63]
+                result = cli(*words, *given)
+                assert (result.code, result.out) == (2, "")
+                assert "9223372036854775807" in result.err
 
 
 # ---- exit codes and streams

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphmem.errors import InvalidInput
-from graphmem.surfaces.cli.group import Session, json_option, scene_option
+from graphmem.surfaces.cli.group import Session, WholeNumber, json_option, scene_option
 from graphmem.surfaces.output import print_table, printable, to_json
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def put_document_command(session: Session, /, text: str, file: Any, as_json: boo
 
 @document_command.command("query", short_help="Find documents by words.")
 @click.argument("words", nargs=-1, required=True)
-@click.option("--limit", type=click.IntRange(min=0), default=3, help="How many at the most.  [default: 3]")
+@click.option("--limit", type=WholeNumber(0), default=3, help="How many at the most.  [default: 3]")
 @json_option
 @click.pass_obj
 def query_documents_command(session: Session, /, words: tuple[str, ...], limit: int, as_json: bool) -> None:

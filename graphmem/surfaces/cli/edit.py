@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphmem.surfaces.cli.group import Session, dry_run_option, json_option
+from graphmem.surfaces.cli.group import Session, WholeNumber, dry_run_option, json_option
 from graphmem.surfaces.output import print_table, printable, to_json
 
 if TYPE_CHECKING:
     from graphmem.core.model import PurgeReport
 
-_id_argument = click.argument("relation_id", metavar="ID", type=click.IntRange(min=1))
+_id_argument = click.argument("relation_id", metavar="ID", type=WholeNumber(1))
 _hard_option = click.option("--hard", is_flag=True, help="Remove for good, with all that told of nothing else.")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from graphmem.errors import InvalidInput
-from graphmem.surfaces.cli.group import Session, dry_run_option, json_option
+from graphmem.surfaces.cli.group import Session, WholeNumber, dry_run_option, json_option
 from graphmem.surfaces.output import print_table, printable, to_json
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def entities_command() -> None:
 
 
 @entities_command.command("review", short_help="List pairs that may be one.")
-@click.option("--limit", type=click.IntRange(min=0), default=20, help="How many at the most.  [default: 20]")
+@click.option("--limit", type=WholeNumber(0), default=20, help="How many at the most.  [default: 20]")
 @json_option
 @click.pass_obj
 def review_entities_command(session: Session, /, limit: int, as_json: bool) -> None:
@@ -92,7 +92,7 @@ def _print_operation(operation: int | None) -> None:
 @entities_command.command("keep-apart", short_help="Say that two entities are not one.")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
-@click.option("--rounds", type=click.IntRange(min=1), help="For how many passes of upkeep.  [default: for good]")
+@click.option("--rounds", type=WholeNumber(1), help="For how many passes of upkeep.  [default: for good]")
 @click.option("--off", is_flag=True, help="Take it back: they may be one.")
 @json_option
 @click.pass_obj
@@ -116,7 +116,7 @@ def keep_apart_command(session: Session, /, a: str, b: str, rounds: int | None, 
 @click.option("--endpoint", metavar="URL", help="An OpenAI-compatible endpoint, such as http://localhost:11434/v1.")
 @click.option("--model", help="The model to ask there.")
 @click.option("--timeout", type=float, default=60.0, help="Seconds to wait for each answer.  [default: 60]")
-@click.option("--limit", type=click.IntRange(min=0), default=5, help="How many pairs at the most.  [default: 5]")
+@click.option("--limit", type=WholeNumber(0), default=5, help="How many pairs at the most.  [default: 5]")
 @json_option
 @click.pass_obj
 def settle_entities_command(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphmem.errors import InvalidInput
-from graphmem.surfaces.cli.group import Session, json_option, scene_option
+from graphmem.surfaces.cli.group import Session, WholeNumber, json_option, scene_option
 from graphmem.surfaces.output import print_table, printable, progress_bar, to_json
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _SHOWN_FACTS = 3
 @click.option("--facts", type=click.File("r", encoding="utf-8-sig"), help="A JSON list of facts; - for standard input.")
 @scene_option
 @click.option("--session", "session_name", default="", help="The session it was said in.")
-@click.option("--turn", type=click.IntRange(min=0), default=0, help="The turn of the session.")
+@click.option("--turn", type=WholeNumber(0), default=0, help="The turn of the session.")
 @json_option
 @click.pass_obj
 def commit_command(

@@ -8,6 +8,7 @@ import click
 
 from graphmem.surfaces.cli.group import (
     Session,
+    WholeNumber,
     dry_run_option,
     json_option,
     situation_of,
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from graphmem.core.model import SceneHealth
 
 _relations_option = click.option(
-    "--relation", "relations", type=click.IntRange(min=1), multiple=True, help="The id of a fact."
+    "--relation", "relations", type=WholeNumber(1), multiple=True, help="The id of a fact."
 )
 _glob_option = click.option("--glob", help="Facts with an end whose name matches: * ? [...], case-sensitive.")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from graphmem.errors import Conflict, StoreBusy
-from graphmem.surfaces.cli.group import Session, dry_run_option, json_option
+from graphmem.surfaces.cli.group import Session, WholeNumber, dry_run_option, json_option
 from graphmem.surfaces.output import print_table, printable, progress_bar, to_json
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _print_dedupe(report: "DedupeReport") -> None:
 
 
 @click.command("undo", short_help="Reverse a merge, an edit or a deletion.")
-@click.argument("operation", type=click.IntRange(min=1))
+@click.argument("operation", type=WholeNumber(1))
 @dry_run_option
 @json_option
 @click.pass_obj
@@ -123,7 +123,7 @@ def undo_command(session: Session, /, operation: int, dry_run: bool, as_json: bo
 
 
 @click.command("operations", short_help="List what can be undone and what was.")
-@click.option("--limit", type=click.IntRange(min=0), help="How many at the most.  [default: all]")
+@click.option("--limit", type=WholeNumber(0), help="How many at the most.  [default: all]")
 @json_option
 @click.pass_obj
 def operations_command(session: Session, /, limit: int | None, as_json: bool) -> None:
