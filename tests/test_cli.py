@@ -17,6 +17,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import types
 import unicodedata
 from pathlib import Path
 from typing import NamedTuple
@@ -762,6 +763,21 @@ def test_operations_lists_the_latest_first_and_when_it_was_undone(cli, filled):
     assert [operation["id"] for operation in cli("operations", "--limit", "1", "--json").document] == [2]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [(["operations"], "nothing was changed that could be undone\n"), (["operations", "--limit", "0"], "shows none")],
+)
+def test_a_list_without_rows_says_why(cli, path, arguments, told):
+    Memory.open(path).close()
+
+    assert told in cli(*arguments).out
+
+
+@pytest.mark.parametrize("command", [["operations"], ["document", "query", "panel"]])
+def test_none_are_shown_where_none_were_asked_for(cli, filled, command):
+    assert cli(*command, "--limit", "0").out == "--limit 0 shows none\n"
+
+
 def test_an_operation_that_was_undone_cannot_be_undone_again(cli, filled):
     cli("undo", "1")
 
@@ -879,6 +895,53 @@ def test_a_backup_is_checked_where_it_lies(cli, filled, tmp_path):
 
     assert (result.code, result.document["ok"]) == (1, False)  # the twins of the fixture
     assert all("scenes" in problem or "text_" in problem for problem in result.document["problems"])
+
+
+def upkeep_without_end(cli, monkeypatch, *arguments):
+    """Run two passes of upkeep, then interrupt it; return what it printed and for how long it slept."""
+    slept = []
+
+    def sleep(seconds):
+        slept.append(seconds)
+        if len(slept) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("graphmem.surfaces.cli.upkeep.time", types.SimpleNamespace(sleep=sleep))
+    return cli("upkeep", *arguments), slept
+
+
+def test_upkeep_without_end_prints_a_document_a_line(cli, filled, monkeypatch):  # CLI-03
+    result, slept = upkeep_without_end(cli, monkeypatch, "--every", "1d", "--json", "--allow-shrink")
+
+    assert (result.code, slept) == (130, [86400.0, 86400.0])
+    assert [json.loads(line)["ok"] for line in result.out.splitlines()] == [True, True]
+    assert "one a line" in cli("upkeep", "--help").out
+
+
+def test_upkeep_without_end_that_fails_ends_with_a_line_too(cli, path):  # CLI-03
+    result = cli("upkeep", "--every", "1d", "--json")
+
+    assert [json.loads(line)["error"]["type"] for line in result.out.splitlines()] == ["StoreFailed"]
+
+
+def test_an_interval_is_a_number_with_a_unit(cli, path):
+    assert "write 90s, 30m, 2h or 1d" in cli("upkeep", "--every", "1w").err
+    assert cli("upkeep", "--every", "0d").code == 2
+    assert cli("upkeep", "--every", "999999d").code == 2  # no clock counts so far
+
+
+def test_a_rehearsal_does_not_advise_one(cli, path):
+    for number in range(2):
+        cli("commit", "panel", f"port {number}", "80", "--scene", "chan:qq")
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE scene_refs SET ref_id = ref_id + 99")
+
+    dry, done = cli("upkeep", "--dry-run"), cli("upkeep")
+
+    assert (dry.code, done.code) == (1, 1)
+    assert "--allow-shrink" in dry.err
+    assert "--dry-run" not in dry.err
+    assert "--dry-run" in done.err
 
 
 # ---- JSON
@@ -1719,9 +1782,9 @@ def test_a_scope_is_forgotten_for_good_and_the_command_proves_it(cli, path, tmp_
     after = cli("verify-forgotten", "pelican-42", copy, db=tmp_path / "other.db")
 
     assert (before.code, "notes.title" in before.out) == (1, True)
-    assert "1 facts would be deleted for good" in dry.out
-    assert "1 notes forgotten for good" in purged.out
-    assert "1 parts of sessions forgotten for good" in purged.out
+    assert "1 fact would be deleted for good" in dry.out
+    assert "1 note forgotten for good" in purged.out
+    assert "1 part of a session forgotten for good" in purged.out
     assert "entities removed: pelican-42, tea" in purged.out
     assert "sentence 1 tells of it too and stays" in purged.err
     assert (left.code, left.document["ok"]) == (1, False)

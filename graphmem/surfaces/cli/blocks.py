@@ -8,7 +8,7 @@ import click
 
 from graphmem.errors import InvalidInput
 from graphmem.surfaces.cli.group import Session, WholeNumber, json_option, scene_option
-from graphmem.surfaces.output import print_table, printable, to_json
+from graphmem.surfaces.output import none_of, print_table, printable, to_json
 
 if TYPE_CHECKING:
     from graphmem.core.model import Block, Document
@@ -139,7 +139,7 @@ def query_documents_command(session: Session, /, words: tuple[str, ...], limit: 
     if as_json:
         click.echo(to_json(found))
     else:
-        _print_documents(found)
+        _print_documents(found, empty=none_of(limit, "no document holds these words"))
 
 
 @document_command.command("consume", short_help="Print a document and remove it.")
@@ -153,10 +153,10 @@ def consume_document_command(session: Session, /, document_id: str, as_json: boo
     click.echo(to_json(document) if as_json else "\n".join(map(printable, document.text.splitlines())))
 
 
-def _print_documents(documents: "list[Document] | tuple[Document, ...]") -> None:
+def _print_documents(documents: "list[Document] | tuple[Document, ...]", *, empty: str = "") -> None:
     rows = [
         (one.id, one.summary, ", ".join(one.tags), ", ".join(one.scenes), one.access_count, one.created_at[:16])
         for one in documents
     ]
     columns = ["document", "summary", "tags", "scenes", "asked for#", "created (UTC)"]
-    print_table(columns, rows, empty="no document holds these words")
+    print_table(columns, rows, empty=empty)

@@ -8,7 +8,7 @@ import click
 
 from graphmem.errors import InvalidInput
 from graphmem.surfaces.cli.group import Session, WholeNumber, dry_run_option, json_option
-from graphmem.surfaces.output import print_table, printable, to_json
+from graphmem.surfaces.output import counted, none_of, print_operation, print_table, printable, to_json
 
 if TYPE_CHECKING:
     from graphmem.core.model import EntityMergeReport, EntityPair
@@ -76,17 +76,12 @@ def merge_entities_command(session: Session, /, source: str, target: str, dry_ru
 
 def _print_merge(report: "EntityMergeReport") -> None:
     done = "merged" if report.applied else "would be merged"
-    click.echo(printable(f"{report.source} {done} into {report.target}: {report.mentions} mentions"))
+    click.echo(printable(f"{report.source} {done} into {report.target}: {counted(report.mentions, 'mention')}"))
     click.echo(
         f"facts: {len(report.moved)} moved, {len(report.folded)} that both had folded, {len(report.loops)} between the "
         f"two deleted; places in scenes: {report.refs_moved} moved, {report.refs_folded} that both had"
     )
-    _print_operation(report.operation)
-
-
-def _print_operation(operation: int | None) -> None:
-    if operation is not None:
-        click.echo(f"operation {operation}: 'graphmem undo {operation}' reverses it")
+    print_operation(report.operation)
 
 
 @entities_command.command("keep-apart", short_help="Say that two entities are not one.")
@@ -105,10 +100,16 @@ def keep_apart_command(session: Session, /, a: str, b: str, rounds: int | None, 
     if as_json:
         click.echo(to_json(report))
         return
-    how = "no longer kept apart" if off else "kept apart" if rounds is None else f"kept apart for {rounds} rounds"
+    how = (
+        "no longer kept apart"
+        if off
+        else "kept apart"
+        if rounds is None
+        else f"kept apart for {counted(rounds, 'round')}"
+    )
     already = "" if report.operation else " already"
     click.echo(printable(f"{report.a} and {report.b} are {how}{already}"))
-    _print_operation(report.operation)
+    print_operation(report.operation)
 
 
 @entities_command.command("settle", short_help="Let a program or a model decide pairs.")
@@ -152,4 +153,4 @@ def settle_entities_command(
         click.echo(to_json(report))
         return
     rows = [(pair.a, pair.b, pair.outcome, pair.operation or "") for pair in report.pairs]
-    print_table(["entity", "and", "outcome", "operation#"], rows, empty="nothing to settle")
+    print_table(["entity", "and", "outcome", "operation#"], rows, empty=none_of(limit, "nothing to settle"))

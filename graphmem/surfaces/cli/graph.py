@@ -7,7 +7,7 @@ import click
 
 from graphmem.errors import StoreFailed
 from graphmem.surfaces.cli.group import Session, WholeNumber, json_option
-from graphmem.surfaces.output import printable, to_json
+from graphmem.surfaces.output import counted, printable, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +103,7 @@ def _print_path(found: "FactPath") -> None:
     if not found.connected:
         click.echo(printable(f"no facts connect {found.start} and {found.end}"))
         return
-    click.echo(printable(f"{found.start} to {found.end}: {len(found.steps)} facts"))
+    click.echo(printable(f"{found.start} to {found.end}: {counted(len(found.steps), 'fact')}"))
     for fact in found.steps:
         click.echo(printable(f"  {fact.subject} - {fact.relation} -> {fact.object}{_time_of(fact)}"))
 

@@ -14,10 +14,10 @@ from graphmem.surfaces.cli.group import (
     situation_of,
     situation_options,
 )
-from graphmem.surfaces.output import print_operation, print_table, printable, to_json
+from graphmem.surfaces.output import counted, print_operation, print_table, printable, to_json
 
 if TYPE_CHECKING:
-    from graphmem.core.model import SceneHealth
+    from graphmem.core.model import DropReport, ResetReport, SceneHealth
 
 _relations_option = click.option(
     "--relation", "relations", type=WholeNumber(1), multiple=True, help="The id of a fact."
@@ -193,8 +193,8 @@ def reset_scenes_command(
         return
     would = "" if report.applied else "would be "
     click.echo(
-        f"{report.scenes} emergent scenes {would}removed, with {report.features} features, {report.refs} refs and "
-        f"{report.aliases} aliases, and {report.labels} labels that wait for a scene"
+        f"{counted(report.scenes, 'emergent scene')} {would}removed, with {_parts(report)}, and "
+        f"{counted(report.labels, 'label')} without a scene yet"
     )
     _print_unplaced(report.unplaced, would)
     if report.backup:
@@ -244,7 +244,9 @@ def tag_command(
         click.echo(to_json(report))
         return
     done = "would attach" if dry_run else "attached"
-    click.echo(f"{done} {len(report.attached)} facts to {printable(report.key)}; {len(report.known)} were there")
+    click.echo(
+        f"{done} {counted(len(report.attached), 'fact')} to {printable(report.key)}; there already: {len(report.known)}"
+    )
     if report.unknown:
         click.echo(f"unknown: {', '.join(map(str, report.unknown))}", err=True)
     print_operation(report.operation)
@@ -274,8 +276,8 @@ def untag_command(
         return
     done = "would take" if dry_run else "took"
     click.echo(
-        f"{done} {len(report.removed)} facts and {report.entities} names out of {printable(report.key)}; "
-        f"{len(report.absent)} were not there"
+        f"{done} {counted(len(report.removed), 'fact')} and {counted(report.entities, 'name')} out of "
+        f"{printable(report.key)}; not there: {len(report.absent)}"
     )
     if report.unknown:
         click.echo(f"unknown: {', '.join(map(str, report.unknown))}", err=True)
@@ -338,11 +340,16 @@ def drop_command(session: Session, /, key: str, below: bool, dry_run: bool, as_j
     would = "" if report.applied else "would be "
     for name in report.scenes:
         click.echo(printable(f"{name} {would}dropped"))
-    click.echo(f"{report.features} features, {report.refs} refs and {report.aliases} aliases {would}removed with them")
+    click.echo(f"{_parts(report)} {would}removed with them")
     _print_unplaced(report.unplaced, would)
     print_operation(report.operation)
 
 
+def _parts(report: "DropReport | ResetReport") -> str:
+    features, refs = counted(report.features, "feature"), counted(report.refs, "ref")
+    return f"{features}, {refs} and {counted(report.aliases, 'alias', 'aliases')}"
+
+
 def _print_unplaced(facts: int, would: str) -> None:
     if facts:
-        click.echo(f"{facts} facts {would}left in no scene: they are recalled only without a situation")
+        click.echo(f"{counted(facts, 'fact')} {would}left in no scene: recalled only without a situation")
