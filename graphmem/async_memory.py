@@ -200,6 +200,7 @@ class AsyncMemory:
     merge_entities = _in_thread(Memory.merge_entities)
     review_entities = _in_thread(Memory.review_entities)
     keep_apart = _in_thread(Memory.keep_apart)
+    kept_apart = _in_thread(Memory.kept_apart)
     settle_entities = _in_thread(Memory.settle_entities)
     reindex = _in_thread(Memory.reindex)
     embed = _in_thread(Memory.embed)

@@ -23,6 +23,7 @@ from graphmem.core.model import (
     EntityMergeReport,
     EntityReview,
     ForgottenReport,
+    KeptApart,
     Operation,
     Overview,
     PurgeReport,
@@ -542,6 +543,13 @@ class Maintenance:
             report = purge.apply_purge(tx, planned, kind, at)
             _scenes_changed(tx, planned.gone["scene"])
         return replace(report, remarks=traces.clean(self._store))
+
+    # ---- kept apart
+
+    def kept_apart(self) -> tuple[KeptApart, ...]:
+        """Return the pairs of entities that are kept apart, those said last first. Writes nothing."""
+        with self._store.read() as tx:
+            return review.kept_apart(tx)
 
     # ---- within
 

@@ -71,6 +71,7 @@ WRITES = {
     "dedupe_scenes": lambda memory: memory.dedupe_scenes(),
     "merge_entities": lambda memory: of_two(memory.merge_entities),
     "keep_apart": lambda memory: of_two(memory.keep_apart),
+    "kept_apart": lambda memory: memory.kept_apart(),
     "upkeep": lambda memory: memory.upkeep(),
     "undo": lambda memory: memory.undo(1),
     "replay": lambda memory: memory.replay([Event(source="qq", facts=(FACT,))]),

@@ -985,3 +985,13 @@ class ForgottenReport:
     def ok(self) -> bool:
         """Whether nothing is left."""
         return not self.found
+
+
+@dataclass(frozen=True, slots=True)
+class KeptApart:
+    """Two entities that are kept apart since a time, in UTC. rounds: for how many passes of upkeep yet, None for all."""
+
+    a: str
+    b: str
+    since: str
+    rounds: int | None
