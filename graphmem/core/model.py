@@ -989,7 +989,7 @@ class ForgottenReport:
 
 @dataclass(frozen=True, slots=True)
 class KeptApart:
-    """Two entities that are kept apart since a time, in UTC. rounds: for how many passes of upkeep yet, None for all."""
+    """Two entities that are kept apart since a time, in UTC. rounds: how many passes of upkeep yet, None for all."""
 
     a: str
     b: str

@@ -38,7 +38,12 @@ def block_command() -> None:
 def put_block_command(
     session: Session, /, text: str, file: Path | None, modality: str, as_json: bool, **options: Any
 ) -> None:
-    """Keep TEXT, or a file that TEXT is about. The same content is the same block."""
+    """Keep TEXT, or a file that TEXT is about. The same content is the same block.
+
+    \b
+    Example:
+      graphmem block put "the rota on the wall" --scene chan:qq
+    """
     payload = None if file is None else _bytes_of(file)
     with session.open(create=True) as memory:
         block = memory.put_block(text, modality=modality, payload=payload, **options)
@@ -58,7 +63,12 @@ def _bytes_of(file: Path) -> bytes:
 @json_option
 @click.pass_obj
 def show_block_command(session: Session, /, block_id: str, save: Any, as_json: bool) -> None:
-    """Show the block ID, or save its payload."""
+    """Show the block ID, or save its payload.
+
+    \b
+    Example:
+      graphmem block show blk_f73420be11d28f740e9286eb
+    """
     with session.open(create=False) as memory:
         block = memory.block(block_id, payload=save is not None)
     if save is None:
@@ -74,7 +84,12 @@ def show_block_command(session: Session, /, block_id: str, save: Any, as_json: b
 @json_option
 @click.pass_obj
 def delete_block_command(session: Session, /, block_id: str, as_json: bool) -> None:
-    """Delete the block ID for good, from its scenes and documents too."""
+    """Delete the block ID for good, from its scenes and documents too.
+
+    \b
+    Example:
+      graphmem block delete blk_f73420be11d28f740e9286eb
+    """
     with session.open(create=False) as memory:
         memory.delete_block(block_id)
     click.echo(to_json({"deleted": block_id}) if as_json else printable(f"deleted {block_id}"))
@@ -112,7 +127,12 @@ def document_command() -> None:
 @json_option
 @click.pass_obj
 def put_document_command(session: Session, /, text: str, file: Any, as_json: bool, **options: Any) -> None:
-    """Keep TEXT, or the text of a file, as a whole. The same text is the same document."""
+    """Keep TEXT, or the text of a file, as a whole. The same text is the same document.
+
+    \b
+    Example:
+      graphmem document put "nginx runs on port 4379" --scene chan:qq --tag nginx
+    """
     if bool(text) == (file is not None):
         raise click.UsageError("give TEXT, or --file FILE")
     try:
@@ -133,7 +153,12 @@ def put_document_command(session: Session, /, text: str, file: Any, as_json: boo
 @json_option
 @click.pass_obj
 def query_documents_command(session: Session, /, words: tuple[str, ...], limit: int, as_json: bool) -> None:
-    """Find the documents that hold most of the words."""
+    """Find the documents that hold most of the words.
+
+    \b
+    Example:
+      graphmem document query nginx port
+    """
     with session.open(create=False) as memory:
         found = memory.query_documents(" ".join(words), limit=limit)
     if as_json:
@@ -147,7 +172,12 @@ def query_documents_command(session: Session, /, words: tuple[str, ...], limit: 
 @json_option
 @click.pass_obj
 def consume_document_command(session: Session, /, document_id: str, as_json: bool) -> None:
-    """Print the text of the document ID and remove it for good."""
+    """Print the text of the document ID and remove it for good.
+
+    \b
+    Example:
+      graphmem document consume doc_b98e2c77b53c36b0051dfcc0
+    """
     with session.open(create=False) as memory:
         document = memory.consume_document(document_id)
     click.echo(to_json(document) if as_json else "\n".join(map(printable, document.text.splitlines())))

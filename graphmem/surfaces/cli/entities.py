@@ -89,7 +89,7 @@ def merge_entities_command(session: Session, /, source: str, target: str, dry_ru
 
     \b
     Example:
-      graphmem entities merge panel日志 panel --dry-run
+      graphmem entities merge 奶奶 小雨 --dry-run
     """
     with session.open(create=False) as memory:
         report = memory.merge_entities(source, target, dry_run=dry_run)
@@ -186,7 +186,7 @@ def settle_entities_command(
 
     \b
     Example:
-      graphmem entities settle --command "python arbiter.py"
+      graphmem entities settle --command "python3 arbiter.py"
     """
     from graphmem.arbiters import command_arbiter, endpoint_arbiter
 
