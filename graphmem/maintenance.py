@@ -176,13 +176,14 @@ class Maintenance:
         return report
 
     @staticmethod
-    def preview_dedupe(path: str | os.PathLike[str]) -> DedupeReport:
+    def preview_dedupe(path: str | os.PathLike[str], *, copied: bool = True) -> DedupeReport:
         """Return what a dedupe of a file would do, without changing a byte of the file or its folder.
 
         Works on backup copies of memories and on files of the reference engine, with or without a -wal beside them.
-        Raises Conflict when the file is open in this process or is being written.
+        copied: False for a memory where it was made, so that no -wal is missed. Raises Conflict when the file is open
+        in this process or is being written.
         """
-        with open_copy(path) as copy:
+        with open_copy(path, copied=copied) as copy:
             refuse_newer(copy.connection, str(path))
             report = merge.plan_dedupe(copy.connection, str(path))
             return replace(report, remarks=(*copy.remarks, *report.remarks))
@@ -519,17 +520,17 @@ class Maintenance:
     # ---- forgetting
 
     @staticmethod
-    def verify_forgotten(path: str | os.PathLike[str], text: str) -> ForgottenReport:
+    def verify_forgotten(path: str | os.PathLike[str], text: str, *, copied: bool = True) -> ForgottenReport:
         """Look for a text in all of a file, its -wal and -journal and its payloads; write nothing.
 
         Looked at are every column of every row, what the text index kept of texts that are gone, and all bytes, free
         pages included; for the text as it is typed, in other letter case and width, as a name, as a key and in JSON.
         What lies in two free pages, a piece in each, is not seen: after a purge for good there are none. Works on
-        backup copies too. Raises InvalidInput for a text of which nothing can be seen, StoreFailed for a file that is
-        no memory, Conflict when the file is open in this process or is being written.
+        backup copies too; copied as in `preview_dedupe`. Raises InvalidInput for a text of which nothing can be seen,
+        StoreFailed for a file that is no memory, Conflict when the file is open in this process or is being written.
         """
         wanted = traces.check_text(text)
-        with open_copy(path) as copy:
+        with open_copy(path, copied=copied) as copy:
             return ForgottenReport(traces.find(copy, full_path(path), wanted), copy.remarks)
 
     def _purge(self, plan: "Callable[[sqlite3.Connection], Plan]", kind: str, *, hard: bool) -> PurgeReport:

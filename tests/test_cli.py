@@ -1763,6 +1763,15 @@ def test_the_readme_names_the_commands_that_there_are():
     assert used <= set(COMMANDS)
 
 
+@pytest.mark.parametrize("arguments", [["dedupe", "--dry-run"], ["verify-forgotten", "pelican-42"]])
+def test_only_of_a_file_that_was_named_a_missing_log_is_told(cli, filled, arguments):
+    own, named = cli(*arguments), cli(*arguments, filled)
+
+    assert "-wal" not in own.err
+    assert "-wal beside it" in named.err
+    assert all("-wal" not in remark for remark in cli(*arguments, "--json").document["remarks"])
+
+
 # ---- forgetting
 
 

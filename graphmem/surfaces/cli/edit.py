@@ -171,7 +171,7 @@ def verify_forgotten_command(session: Session, /, text: str, file: Path | None, 
     """
     from graphmem.memory import Memory
 
-    report = Memory.verify_forgotten(file or session.path(), text)
+    report = Memory.verify_forgotten(file or session.path(), text, copied=file is not None)
     if as_json:
         click.echo(to_json(report))
     else:

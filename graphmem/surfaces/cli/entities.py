@@ -31,7 +31,7 @@ def entities_command() -> None:
     \b
     Example:
       graphmem entities review
-      graphmem entities keep-apart panel panel日志
+      graphmem entities keep-apart 小雨 小雨的袜子
     """
 
 
@@ -89,7 +89,7 @@ def merge_entities_command(session: Session, /, source: str, target: str, dry_ru
 
     \b
     Example:
-      graphmem entities merge 奶奶 小雨 --dry-run
+      graphmem entities merge panel日志 panel --dry-run
     """
     with session.open(create=False) as memory:
         report = memory.merge_entities(source, target, dry_run=dry_run)
@@ -121,7 +121,7 @@ def keep_apart_command(session: Session, /, a: str, b: str, rounds: int | None, 
 
     \b
     Example:
-      graphmem entities keep-apart panel panel日志 --rounds 10
+      graphmem entities keep-apart 小雨 小雨的袜子 --rounds 10
     """
     if off and rounds is not None:
         raise click.UsageError("--rounds and --off exclude each other")

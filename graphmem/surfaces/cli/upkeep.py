@@ -52,7 +52,7 @@ def dedupe_command(session: Session, /, file: Path | None, dry_run: bool, as_jso
 
     if dry_run:
         try:
-            report = Memory.preview_dedupe(file or session.path())
+            report = Memory.preview_dedupe(file or session.path(), copied=file is not None)
         except Conflict:
             if file is not None:
                 raise
