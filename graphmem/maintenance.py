@@ -426,10 +426,10 @@ class Maintenance:
         at = self._at(None)
         with self._writing(at, keep=not dry_run) as tx:
             found = check.find_all(tx, self.path)
-            operations, changed = check.mend(tx, found, self.path, at, self.config)
-            _scenes_changed(tx, changed)
+            mended = check.mend(tx, found, self.path, at, self.config)
+            _scenes_changed(tx, {*mended.scenes})
             left = check.find_all(tx, self.path) if found else []
-        return check.repaired(found, left, operations, applied=not dry_run)
+        return check.repaired(found, left, mended, applied=not dry_run)
 
     # ---- scenes
 
