@@ -442,6 +442,18 @@ def test_tag_attaches_facts_by_id_and_by_glob(cli, filled):
     assert objects(cli("recall", "--scene", "chan:new", "--json")) == ["folder", RULE]
 
 
+def test_tag_says_that_it_makes_the_scene(cli, filled):
+    dry, dry_json = (cli("tag", "chan:new", "--glob", "*QQ*", "--dry-run", *form) for form in ([], ["--json"]))
+    made = cli("tag", "chan:new", "--glob", "*QQ*", "--json").document
+    again, none = cli("tag", "chan:new", "--glob", "*QQ*"), cli("tag", "chan:other", "--glob", "nobody", "--json")
+
+    assert dry.out == "would attach 1 fact to the new scene chan:new; there already: 0\n"
+    assert (dry_json.document["created"], made["created"]) == (True, True)
+    assert again.out.startswith("attached 0 facts to chan:new; there already: 1, which begin to fade anew\n")
+    assert (none.document["created"], none.document["operation"]) == (False, None)
+    assert "chan:other" not in scene_rows(cli)
+
+
 def test_recall_by_situation_needs_no_words(cli, filled):
     with Memory.open(filled) as memory:
         expected = memory.recall_by_situation(Situation.of(chan="qq", peer="boss"), declared="chan:qq/peer:boss")

@@ -200,8 +200,10 @@ def tag(
     """
     chosen = ids if glob is None else relations.matching(tx, glob, at)
     scene_id = scenes.scene_id_of(tx, key)
+    new = scene_id is None
     if dry_run or not chosen:
-        return _known(relations.tag(tx, scene_id, key, chosen, at, dry_run=dry_run), ids)
+        report = _known(relations.tag(tx, scene_id, key, chosen, at, dry_run=dry_run), ids)
+        return replace(report, created=new and bool(report.attached))
     journal = Journal(tx)
     if scene_id is None:
         (scene_id,) = scenes.ensure_scenes(tx, [key], at, config)
@@ -217,7 +219,7 @@ def tag(
     if not journal.images:
         return report
     summary = {"attached": len(report.attached), "known": len(report.known)}
-    return replace(report, operation=journal.close("tag", at, summary))
+    return replace(report, operation=journal.close("tag", at, summary), created=new)
 
 
 def _known(report: TagReport, ids: list[int]) -> TagReport:

@@ -231,7 +231,7 @@ def evidence_command(session: Session, /, as_json: bool) -> None:
 def tag_command(
     session: Session, /, key: str, relations: tuple[int, ...], glob: str | None, dry_run: bool, as_json: bool
 ) -> None:
-    """Attach known facts to the scene KEY.
+    """Attach known facts to the scene KEY, which is made when there is none. Facts that it has begin to fade anew.
 
     \b
     Example:
@@ -244,9 +244,10 @@ def tag_command(
         click.echo(to_json(report))
         return
     done = "would attach" if dry_run else "attached"
-    click.echo(
-        f"{done} {counted(len(report.attached), 'fact')} to {printable(report.key)}; there already: {len(report.known)}"
-    )
+    scene = f"{'the new scene ' if report.created else ''}{printable(report.key)}"
+    facts = counted(len(report.attached), "fact")
+    anew = ", which begin to fade anew" if report.known and report.operation is not None else ""
+    click.echo(f"{done} {facts} to {scene}; there already: {len(report.known)}{anew}")
     if report.unknown:
         click.echo(f"unknown: {', '.join(map(str, report.unknown))}", err=True)
     print_operation(report.operation)
