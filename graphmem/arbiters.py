@@ -6,12 +6,17 @@ Both get a pair with the sentences that told of it, so name only what may read t
 import dataclasses
 import http.client
 import json
+import os
+import select
+import selectors
+import signal
 import subprocess
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from graphmem.config import check_number
@@ -21,6 +26,7 @@ from graphmem.errors import InvalidInput, WriterFailed
 _LEAVE = "leave"
 _WORDS = ("merge", "apart", _LEAVE)
 _LONGEST_ANSWER = 1 << 20  # bytes
+_LONGEST_WORDS = 1 << 14  # bytes
 _LONGEST_WAIT = 3600.0
 _SAID = 80
 
@@ -33,7 +39,8 @@ def command_arbiter(argv: Sequence[str], *, timeout: float = 60.0) -> Arbiter:
     """Return an arbiter that runs a program: a pair as JSON on its standard input, one word on its standard output.
 
     argv: the program and its arguments; no shell reads them. The words are merge, apart and leave. timeout: seconds.
-    Raises InvalidInput for no program; the arbiter raises WriterFailed when the program fails or says anything else.
+    A program that takes longer, or prints more than 16 KiB, is killed with all that it started. Raises InvalidInput for
+    no program; the arbiter raises WriterFailed when the program fails or says anything else.
     """
     if isinstance(argv, str) or not argv or not all(isinstance(word, str) and "\0" not in word for word in argv):
         raise InvalidInput("argv", argv, "give a list of texts: the program and its arguments")
@@ -41,18 +48,79 @@ def command_arbiter(argv: Sequence[str], *, timeout: float = 60.0) -> Arbiter:
 
     def ask(pair: EntityPair, /) -> str | None:
         try:
-            ran = subprocess.run(  # noqa: S603 (the program is the caller's own)
-                list(argv), input=_json(dataclasses.asdict(pair)), capture_output=True, timeout=timeout, check=False
-            )
-        except subprocess.TimeoutExpired:
+            code, said, complained = _run(argv, _json(dataclasses.asdict(pair)), timeout)
+        except (TimeoutError, subprocess.TimeoutExpired):
             raise WriterFailed(f"{argv[0]} did not answer within {timeout:g} s; give it more time") from None
         except OSError as error:
             raise WriterFailed(f"{argv[0]} cannot be run: {error.strerror}; check the command") from error
-        if ran.returncode:
-            raise WriterFailed(f"{argv[0]} failed with exit code {ran.returncode}: {_shown(ran.stderr)}")
-        return _verdict(ran.stdout.decode("utf-8", "replace"), argv[0])
+        if code:
+            reason = _shown(complained)
+            raise WriterFailed(f"{argv[0]} failed with exit code {code}{': ' if reason else ''}{reason}")
+        return _verdict(said.decode("utf-8", "replace"), argv[0])
 
     return ask
+
+
+def _run(argv: Sequence[str], told: bytes, timeout: float) -> tuple[int, bytes, bytes]:
+    """Run a program; return its exit code and what it printed on standard output and standard error.
+
+    It has a process group of its own, all of which is killed when the program does not come to an end by itself.
+    """
+    deadline = time.monotonic() + timeout
+    with subprocess.Popen(  # noqa: S603 (the program is the caller's own)
+        list(argv),
+        bufsize=0,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as program:
+        try:
+            said, complained = _talk(program, argv[0], told, deadline)
+            return program.wait(max(0.0, deadline - time.monotonic())), said, complained
+        except BaseException:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(program.pid, signal.SIGKILL)
+            raise
+
+
+def _talk(program: subprocess.Popen[bytes], name: str, told: bytes, deadline: float) -> tuple[bytes, bytes]:
+    """Write to a program and read what it prints until it closes both outputs."""
+    assert program.stdin is not None
+    assert program.stdout is not None
+    assert program.stderr is not None
+    printed = {program.stdout.fileno(): b"", program.stderr.fileno(): b""}
+    with selectors.DefaultSelector() as selector:
+        selector.register(program.stdin, selectors.EVENT_WRITE)
+        for output in printed:
+            selector.register(output, selectors.EVENT_READ)
+        while not printed.keys().isdisjoint(selector.get_map()):
+            ready = selector.select(max(0.0, deadline - time.monotonic()))
+            if not ready:
+                raise TimeoutError
+            for key, _ in ready:
+                if key.fileobj is program.stdin:
+                    told = _written(key.fd, told)
+                    if not told:
+                        selector.unregister(program.stdin)
+                        program.stdin.close()
+                    continue
+                part = os.read(key.fd, _LONGEST_WORDS)
+                printed[key.fd] += part
+                if not part:
+                    selector.unregister(key.fd)
+                if len(printed[key.fd]) > _LONGEST_WORDS:
+                    raise WriterFailed(f"{name} printed more than {_LONGEST_WORDS} bytes; it is to print one word")
+    said, complained = printed.values()
+    return said, complained
+
+
+def _written(pipe: int, text: bytes) -> bytes:
+    """Write the beginning of a text; return the rest, none when nobody reads it."""
+    try:
+        return text[os.write(pipe, text[: select.PIPE_BUF]) :]
+    except BrokenPipeError:
+        return b""
 
 
 def endpoint_arbiter(base_url: str, model: str, *, key: str | None = None, timeout: float = 60.0) -> Arbiter:

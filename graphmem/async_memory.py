@@ -124,9 +124,9 @@ class AsyncMemory:
         self.memory.close()
 
     @staticmethod
-    async def preview_dedupe(path: str | os.PathLike[str]) -> DedupeReport:
+    async def preview_dedupe(path: str | os.PathLike[str], *, copied: bool = True) -> DedupeReport:
         """Return what a dedupe of a file would do, as `Memory.preview_dedupe` does."""
-        return await asyncio.to_thread(Memory.preview_dedupe, path)
+        return await asyncio.to_thread(Memory.preview_dedupe, path, copied=copied)
 
     @staticmethod
     async def restore(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> RestoreReport:
@@ -139,9 +139,9 @@ class AsyncMemory:
         return await asyncio.to_thread(Memory.check_copy, path)
 
     @staticmethod
-    async def verify_forgotten(path: str | os.PathLike[str], text: str) -> ForgottenReport:
+    async def verify_forgotten(path: str | os.PathLike[str], text: str, *, copied: bool = True) -> ForgottenReport:
         """Look for a text in all of a file, as `Memory.verify_forgotten` does."""
-        return await asyncio.to_thread(Memory.verify_forgotten, path, text)
+        return await asyncio.to_thread(Memory.verify_forgotten, path, text, copied=copied)
 
     @staticmethod
     async def read_log(path: str | os.PathLike[str], *, config: Config = DEFAULT) -> Log:
@@ -200,6 +200,7 @@ class AsyncMemory:
     merge_entities = _in_thread(Memory.merge_entities)
     review_entities = _in_thread(Memory.review_entities)
     keep_apart = _in_thread(Memory.keep_apart)
+    kept_apart = _in_thread(Memory.kept_apart)
     settle_entities = _in_thread(Memory.settle_entities)
     reindex = _in_thread(Memory.reindex)
     embed = _in_thread(Memory.embed)

@@ -24,6 +24,7 @@ from graphmem.core.model import (
     EntityMergeReport,
     EntityReview,
     ForgottenReport,
+    KeptApart,
     Operation,
     Overview,
     PurgeReport,
@@ -178,13 +179,14 @@ class Maintenance:
         return report
 
     @staticmethod
-    def preview_dedupe(path: str | os.PathLike[str]) -> DedupeReport:
+    def preview_dedupe(path: str | os.PathLike[str], *, copied: bool = True) -> DedupeReport:
         """Return what a dedupe of a file would do, without changing a byte of the file or its folder.
 
         Works on backup copies of memories and on files of the reference engine, with or without a -wal beside them.
-        Raises Conflict when the file is open in this process or is being written.
+        copied: False for a memory where it was made, so that no -wal is missed. Raises Conflict when the file is open
+        in this process or is being written.
         """
-        with open_copy(path) as copy:
+        with open_copy(path, copied=copied) as copy:
             refuse_newer(copy.connection, str(path))
             report = merge.plan_dedupe(copy.connection, str(path))
             return replace(report, remarks=(*copy.remarks, *report.remarks))
@@ -428,10 +430,10 @@ class Maintenance:
         at = self._at(None)
         with self._writing(at, keep=not dry_run) as tx:
             found = check.find_all(tx, self.path)
-            operations, changed = check.mend(tx, found, self.path, at, self.config)
-            _scenes_changed(tx, changed)
+            mended = check.mend(tx, found, self.path, at, self.config)
+            _scenes_changed(tx, {*mended.scenes})
             left = check.find_all(tx, self.path) if found else []
-        return check.repaired(found, left, operations, applied=not dry_run)
+        return check.repaired(found, left, mended, applied=not dry_run)
 
     # ---- scenes
 
@@ -522,17 +524,17 @@ class Maintenance:
     # ---- forgetting
 
     @staticmethod
-    def verify_forgotten(path: str | os.PathLike[str], text: str) -> ForgottenReport:
+    def verify_forgotten(path: str | os.PathLike[str], text: str, *, copied: bool = True) -> ForgottenReport:
         """Look for a text in all of a file, its -wal and -journal and its payloads; write nothing.
 
         Looked at are every column of every row, what the text index kept of texts that are gone, and all bytes, free
         pages included; for the text as it is typed, in other letter case and width, as a name, as a key and in JSON.
         What lies in two free pages, a piece in each, is not seen: after a purge for good there are none. Works on
-        backup copies too. Raises InvalidInput for a text of which nothing can be seen, StoreFailed for a file that is
-        no memory, Conflict when the file is open in this process or is being written.
+        backup copies too; copied as in `preview_dedupe`. Raises InvalidInput for a text of which nothing can be seen,
+        StoreFailed for a file that is no memory, Conflict when the file is open in this process or is being written.
         """
         wanted = traces.check_text(text)
-        with open_copy(path) as copy:
+        with open_copy(path, copied=copied) as copy:
             return ForgottenReport(traces.find(copy, full_path(path), wanted), copy.remarks)
 
     def _purge(self, plan: "Callable[[sqlite3.Connection], Plan]", kind: str, *, hard: bool) -> PurgeReport:
@@ -546,6 +548,13 @@ class Maintenance:
             report = purge.apply_purge(tx, planned, kind, at)
             _scenes_changed(tx, planned.gone["scene"])
         return replace(report, remarks=traces.clean(self._store))
+
+    # ---- kept apart
+
+    def kept_apart(self) -> tuple[KeptApart, ...]:
+        """Return the pairs of entities that are kept apart, those said last first. Writes nothing."""
+        with self._store.read() as tx:
+            return review.kept_apart(tx)
 
     # ---- within
 

@@ -65,6 +65,7 @@ SCRIPT = [
     ("overview", [], {}),
     ("review_entities", [], {"limit": 3}),
     ("keep_apart", ["老大", "纯文本"], {"rounds": 2}),
+    ("kept_apart", [], {}),
     ("settle_entities", [lambda pair: "apart"], {}),
     ("repair", [], {"dry_run": True}),
     ("check", [], {}),

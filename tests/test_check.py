@@ -79,7 +79,7 @@ def test_a_memory_without_a_file_is_sound():
         fill(memory)
 
         assert memory.check().ok
-        assert memory.repair() == checks.repaired([], [], (), applied=True)
+        assert memory.repair() == checks.repaired([], [], checks.Mended(), applied=True)
 
 
 def test_a_memory_is_sound_after_each_undo(filled):
@@ -142,6 +142,7 @@ def on(line, path):
 
 # ---- what is planted is told, and mended where it follows from the rest
 
+LONG = "a" * 95 + "/b"
 # What to plant, what the line names, and whether repair mends it.
 DAMAGE = {
     "an orphan": (["DELETE FROM entities WHERE id = 1"], ["relations", "1", "entities", "restore"], False),
@@ -168,7 +169,12 @@ DAMAGE = {
     ),
     "a scene without a key": (
         [f"INSERT INTO scenes(key, origin, created_at, updated_at) VALUES ('/', 'declared', '{AT}', '{AT}')"],
-        ["scenes", "'/'", "drop"],
+        ["scenes", "'/'", "repair", "drops"],
+        True,
+    ),
+    "a scene whose key is too long": (
+        [f"INSERT INTO scenes(key, origin, created_at, updated_at) VALUES ('{LONG}', 'declared', '{AT}', '{AT}')"],
+        ["scenes", "96 bytes", "restore"],
         False,
     ),
     "an entity under no key": (
@@ -243,10 +249,34 @@ def test_what_is_planted_is_told_and_mended_where_it_can_be(filled, planted, nam
     assert after_dry == report
     assert (dry.mended, dry.left) == (real.mended, real.left)
     assert (dry.applied, real.applied, dry.operations) == (False, True, ())
-    assert set(real.mended) | set(real.left) == set(report.problems)
-    assert (problem in real.mended, problem in real.left) == (mended, not mended)
+    assert len(real.mended) + len(real.left) == len(report.problems)
+    assert (problem not in real.left) == mended
+    assert all("repair" not in line for line in real.mended)
     assert after.problems == real.left
     assert filled.repair().mended == ()
+
+
+def test_repair_tells_what_it_did_with_twins(filled):
+    scene = f"INSERT INTO scenes(key, origin, created_at, updated_at) VALUES ('%s', 'declared', '{AT}', '{AT}')"
+    plant(filled, scene % "chan:QQ", scene % "CHAN:qq ", scene % "Chan:alone")
+
+    assert filled.repair(dry_run=True).mended[-2:] == (
+        "3 scenes merged into 'chan:qq'",
+        "the scene 'Chan:alone' has the key 'chan:alone' now",
+    )
+
+
+@pytest.mark.parametrize("key", ["", " / "])
+def test_a_scene_that_nothing_can_name_is_dropped_and_comes_back_by_undo(filled, key):
+    plant(filled, f"UPDATE scenes SET key = '{key}' WHERE key = 'chan:web'")
+    held = sql(filled.path, "SELECT * FROM scenes JOIN scene_refs ON scene_id = scenes.id ORDER BY 1, 2, 3")
+
+    report = filled.repair()
+
+    assert ([line.split(",")[0] for line in report.mended].count("scenes"), report.left) == (1, ())
+    assert sql(filled.path, "SELECT key FROM scenes WHERE key = ?", key) == []
+    filled.undo(*report.operations)
+    assert sql(filled.path, "SELECT * FROM scenes JOIN scene_refs ON scene_id = scenes.id ORDER BY 1, 2, 3") == held
 
 
 def test_what_repair_removes_comes_back_by_undo(filled):

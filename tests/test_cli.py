@@ -17,6 +17,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import types
 import unicodedata
 from pathlib import Path
 from typing import NamedTuple
@@ -29,6 +30,7 @@ from graphmem import Memory, Part, Situation, Triple
 from graphmem.compose.pool import KINDS, MODES
 from graphmem.core.model import Visit
 from graphmem.surfaces.cli import graphmem, main
+from graphmem.surfaces.cli.group import WholeNumber
 from graphmem.surfaces.cli.recall import recall_command
 
 ROOT = Path(__file__).parent.parent
@@ -92,6 +94,7 @@ MISTAKES = {
     "surplus argument": (["scenes", "a", "b"], 2, "Usage", "b"),
     "no number": (["undo", "first"], 2, "Usage", "first"),
     "number out of range": (["recall", "a", "--limit", "-1"], 2, "Usage", "--limit"),
+    "no operation has this number": (["undo", str(2**63)], 2, "Usage", "from 1 to 9223372036854775807"),
     "no such choice": (["scenes", "--origin", "grown"], 2, "Usage", "grown"),
     "half a fact": (["commit", "a", "b"], 2, "Usage", "OBJECT"),
     "exact without a scene": (["recall", "a", "--exact"], 2, "Usage", "--exact"),
@@ -271,6 +274,14 @@ def scene_rows(cli, *arguments):
     return {scene["key"]: scene for scene in cli("scenes", *arguments, "--json").document}
 
 
+def nested(command):
+    """The words and the command, for a command and those below it."""
+    found = graphmem.get_command(click.Context(graphmem), command)
+    yield [command], found
+    for name, below in getattr(found, "commands", {}).items():
+        yield [command, name], below
+
+
 def objects(result):
     return [fact["object"] for fact in result.document["relations"]]
 
@@ -429,6 +440,18 @@ def test_tag_attaches_facts_by_id_and_by_glob(cli, filled):
     assert (by_glob["attached"], by_glob["applied"]) == ([1], True)
     assert (by_id["attached"], by_id["known"], by_id["unknown"]) == ([2], [1], [99])
     assert objects(cli("recall", "--scene", "chan:new", "--json")) == ["folder", RULE]
+
+
+def test_tag_says_that_it_makes_the_scene(cli, filled):
+    dry, dry_json = (cli("tag", "chan:new", "--glob", "*QQ*", "--dry-run", *form) for form in ([], ["--json"]))
+    made = cli("tag", "chan:new", "--glob", "*QQ*", "--json").document
+    again, none = cli("tag", "chan:new", "--glob", "*QQ*"), cli("tag", "chan:other", "--glob", "nobody", "--json")
+
+    assert dry.out == "would attach 1 fact to the new scene chan:new; there already: 0\n"
+    assert (dry_json.document["created"], made["created"]) == (True, True)
+    assert again.out.startswith("attached 0 facts to chan:new; there already: 1, which begin to fade anew\n")
+    assert (none.document["created"], none.document["operation"]) == (False, None)
+    assert "chan:other" not in scene_rows(cli)
 
 
 def test_recall_by_situation_needs_no_words(cli, filled):
@@ -752,6 +775,21 @@ def test_operations_lists_the_latest_first_and_when_it_was_undone(cli, filled):
     assert [operation["id"] for operation in cli("operations", "--limit", "1", "--json").document] == [2]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [(["operations"], "nothing was changed that could be undone\n"), (["operations", "--limit", "0"], "shows none")],
+)
+def test_a_list_without_rows_says_why(cli, path, arguments, told):
+    Memory.open(path).close()
+
+    assert told in cli(*arguments).out
+
+
+@pytest.mark.parametrize("command", [["operations"], ["document", "query", "panel"]])
+def test_none_are_shown_where_none_were_asked_for(cli, filled, command):
+    assert cli(*command, "--limit", "0").out == "--limit 0 shows none\n"
+
+
 def test_an_operation_that_was_undone_cannot_be_undone_again(cli, filled):
     cli("undo", "1")
 
@@ -871,6 +909,53 @@ def test_a_backup_is_checked_where_it_lies(cli, filled, tmp_path):
     assert all("scenes" in problem or "text_" in problem for problem in result.document["problems"])
 
 
+def upkeep_without_end(cli, monkeypatch, *arguments):
+    """Run two passes of upkeep, then interrupt it; return what it printed and for how long it slept."""
+    slept = []
+
+    def sleep(seconds):
+        slept.append(seconds)
+        if len(slept) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("graphmem.surfaces.cli.upkeep.time", types.SimpleNamespace(sleep=sleep))
+    return cli("upkeep", *arguments), slept
+
+
+def test_upkeep_without_end_prints_a_document_a_line(cli, filled, monkeypatch):  # CLI-03
+    result, slept = upkeep_without_end(cli, monkeypatch, "--every", "1d", "--json", "--allow-shrink")
+
+    assert (result.code, slept) == (130, [86400.0, 86400.0])
+    assert [json.loads(line)["ok"] for line in result.out.splitlines()] == [True, True]
+    assert "one a line" in cli("upkeep", "--help").out
+
+
+def test_upkeep_without_end_that_fails_ends_with_a_line_too(cli, path):  # CLI-03
+    result = cli("upkeep", "--every", "1d", "--json")
+
+    assert [json.loads(line)["error"]["type"] for line in result.out.splitlines()] == ["StoreFailed"]
+
+
+def test_an_interval_is_a_number_with_a_unit(cli, path):
+    assert "write 90s, 30m, 2h or 1d" in cli("upkeep", "--every", "1w").err
+    assert cli("upkeep", "--every", "0d").code == 2
+    assert cli("upkeep", "--every", "999999d").code == 2  # no clock counts so far
+
+
+def test_a_rehearsal_does_not_advise_one(cli, path):
+    for number in range(2):
+        cli("commit", "panel", f"port {number}", "80", "--scene", "chan:qq")
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE scene_refs SET ref_id = ref_id + 99")
+
+    dry, done = cli("upkeep", "--dry-run"), cli("upkeep")
+
+    assert (dry.code, done.code) == (1, 1)
+    assert "--allow-shrink" in dry.err
+    assert "--dry-run" not in dry.err
+    assert "--dry-run" in done.err
+
+
 # ---- JSON
 
 
@@ -939,6 +1024,19 @@ def test_a_mistake_is_told_on_standard_error_and_names_the_thing(cli, path, mist
     else:
         assert usage == []
         assert told.startswith("graphmem: ")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_number_that_no_column_holds_is_wrong_usage(cli, path, command):
+    Memory.open(path).close()
+    for words, found in nested(command):
+        for option in found.params:
+            if isinstance(option.type, click.types.IntParamType) or option.type.name == "integer":
+                assert isinstance(option.type, WholeNumber), option
+                given = [option.opts[0], 2**63] if isinstance(option, click.Option) else [2**63]
+                result = cli(*words, *given)
+                assert (result.code, result.out) == (2, "")
+                assert "9223372036854775807" in result.err
 
 
 # ---- exit codes and streams
@@ -1604,16 +1702,15 @@ def test_a_dry_run_before_the_first_run_makes_nothing(cli, own_home):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_an_example_and_every_option_a_help_text(cli, command):
-    found = graphmem.get_command(click.Context(graphmem), command)
+    for words, found in nested(command):
+        shown = cli(*words, "--help", db=None)
 
-    shown = cli(command, "--help", db=None)
-
-    assert (shown.code, shown.err) == (0, "")
-    assert "Example:\n" in shown.out
-    assert re.search(rf"^    graphmem (--db \S+ )?{command}\b", shown.out, re.MULTILINE)
-    assert [option.name for option in found.params if isinstance(option, click.Option) and not option.help] == []
-    assert "--json" in shown.out
-    assert cli(command, "-h", db=None) == shown
+        assert (shown.code, shown.err) == (0, "")
+        assert "Example:\n" in shown.out
+        assert re.search(rf"^    graphmem (--db \S+ )?{' '.join(words)}\b", shown.out, re.MULTILINE)
+        assert [option.name for option in found.params if isinstance(option, click.Option) and not option.help] == []
+        assert "--json" in shown.out
+        assert cli(*words, "-h", db=None) == shown
 
 
 def test_the_list_of_commands_cuts_no_sentence(cli):
@@ -1634,7 +1731,8 @@ def test_the_examples_in_help_run(cli, path, tmp_path, monkeypatch):
         plant(path, {"chan:QQ": 1})
         cli("dedupe")
     (tmp_path / "backup.db").write_bytes(path.read_bytes())
-    helps = [graphmem.help, *(graphmem.get_command(click.Context(graphmem), name).help for name in COMMANDS)]
+    (tmp_path / "arbiter.py").write_text("print('leave')")
+    helps = [graphmem.help, *(found.help for command in COMMANDS for _, found in nested(command))]
     examples = [line.strip() for text in helps for line in inspect.cleandoc(text).splitlines() if " graphmem " in line]
 
     assert len(examples) > len(COMMANDS)
@@ -1677,6 +1775,15 @@ def test_the_readme_names_the_commands_that_there_are():
     assert used <= set(COMMANDS)
 
 
+@pytest.mark.parametrize("arguments", [["dedupe", "--dry-run"], ["verify-forgotten", "pelican-42"]])
+def test_only_of_a_file_that_was_named_a_missing_log_is_told(cli, filled, arguments):
+    own, named = cli(*arguments), cli(*arguments, filled)
+
+    assert "-wal" not in own.err
+    assert "-wal beside it" in named.err
+    assert all("-wal" not in remark for remark in cli(*arguments, "--json").document["remarks"])
+
+
 # ---- forgetting
 
 
@@ -1696,9 +1803,9 @@ def test_a_scope_is_forgotten_for_good_and_the_command_proves_it(cli, path, tmp_
     after = cli("verify-forgotten", "pelican-42", copy, db=tmp_path / "other.db")
 
     assert (before.code, "notes.title" in before.out) == (1, True)
-    assert "1 facts would be deleted for good" in dry.out
-    assert "1 notes forgotten for good" in purged.out
-    assert "1 parts of sessions forgotten for good" in purged.out
+    assert "1 fact would be deleted for good" in dry.out
+    assert "1 note forgotten for good" in purged.out
+    assert "1 part of a session forgotten for good" in purged.out
     assert "entities removed: pelican-42, tea" in purged.out
     assert "sentence 1 tells of it too and stays" in purged.err
     assert (left.code, left.document["ok"]) == (1, False)

@@ -1,11 +1,14 @@
 """Entities that may be one: what a review offers, what is kept apart, what an arbiter decides."""
 
 import contextlib
+import dataclasses
 import http.server
 import json
+import shlex
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -401,6 +404,10 @@ def test_a_program_gets_the_pair_and_says_a_word(word, verdict):
         (program("print('maybe')"), "said 'maybe', not one of merge, apart, leave"),
         (program("print('x' * 10_000)"), r"x\.\.\.'"),
         (program("sys.exit('no idea')"), "exit code 1: no idea"),
+        (program("sys.exit(1)"), "exit code 1$"),
+        (["yes"], "yes printed more than 16384 bytes"),
+        (program("while True: sys.stderr.write('no ' * 1000)"), "printed more than 16384 bytes"),
+        (program("sys.stdout.close(), sys.stderr.close(), time.sleep(60)"), "within 1.5 s"),
         (program("time.sleep(60)"), "within 1.5 s"),
         (["/nonexistent/arbiter"], "cannot be run"),
     ],
@@ -411,6 +418,33 @@ def test_a_program_that_fails_is_one_line(argv, told):
 
     assert "\n" not in str(failed.value)
     assert len(str(failed.value)) < 300
+
+
+@pytest.mark.parametrize("act", ["time.sleep(60)", "print('x' * 100_000)"])
+def test_a_program_is_killed_with_all_that_it_started(tmp_path, act):
+    pid = tmp_path / "pid"
+    start = (
+        f"import subprocess; child = subprocess.Popen(['sleep', '60']); open({str(pid)!r}, 'w').write(str(child.pid))"
+    )
+
+    with pytest.raises(WriterFailed):
+        command_arbiter(program(f"{start}\n{act}"), timeout=1.5)(PAIR)
+
+    for _ in range(100):
+        status = Path(f"/proc/{pid.read_text()}/status")
+        if not status.exists() or "State:\tZ" in status.read_text():
+            return
+        time.sleep(0.02)
+    pytest.fail("it is still there")
+
+
+def test_a_program_gets_a_pair_of_any_length_and_need_not_read_it():
+    pair = dataclasses.replace(PAIR, shared=("x" * 1_000_000,))
+
+    assert (
+        command_arbiter(program("print('merge' if len(pair['shared'][0]) == 1_000_000 else 'apart')"))(pair) == "merge"
+    )
+    assert command_arbiter(["echo", "apart"])(pair) == "apart"
 
 
 @pytest.mark.parametrize("argv", [[], "merge", [1], ["a\0b"]])
@@ -570,7 +604,44 @@ def test_review_says_when_there_is_nothing_and_when_there_is_more(typos, cli):
     assert "there are more" in cli("review", "--limit", 1)[2]
     typos.keep_apart("cam-a1", "cam-a1r")
     typos.keep_apart("postgresql", "postgressql")
-    assert cli("review")[1].startswith("nothing to review")
+    assert cli("review")[1] == (
+        "nothing to review: 7 entities; 2 pairs are kept apart, 'graphmem entities apart' lists them\n"
+    )
+
+
+def test_review_of_none_does_not_say_that_there_are_none(typos, cli):
+    code, out, err = cli("review", "--limit", 0)
+
+    assert (code, out) == (0, "--limit 0 shows none\n")
+    assert "there are more" in err
+
+
+def test_what_is_kept_apart_is_listed(typos, cli, clock):
+    know(typos, "cam-a1", "cam-a1r", of="y")
+    assert cli("apart")[1] == "no two entities are kept apart\n"
+    typos.keep_apart("cam-a1", "cam-a1r", rounds=3)
+    clock.advance(hours=1)
+    typos.keep_apart("postgresql", "postgressql")
+
+    last, first = typos.kept_apart()
+
+    assert (first.a, first.b, first.since, first.rounds) == ("cam-a1", "cam-a1r", "2026-09-07T08:00:00.000Z", 3)
+    assert (last.a, last.b, last.rounds) == ("postgresql", "postgressql", None)
+    assert "for good" in cli("apart")[1]
+    assert [pair["rounds"] for pair in json.loads(cli("apart", "--json")[1])] == [None, 3]
+
+
+def test_a_merge_that_is_refused_names_the_whole_command(memory, cli):
+    know(memory, "it's a panel", "-- panel")
+    memory.keep_apart("it's a panel", "-- panel")
+
+    with pytest.raises(Conflict) as refused:
+        memory.merge_entities("it's a panel", "-- panel")
+
+    remedy = str(refused.value).partition("to take it back: ")[2]
+    assert remedy.startswith("graphmem entities keep-apart")
+    assert cli(*shlex.split(remedy)[2:])[0] == 0
+    assert memory.kept_apart() == ()
 
 
 def test_merge_tells_what_it_did_and_undo_reverses_it(typos, cli):
@@ -623,9 +694,10 @@ def test_settle_asks_a_model_with_the_key_of_the_environment(typos, cli, endpoin
         (["--command", "a", "--model", "m"], 2, "--command"),
         (["--endpoint", "http://localhost"], 2, "--model"),
         (["--command", "'"], 1, "--command"),
-        (["--command", ""], 1, "argv"),
+        (["--command", ""], 1, "--command"),
+        (["--command", "a", "--timeout", "0"], 1, "--timeout"),
         (["--command", "/nonexistent"], 1, "cannot be run"),
-        (["--endpoint", "localhost", "--model", "m"], 1, "base_url"),
+        (["--endpoint", "localhost", "--model", "m"], 1, "--endpoint"),
     ],
 )
 def test_a_wrong_arbiter_is_one_clear_line(typos, cli, options, code, told):

@@ -778,7 +778,7 @@ def test_the_commands_rename_drop_untag(grown, cli):
     assert cli("rename", GROWN, "auto:boss") == (0, "nothing to do: auto:boss is its key already\n", "")
     assert cli("untag", "auto:boss", "--relation", "1", "--relation", "9") == (
         0,
-        "took 1 facts and 2 names out of auto:boss; 0 were not there\noperation 2: 'graphmem undo 2' reverses it\n",
+        "took 1 fact and 2 names out of auto:boss; not there: 0\noperation 2: 'graphmem undo 2' reverses it\n",
         "unknown: 9\n",
     )
     assert cli("undo", "2")[0] == 0
@@ -787,8 +787,8 @@ def test_the_commands_rename_drop_untag(grown, cli):
         0,
         [
             "auto:boss dropped",
-            "2 features, 3 refs and 1 aliases removed with them",
-            "1 facts left in no scene: they are recalled only without a situation",
+            "2 features, 3 refs and 1 alias removed with them",
+            "1 fact left in no scene: recalled only without a situation",
             "operation 3: 'graphmem undo 3' reverses it",
         ],
     )
@@ -812,7 +812,7 @@ def test_scenes_lists_resets_and_tells_its_health(grown, cli, path):
     code, out, _ = cli("scenes", "reset", "--emergent")
 
     assert code == 0
-    assert "1 emergent scenes removed, with 2 features, 3 refs and 0 aliases" in out
+    assert "1 emergent scene removed, with 2 features, 3 refs and 0 aliases" in out
     backup = next(line for line in out.splitlines() if line.startswith("backup: "))
     assert Path(backup.removeprefix("backup: ")).parent == path.parent
     assert "'graphmem undo 1' reverses it" in out

@@ -107,6 +107,7 @@ READS = {
     "purge dry": lambda memory: memory.purge(session="s1", dry_run=True),
     "overview": lambda memory: memory.overview(),
     "review_entities": lambda memory: memory.review_entities(),
+    "kept_apart": lambda memory: memory.kept_apart(),
     "settle_entities left": lambda memory: memory.settle_entities(lambda pair: None),
     "dedupe_scenes dry": lambda memory: memory.dedupe_scenes(dry_run=True),
     "merge_entities dry": lambda memory: of_two(memory.merge_entities, dry_run=True),

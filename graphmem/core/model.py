@@ -351,7 +351,8 @@ class Hit:
 class TagReport:
     """What tagging attached: relations newly in the scene, those that were there, ids of no active fact.
 
-    operation: its number, for undo; None for a dry run or when nothing changed.
+    created: the scene is new, or with applied=False would be. operation: its number, for undo; None for a dry run or
+    when nothing changed.
     """
 
     key: str
@@ -360,6 +361,7 @@ class TagReport:
     unknown: tuple[int, ...]
     applied: bool
     operation: int | None = None
+    created: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -986,3 +988,13 @@ class ForgottenReport:
     def ok(self) -> bool:
         """Whether nothing is left."""
         return not self.found
+
+
+@dataclass(frozen=True, slots=True)
+class KeptApart:
+    """Two entities that are kept apart since a time, in UTC. rounds: how many passes of upkeep yet, None for all."""
+
+    a: str
+    b: str
+    since: str
+    rounds: int | None

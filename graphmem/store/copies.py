@@ -47,9 +47,10 @@ class _State:
 
 
 @contextlib.contextmanager
-def open_copy(path: str | os.PathLike[str]) -> Iterator[Copy]:
+def open_copy(path: str | os.PathLike[str], *, copied: bool = True) -> Iterator[Copy]:
     """Open a SQLite file for reading only, with its -wal or hot journal where there is one.
 
+    copied: it may have been copied without its -wal, which is remarked; a memory where it was made lacks nothing.
     Raises StoreFailed when it cannot be read, StoreCorrupt when it is damaged or no database, Conflict when it is being
     written or is open in this process.
     """
@@ -73,7 +74,7 @@ def open_copy(path: str | os.PathLike[str]) -> Iterator[Copy]:
             verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
             if verdict != "ok":
                 raise StoreCorrupt(f"{file} is damaged ({verdict.splitlines()[-1]}): restore a backup")
-            yield Copy(connection, _remarks(file, header, state))
+            yield Copy(connection, _remarks(file, header, state, copied=copied))
         finally:
             # A copy is whole whatever came later; a file read in place may have changed under the reader.
             if not state.sides and _state(file) != state:
@@ -169,10 +170,10 @@ def _being_written(file: Path) -> Conflict:
     return Conflict(f"{file} is being written: back it up first and name the backup")
 
 
-def _remarks(file: Path, header: bytes, state: _State) -> tuple[str, ...]:
+def _remarks(file: Path, header: bytes, state: _State, *, copied: bool) -> tuple[str, ...]:
     has_wal = bool(state.wal_header)
     remarks = [f"{side.name} ({state.parts[side][0]} bytes) was read with it" for side in state.sides]
-    if header[19] == _WAL_MODE and not has_wal:
+    if copied and header[19] == _WAL_MODE and not has_wal:
         remarks.append(f"no {file.name}-wal beside it: a copy made while the file was in use lacks its last writes")
     if header[19] != _WAL_MODE and has_wal:
         remarks.append(f"{file.name} is not in write-ahead mode: its -wal may belong to another copy")

@@ -18,10 +18,28 @@ _UNBOUNDED = 1 << 30
 _BIDI_CONTROLS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
 
 
-def to_json(value: object) -> str:
+def to_json(value: object, *, one_line: bool = False) -> str:
     """Return a value as JSON; ASCII alone where the output is not UTF-8."""
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    return json.dumps(value, default=_plain, ensure_ascii=not utf8, allow_nan=False, indent=2)
+    return json.dumps(value, default=_plain, ensure_ascii=not utf8, allow_nan=False, indent=None if one_line else 2)
+
+
+def counted(number: int, one: str, several: str = "") -> str:
+    """Return a number with what it counts.
+
+    >>> counted(1, "fact"), counted(2, "fact"), counted(0, "entity", "entities")
+    ('1 fact', '2 facts', '0 entities')
+    """
+    return f"{number} {one if number == 1 else several or f'{one}s'}"
+
+
+def none_of(limit: int | None, told: str) -> str:
+    """Return what is said where no rows are: what is told of it, unless none were asked for.
+
+    >>> none_of(5, "no scenes"), none_of(0, "no scenes")
+    ('no scenes', '--limit 0 shows none')
+    """
+    return "--limit 0 shows none" if limit == 0 else told
 
 
 def _plain(value: object) -> object:

@@ -20,7 +20,7 @@ from graphmem.errors import InvalidInput, StoreCorrupt
 from graphmem.store import soundness, text_index
 from graphmem.store.blobs import blob_sizes, read_blob
 from graphmem.store.database import MEMORY_PATH, primary_code
-from graphmem.upkeep import merge
+from graphmem.upkeep import merge, scenes
 from graphmem.upkeep.journal import TABLES, Journal, rows_of
 
 _RESTORE = "restore a backup"
@@ -36,6 +36,7 @@ _COUNTS = "counts"
 _KEYS = "keys"
 _ALIASES = "aliases"
 _REFS = "refs"
+_NAMELESS = "nameless"
 
 # Where the refs of a kind point.
 _TARGETS = {
@@ -54,10 +55,25 @@ _OF_A_VALUE = re.compile(r"^(non-unique entry|CHECK constraint failed|NULL value
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is wrong. mend: what repair has to mend, '' for what it cannot."""
+    """Something that is wrong, and its remedy. mend: what repair has to mend, '' for what it cannot."""
 
-    line: str
+    what: str
+    remedy: str
     mend: str = ""
+
+    @property
+    def line(self) -> str:
+        """What is wrong with its remedy, as one line."""
+        return f"{self.what}: {self.remedy}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """What a repair did. operations: that can be undone. scenes: whose rows changed. keys: in words."""
+
+    operations: tuple[int, ...] = ()
+    scenes: frozenset[int] = frozenset()
+    keys: tuple[str, ...] = ()
 
 
 def find_all(tx: sqlite3.Connection, path: str) -> list[Finding]:
@@ -75,7 +91,7 @@ def find(tx: sqlite3.Connection, path: str) -> list[Finding]:
         except sqlite3.DatabaseError as error:
             if primary_code(error) != sqlite3.SQLITE_CORRUPT:
                 raise
-            found.append(Finding(f"the file is damaged ({error}): {_RESTORE}", _FILE))
+            found.append(Finding(f"the file is damaged ({error})", _RESTORE, _FILE))
     return found
 
 
@@ -94,18 +110,22 @@ def find_locked(tx: sqlite3.Connection, path: str) -> list[Finding]:
         "SELECT id, payload_digest FROM blocks WHERE payload IS NULL AND payload_digest <> '' ORDER BY num"
     )
     return found + [
-        Finding(f"blocks, row {block}: the file of its payload is missing: {_REMEDY_OF_A_PAYLOAD}")
+        Finding(f"blocks, row {block}: the file of its payload is missing", _REMEDY_OF_A_PAYLOAD)
         for block, digest in rows
         if digest not in there
     ]
 
 
-def repaired(
-    found: Collection[Finding], left: Collection[Finding], operations: tuple[int, ...], *, applied: bool
-) -> RepairReport:
+def repaired(found: Collection[Finding], left: Collection[Finding], mended: Mended, *, applied: bool) -> RepairReport:
     """Return what a repair came to, from what was found before it and after it."""
-    mended = (finding.line for finding in found if finding not in left)
-    return RepairReport(tuple(mended), tuple(finding.line for finding in left), applied, operations if applied else ())
+    # How keys became canonical is told by what was done with their scenes.
+    gone = [finding.what for finding in found if finding not in left and finding.mend != _KEYS]
+    return RepairReport(
+        (*gone, *mended.keys),
+        tuple(finding.line for finding in left),
+        applied,
+        mended.operations if applied else (),
+    )
 
 
 def report(tx: sqlite3.Connection, path: str, found: Iterable[Finding], remarks: Iterable[str] = ()) -> CheckReport:
@@ -127,10 +147,8 @@ def without_log(tx: sqlite3.Connection, path: str) -> list[str]:
     return [f"no write-ahead log on this file system ({_file_system(path)}): readers and writers wait for each other"]
 
 
-def mend(
-    tx: sqlite3.Connection, found: Iterable[Finding], path: str, at: str, config: Config
-) -> tuple[tuple[int, ...], set[int]]:
-    """Mend what can be; return the operations that can be undone, and the scenes whose rows changed.
+def mend(tx: sqlite3.Connection, found: Iterable[Finding], path: str, at: str, config: Config) -> Mended:
+    """Mend what can be.
 
     Raises StoreCorrupt for a file whose pages are damaged: to write to it makes it worse.
     """
@@ -139,7 +157,7 @@ def mend(
         raise StoreCorrupt(f"{path} has damaged pages, which nothing mends ('graphmem check' lists them): {_RESTORE}")
     if _INDEXES in wanted:
         if not soundness.rebuild_indexes(tx):
-            return (), set()  # which one of two rows that must be one is right, no machine can tell
+            return Mended()  # which one of two rows that must be one is right, no machine can tell
         wanted |= {finding.mend for finding in find(tx, path)}  # they may have hidden something
     if _COUNTS in wanted:
         tx.execute(
@@ -149,9 +167,20 @@ def mend(
     operations: list[int] = []
     changed: set[int] = set()
     renamed: set[int] = set()
+    told: tuple[str, ...] = ()
+    if _NAMELESS in wanted:
+        nameless = [row["id"] for row in rows_of(tx, "scenes", "TRUE ORDER BY id", ()) if _is_nameless(row["key"])]
+        dropped = scenes.apply_drop(tx, scenes.drop_of(tx, nameless), nameless, at)
+        operations += [dropped.operation] if dropped.operation is not None else []
+        changed |= set(nameless)
     if _KEYS in wanted:
-        merged, changed = merge.apply_dedupe(tx, merge.plan_dedupe(tx, path), at, config)
+        merged, twins = merge.apply_dedupe(tx, merge.plan_dedupe(tx, path), at, config)
         operations += [merged.operation] if merged.operation is not None else []
+        changed |= twins
+        told = (
+            *(f"{len(group.members)} scenes merged into {group.key!r}" for group in merged.groups),
+            *(f"the scene {old!r} has the key {new!r} now" for old, new in merged.rewritten),
+        )
     if wanted & {_ALIASES, _REFS}:
         journal = Journal(tx)
         gone = {table: _looped(tx, table) for table in _OWNERS}
@@ -174,7 +203,7 @@ def mend(
             pass
     else:
         text_index.replace(tx, "entity", renamed)  # found by their aliases too
-    return tuple(operations), changed
+    return Mended(tuple(operations), frozenset(changed), told)
 
 
 # ---- what is looked at
@@ -184,13 +213,13 @@ def _of_file(tx: sqlite3.Connection) -> Iterator[Finding]:
     for line in soundness.damage(tx):
         told = " ".join(line.split())
         if _OF_AN_INDEX.search(told):
-            yield Finding(f"{told}: {_REPAIR} makes the indexes anew", _INDEXES)
+            yield Finding(told, f"{_REPAIR} makes the indexes anew", _INDEXES)
         else:
-            yield Finding(f"{told}: {_RESTORE}", "" if _OF_A_VALUE.search(told) else _FILE)
+            yield Finding(told, _RESTORE, "" if _OF_A_VALUE.search(told) else _FILE)
     for (table, parent), rows in soundness.orphans(tx).items():
         ids = [row for row in rows if row is not None]
         named = _named(table, ids) if ids else f"{table}, {len(rows)} rows"
-        yield Finding(f"{named}: what they point at in {parent} is gone: {_RESTORE}, or delete them")
+        yield Finding(f"{named}: what they point at in {parent} is gone", f"{_RESTORE}, or delete them")
 
 
 def _of_text(tx: sqlite3.Connection) -> Iterator[Finding]:
@@ -198,19 +227,19 @@ def _of_text(tx: sqlite3.Connection) -> Iterator[Finding]:
         for kind in text_index.compare(tx):
             if kind.wrong:
                 line = f"{_named('text_index', kind.wrong, what=kind.kind)}: indexed otherwise than stored"
-                yield Finding(f"{line}: {_REPAIR} makes the text index anew", _TEXT)
+                yield Finding(line, f"{_REPAIR} makes the text index anew", _TEXT)
             there, written = kind.counted
             if there != written:
                 line = f"text_sizes, {kind.kind}: {written} passages and tokens are written, {there} are there"
-                yield Finding(f"{line}: {_REPAIR} counts them anew", _TEXT)
+                yield Finding(line, f"{_REPAIR} counts them anew", _TEXT)
         if lost := text_index.lost_words(tx):
-            yield Finding(f"text_index: {lost} words are not found: {_REPAIR} makes it anew", _TEXT)
+            yield Finding(f"text_index: {lost} words are not found", f"{_REPAIR} makes it anew", _TEXT)
     except StoreCorrupt as error:
         yield _damaged_text(error)
 
 
 def _damaged_text(error: StoreCorrupt) -> Finding:
-    return Finding(f"text_index: it is damaged ({error}): {_REPAIR} makes it anew", _TEXT)
+    return Finding(f"text_index: it is damaged ({error})", f"{_REPAIR} makes it anew", _TEXT)
 
 
 def _of_keys(tx: sqlite3.Connection) -> Iterator[Finding]:
@@ -218,17 +247,25 @@ def _of_keys(tx: sqlite3.Connection) -> Iterator[Finding]:
         try:
             canonical = normalize_key(key)
         except InvalidInput as error:
-            yield Finding(f"scenes, row {scene_id}: {error}: drop the scene, or {_RESTORE}")
+            yield Finding(f"scenes, row {scene_id}: no verb finds it by its key, {error}", _RESTORE)
             continue
         if not canonical:
-            yield Finding(f"scenes, row {scene_id}: nothing is left of its key {key!r}: drop the scene")
+            what = f"scenes, row {scene_id}: nothing is left of its key {key!r}"
+            yield Finding(what, f"{_REPAIR} drops the scene", _NAMELESS)
         elif canonical != key:
-            yield Finding(f"scenes, row {scene_id}: its key {key!r} is not canonical: {_REPAIR} mends it", _KEYS)
+            yield Finding(f"scenes, row {scene_id}: its key {key!r} is not canonical", f"{_REPAIR} mends it", _KEYS)
     for table, column in (("entities", "id"), ("entity_aliases", "entity_id")):
         for row, key in tx.execute(f"SELECT {column}, key FROM {table} ORDER BY key"):
             if entity_key(key) != key:
                 line = f"{table}, {column} {row}: its key {key!r} is not canonical"
-                yield Finding(f"{line}: merge the entity with the one of that name, or {_RESTORE}")
+                yield Finding(line, f"merge the entity with the one of that name, or {_RESTORE}")
+
+
+def _is_nameless(key: object) -> bool:
+    try:
+        return not normalize_key(str(key))
+    except InvalidInput:
+        return False
 
 
 # Tables of aliases, and whose keys they stand for.
@@ -245,7 +282,7 @@ def _of_aliases(tx: sqlite3.Connection) -> Iterator[Finding]:
     for table, owner in _OWNERS.items():
         for key in _looped(tx, table):
             yield Finding(
-                f"{table}, row {key!r}: it is a key of {owner} as well: {_REPAIR} removes the alias", _ALIASES
+                f"{table}, row {key!r}: it is a key of {owner} as well", f"{_REPAIR} removes the alias", _ALIASES
             )
 
 
@@ -261,7 +298,7 @@ def _refs_to_nothing(tx: sqlite3.Connection, kind: str) -> list[int]:
 def _of_refs(tx: sqlite3.Connection) -> Iterator[Finding]:
     for kind in _TARGETS:
         if lost := _refs_to_nothing(tx, kind):
-            yield Finding(f"{_named('scene_refs', lost)}: they point at no {kind}: {_REPAIR} removes them", _REFS)
+            yield Finding(f"{_named('scene_refs', lost)}: they point at no {kind}", f"{_REPAIR} removes them", _REFS)
 
 
 def _of_journal(tx: sqlite3.Connection) -> Iterator[Finding]:
@@ -271,7 +308,7 @@ def _of_journal(tx: sqlite3.Connection) -> Iterator[Finding]:
            WHERE NOT json_valid(summary) OR NOT json_valid(COALESCE(marks, '{}')) ORDER BY id"""
     )
     for (operation,) in rows:
-        yield Finding(f"operations, row {operation}: its summary cannot be read: {remedy}")
+        yield Finding(f"operations, row {operation}: its summary cannot be read", remedy)
     rows = tx.execute(
         f"""SELECT operation_id, COUNT(*) FROM operation_rows
             WHERE NOT json_valid(row) OR NOT json_valid(COALESCE(before, '{{}}'))
@@ -281,7 +318,7 @@ def _of_journal(tx: sqlite3.Connection) -> Iterator[Finding]:
         [*TABLES],
     )
     for operation, count in rows:
-        yield Finding(f"operation_rows, operation {operation}: {count} of its rows cannot be read: {remedy}")
+        yield Finding(f"operation_rows, operation {operation}: {count} of its rows cannot be read", remedy)
 
 
 def _of_sessions(tx: sqlite3.Connection) -> Iterator[Finding]:
@@ -292,7 +329,7 @@ def _of_sessions(tx: sqlite3.Connection) -> Iterator[Finding]:
     )
     for session, parts, length, parts_there, length_there in rows:
         line = f"{parts} parts with {length} tokens are written, {parts_there} with {length_there} are there"
-        yield Finding(f"sessions, row {session}: {line}: {_REPAIR} counts them anew", _COUNTS)
+        yield Finding(f"sessions, row {session}: {line}", f"{_REPAIR} counts them anew", _COUNTS)
 
 
 def _of_payloads(tx: sqlite3.Connection, path: str) -> Iterator[Finding]:
@@ -300,12 +337,12 @@ def _of_payloads(tx: sqlite3.Connection, path: str) -> Iterator[Finding]:
     for block, payload, digest in rows:
         if payload is not None:
             if hashlib.sha256(payload).hexdigest() != digest:
-                yield Finding(f"blocks, row {block}: its payload is damaged: {_REMEDY_OF_A_PAYLOAD}")
+                yield Finding(f"blocks, row {block}: its payload is damaged", _REMEDY_OF_A_PAYLOAD)
             continue
         try:
             read_blob(path, digest)
         except StoreCorrupt:
-            yield Finding(f"blocks, row {block}: the file of its payload is damaged: {_REMEDY_OF_A_PAYLOAD}")
+            yield Finding(f"blocks, row {block}: the file of its payload is damaged", _REMEDY_OF_A_PAYLOAD)
 
 
 def _named(table: str, rows: Collection[int], *, what: str = "row") -> str:

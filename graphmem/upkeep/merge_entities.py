@@ -7,6 +7,7 @@ one. What else changed these facts since, an edit or a deletion, has to be undon
 """
 
 import json
+import shlex
 import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -55,8 +56,10 @@ def pair(tx: sqlite3.Connection, source: str, target: str) -> _Ends:
         raise Conflict(f"{source!r} and {target!r} are one entity already: {target_name!r}")
     apart = tx.execute("SELECT at FROM entities_apart WHERE a = ? AND b = ?", sorted((source_id, target_id))).fetchone()
     if apart is not None:
-        remedy = "'graphmem entities keep-apart --off' takes that back"
-        raise Conflict(f"{source_name!r} and {target_name!r} are kept apart since {apart[0]}: {remedy}")
+        remedy = f"graphmem entities keep-apart --off -- {shlex.join((source_name, target_name))}"
+        raise Conflict(
+            f"{source_name!r} and {target_name!r} are kept apart since {apart[0]}; to take it back: {remedy}"
+        )
     return source_id, target_id
 
 

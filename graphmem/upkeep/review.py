@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from graphmem.core.model import ApartReport, Arbiter, EntityPair, EntityReview, Settlement, SimilarEntity
+from graphmem.core.model import ApartReport, Arbiter, EntityPair, EntityReview, KeptApart, Settlement, SimilarEntity
 from graphmem.core.similar import (
     best_of,
     bigram_similarity,
@@ -213,6 +213,15 @@ def keep_apart(
 
 def _name(tx: sqlite3.Connection, entity_id: int) -> str:
     return str(rows_of(tx, "entities", "id = ?", (entity_id,))[0]["name"])
+
+
+def kept_apart(tx: sqlite3.Connection) -> tuple[KeptApart, ...]:
+    """Return all pairs that are kept apart, the latest first."""
+    rows = tx.execute(
+        """SELECT a.name, b.name, x.at, x.rounds FROM entities_apart x
+           JOIN entities a ON a.id = x.a JOIN entities b ON b.id = x.b ORDER BY x.at DESC, x.a, x.b"""
+    )
+    return tuple(KeptApart(*row) for row in rows)
 
 
 def pass_round(journal: Journal) -> int:

@@ -107,14 +107,19 @@ def plan_drop(tx: sqlite3.Connection, key: str, *, below: bool) -> tuple[DropRep
     """Return what a drop would remove, and the ids of the scenes. Raises NotFound when there is none."""
     selection = scenes.below([key], exact=not below)
     found = tx.execute(
-        f"SELECT id, key FROM scenes WHERE id IN (SELECT id FROM ({selection.sql})) ORDER BY key", selection.parameters
+        f"SELECT id FROM scenes WHERE id IN (SELECT id FROM ({selection.sql})) ORDER BY key", selection.parameters
     ).fetchall()
     if not found:
         raise _unknown(key, "at or below" if below else "at")
-    ids = [scene_id for scene_id, _ in found]
-    keys = tuple(own for _, own in found)
+    ids = [scene_id for (scene_id,) in found]
+    return drop_of(tx, ids), ids
+
+
+def drop_of(tx: sqlite3.Connection, ids: Sequence[int]) -> DropReport:
+    """Return what a drop of scenes would remove."""
+    keys = tx.execute(f"SELECT key FROM scenes WHERE id IN {_THESE} ORDER BY key", (json.dumps(ids),))
     features, refs, aliases = _sizes(tx, ids)
-    return DropReport(keys, features, refs, aliases, _unplaced(tx, ids), applied=False), ids
+    return DropReport(tuple(key for (key,) in keys), features, refs, aliases, _unplaced(tx, ids), applied=False)
 
 
 def apply_drop(tx: sqlite3.Connection, plan: DropReport, ids: Sequence[int], at: str) -> DropReport:
@@ -202,8 +207,10 @@ def tag(
     """
     chosen = ids if glob is None else relations.matching(tx, glob, at)
     scene_id = scenes.scene_id_of(tx, key)
+    new = scene_id is None
     if dry_run or not chosen:
-        return _known(relations.tag(tx, scene_id, key, chosen, at, dry_run=dry_run), ids)
+        report = _known(relations.tag(tx, scene_id, key, chosen, at, dry_run=dry_run), ids)
+        return replace(report, created=new and bool(report.attached))
     journal = Journal(tx)
     if scene_id is None:
         (scene_id,) = scenes.ensure_scenes(tx, [key], at, config)
@@ -219,7 +226,7 @@ def tag(
     if not journal.images:
         return report
     summary = {"attached": len(report.attached), "known": len(report.known)}
-    return replace(report, operation=journal.close("tag", at, summary))
+    return replace(report, operation=journal.close("tag", at, summary), created=new)
 
 
 def _known(report: TagReport, ids: list[int]) -> TagReport:

@@ -66,6 +66,7 @@ def _run(arguments: list[str]) -> int:
 
 def _print_error(kind: str, message: str, *, as_json: bool) -> None:
     if as_json:
-        click.echo(to_json({"error": {"type": kind, "message": message}}))
+        # On one line, since it may follow others: `upkeep --every` prints one document a line.
+        click.echo(to_json({"error": {"type": kind, "message": message}}, one_line=True))
     else:
         click.echo(f"graphmem: {printable(message)}", err=True)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphmem.errors import InvalidInput
-from graphmem.surfaces.cli.group import Session, json_option, scene_option
-from graphmem.surfaces.output import print_table, printable, to_json
+from graphmem.surfaces.cli.group import Session, WholeNumber, json_option, scene_option
+from graphmem.surfaces.output import none_of, print_table, printable, to_json
 
 if TYPE_CHECKING:
     from graphmem.core.model import Block, Document
@@ -38,7 +38,12 @@ def block_command() -> None:
 def put_block_command(
     session: Session, /, text: str, file: Path | None, modality: str, as_json: bool, **options: Any
 ) -> None:
-    """Keep TEXT, or a file that TEXT is about. The same content is the same block."""
+    """Keep TEXT, or a file that TEXT is about. The same content is the same block.
+
+    \b
+    Example:
+      graphmem block put "the rota on the wall" --scene chan:qq
+    """
     payload = None if file is None else _bytes_of(file)
     with session.open(create=True) as memory:
         block = memory.put_block(text, modality=modality, payload=payload, **options)
@@ -58,7 +63,12 @@ def _bytes_of(file: Path) -> bytes:
 @json_option
 @click.pass_obj
 def show_block_command(session: Session, /, block_id: str, save: Any, as_json: bool) -> None:
-    """Show the block ID, or save its payload."""
+    """Show the block ID, or save its payload.
+
+    \b
+    Example:
+      graphmem block show blk_f73420be11d28f740e9286eb
+    """
     with session.open(create=False) as memory:
         block = memory.block(block_id, payload=save is not None)
     if save is None:
@@ -74,7 +84,12 @@ def show_block_command(session: Session, /, block_id: str, save: Any, as_json: b
 @json_option
 @click.pass_obj
 def delete_block_command(session: Session, /, block_id: str, as_json: bool) -> None:
-    """Delete the block ID for good, from its scenes and documents too."""
+    """Delete the block ID for good, from its scenes and documents too.
+
+    \b
+    Example:
+      graphmem block delete blk_f73420be11d28f740e9286eb
+    """
     with session.open(create=False) as memory:
         memory.delete_block(block_id)
     click.echo(to_json({"deleted": block_id}) if as_json else printable(f"deleted {block_id}"))
@@ -112,7 +127,12 @@ def document_command() -> None:
 @json_option
 @click.pass_obj
 def put_document_command(session: Session, /, text: str, file: Any, as_json: bool, **options: Any) -> None:
-    """Keep TEXT, or the text of a file, as a whole. The same text is the same document."""
+    """Keep TEXT, or the text of a file, as a whole. The same text is the same document.
+
+    \b
+    Example:
+      graphmem document put "nginx runs on port 4379" --scene chan:qq --tag nginx
+    """
     if bool(text) == (file is not None):
         raise click.UsageError("give TEXT, or --file FILE")
     try:
@@ -129,17 +149,22 @@ def put_document_command(session: Session, /, text: str, file: Any, as_json: boo
 
 @document_command.command("query", short_help="Find documents by words.")
 @click.argument("words", nargs=-1, required=True)
-@click.option("--limit", type=click.IntRange(min=0), default=3, help="How many at the most.  [default: 3]")
+@click.option("--limit", type=WholeNumber(0), default=3, help="How many at the most.  [default: 3]")
 @json_option
 @click.pass_obj
 def query_documents_command(session: Session, /, words: tuple[str, ...], limit: int, as_json: bool) -> None:
-    """Find the documents that hold most of the words."""
+    """Find the documents that hold most of the words.
+
+    \b
+    Example:
+      graphmem document query nginx port
+    """
     with session.open(create=False) as memory:
         found = memory.query_documents(" ".join(words), limit=limit)
     if as_json:
         click.echo(to_json(found))
     else:
-        _print_documents(found)
+        _print_documents(found, empty=none_of(limit, "no document holds these words"))
 
 
 @document_command.command("consume", short_help="Print a document and remove it.")
@@ -147,16 +172,21 @@ def query_documents_command(session: Session, /, words: tuple[str, ...], limit: 
 @json_option
 @click.pass_obj
 def consume_document_command(session: Session, /, document_id: str, as_json: bool) -> None:
-    """Print the text of the document ID and remove it for good."""
+    """Print the text of the document ID and remove it for good.
+
+    \b
+    Example:
+      graphmem document consume doc_b98e2c77b53c36b0051dfcc0
+    """
     with session.open(create=False) as memory:
         document = memory.consume_document(document_id)
     click.echo(to_json(document) if as_json else "\n".join(map(printable, document.text.splitlines())))
 
 
-def _print_documents(documents: "list[Document] | tuple[Document, ...]") -> None:
+def _print_documents(documents: "list[Document] | tuple[Document, ...]", *, empty: str = "") -> None:
     rows = [
         (one.id, one.summary, ", ".join(one.tags), ", ".join(one.scenes), one.access_count, one.created_at[:16])
         for one in documents
     ]
     columns = ["document", "summary", "tags", "scenes", "asked for#", "created (UTC)"]
-    print_table(columns, rows, empty="no document holds these words")
+    print_table(columns, rows, empty=empty)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphmem.surfaces.cli.group import Session, dry_run_option, json_option
-from graphmem.surfaces.output import print_table, printable, to_json
+from graphmem.surfaces.cli.group import Session, WholeNumber, dry_run_option, json_option
+from graphmem.surfaces.output import counted, print_operation, print_table, printable, to_json
 
 if TYPE_CHECKING:
     from graphmem.core.model import PurgeReport
 
-_id_argument = click.argument("relation_id", metavar="ID", type=click.IntRange(min=1))
+_id_argument = click.argument("relation_id", metavar="ID", type=WholeNumber(1))
 _hard_option = click.option("--hard", is_flag=True, help="Remove for good, with all that told of nothing else.")
 
 
@@ -55,7 +55,7 @@ def edit_command(
     else:
         into = f" in {', '.join(report.scenes)}" if report.scenes else ""
         click.echo(printable(f"fact {report.old} is now fact {report.new}{into}"))
-        _print_operation(report.operation)
+        print_operation(report.operation)
 
 
 @click.command("delete", short_help="Delete a fact.")
@@ -135,10 +135,12 @@ def _print_purge(report: "PurgeReport", *, as_json: bool) -> None:
         return
     would = "" if report.applied else "would be "
     finally_ = " for good" if report.hard else ""
-    click.echo(f"{len(report.relations)} facts {would}deleted{finally_}")
-    for number, what in ((len(report.notes), "notes"), (report.parts, "parts of sessions")):
-        if number:
-            click.echo(f"{number} {what} {would}forgotten{finally_}")
+    click.echo(f"{counted(len(report.relations), 'fact')} {would}deleted{finally_}")
+    if report.notes:
+        click.echo(f"{counted(len(report.notes), 'note')} {would}forgotten{finally_}")
+    if report.parts:
+        parts = counted(report.parts, "part of a session", "parts of sessions")
+        click.echo(f"{parts} {would}forgotten{finally_}")
     for names, what in ((report.scenes, "scenes"), (report.entities, "entities")):
         if names:
             click.echo(printable(f"{what} {would}removed: {', '.join(names)}"))
@@ -149,8 +151,8 @@ def _print_purge(report: "PurgeReport", *, as_json: bool) -> None:
         click.echo(f"note: {kind} {each} tells of it too and {stays}", err=True)
     for remark in report.remarks:
         click.echo(printable(f"note: {remark}"), err=True)
-    if report.operation is not None and not report.hard:
-        _print_operation(report.operation)
+    if not report.hard:
+        print_operation(report.operation)
 
 
 @click.command("verify-forgotten", short_help="Look whether a text is anywhere in a memory.")
@@ -169,7 +171,7 @@ def verify_forgotten_command(session: Session, /, text: str, file: Path | None, 
     """
     from graphmem.memory import Memory
 
-    report = Memory.verify_forgotten(file or session.path(), text)
+    report = Memory.verify_forgotten(file or session.path(), text, copied=file is not None)
     if as_json:
         click.echo(to_json(report))
     else:
@@ -178,10 +180,6 @@ def verify_forgotten_command(session: Session, /, text: str, file: Path | None, 
         for remark in report.remarks:
             click.echo(printable(f"note: {remark}"), err=True)
     return 0 if report.ok else 1
-
-
-def _print_operation(operation: int) -> None:
-    click.echo(f"operation {operation}: 'graphmem undo {operation}' reverses it")
 
 
 @click.command("overview", short_help="Show in numbers what the memory holds.")

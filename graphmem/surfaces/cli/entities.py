@@ -1,4 +1,4 @@
-"""Commands about entities that may be one: review, merge, keep-apart, settle."""
+"""Commands about entities that may be one: review, merge, keep-apart, apart, settle."""
 
 import os
 import shlex
@@ -7,13 +7,21 @@ from typing import TYPE_CHECKING
 import click
 
 from graphmem.errors import InvalidInput
-from graphmem.surfaces.cli.group import Session, dry_run_option, json_option
-from graphmem.surfaces.output import print_table, printable, to_json
+from graphmem.surfaces.cli.group import Session, WholeNumber, dry_run_option, json_option
+from graphmem.surfaces.output import counted, none_of, print_operation, print_table, printable, to_json
 
 if TYPE_CHECKING:
-    from graphmem.core.model import EntityMergeReport, EntityPair
+    from graphmem.core.model import EntityMergeReport, EntityPair, EntityReview
 
 _KEY_VARIABLE = "GRAPHMEM_ARBITER_KEY"
+# How a person gave what an arbiter is made of.
+_TYPED = {
+    "argv": "--command",
+    "base_url": "--endpoint",
+    "model": "--model",
+    "timeout": "--timeout",
+    "key": _KEY_VARIABLE,
+}
 
 
 @click.group("entities", short_help="Find entities that may be one, merge them or keep them apart.")
@@ -23,18 +31,22 @@ def entities_command() -> None:
     \b
     Example:
       graphmem entities review
-      graphmem entities keep-apart panel panel日志
+      graphmem entities keep-apart 小雨 小雨的袜子
     """
 
 
 @entities_command.command("review", short_help="List pairs that may be one.")
-@click.option("--limit", type=click.IntRange(min=0), default=20, help="How many at the most.  [default: 20]")
+@click.option("--limit", type=WholeNumber(0), default=20, help="How many at the most.  [default: 20]")
 @json_option
 @click.pass_obj
 def review_entities_command(session: Session, /, limit: int, as_json: bool) -> None:
     """List pairs of entities that may be one, best first, with what was said of each.
 
     'by' tells who may decide a pair: where digits, a version or a suffix differ, only a person.
+
+    \b
+    Example:
+      graphmem entities review --limit 5
     """
     with session.open(create=False) as memory:
         report = memory.review_entities(limit=limit)
@@ -46,11 +58,19 @@ def review_entities_command(session: Session, /, limit: int, as_json: bool) -> N
         for pair in report.pairs
     ]
     columns = ["score#", "entity", "times#", "and", "times#", "said of them last~", "both know", "by"]
-    print_table(columns, rows, empty=f"nothing to review: {report.entities} entities, no two of them alike")
+    print_table(columns, rows, empty=none_of(limit, _nothing_of(report)))
     if report.more:
         click.echo("there are more: --limit shows them", err=True)
     for remark in report.remarks:
         click.echo(printable(f"note: {remark}"), err=True)
+
+
+def _nothing_of(report: "EntityReview") -> str:
+    entities = counted(report.entities, "entity", "entities")
+    if not report.apart:
+        return f"nothing to review: {entities}, no two of them alike"
+    apart = "1 pair is" if report.apart == 1 else f"{report.apart} pairs are"
+    return f"nothing to review: {entities}; {apart} kept apart, 'graphmem entities apart' lists them"
 
 
 def _told(pair: "EntityPair") -> tuple[object, ...]:
@@ -65,7 +85,12 @@ def _told(pair: "EntityPair") -> tuple[object, ...]:
 @json_option
 @click.pass_obj
 def merge_entities_command(session: Session, /, source: str, target: str, dry_run: bool, as_json: bool) -> None:
-    """Merge the entity A into B: what names A names B from now on, and A stays as another name of B."""
+    """Merge the entity A into B: what names A names B from now on, and A stays as another name of B.
+
+    \b
+    Example:
+      graphmem entities merge panel日志 panel --dry-run
+    """
     with session.open(create=False) as memory:
         report = memory.merge_entities(source, target, dry_run=dry_run)
     if as_json:
@@ -76,28 +101,28 @@ def merge_entities_command(session: Session, /, source: str, target: str, dry_ru
 
 def _print_merge(report: "EntityMergeReport") -> None:
     done = "merged" if report.applied else "would be merged"
-    click.echo(printable(f"{report.source} {done} into {report.target}: {report.mentions} mentions"))
+    click.echo(printable(f"{report.source} {done} into {report.target}: {counted(report.mentions, 'mention')}"))
     click.echo(
         f"facts: {len(report.moved)} moved, {len(report.folded)} that both had folded, {len(report.loops)} between the "
         f"two deleted; places in scenes: {report.refs_moved} moved, {report.refs_folded} that both had"
     )
-    _print_operation(report.operation)
-
-
-def _print_operation(operation: int | None) -> None:
-    if operation is not None:
-        click.echo(f"operation {operation}: 'graphmem undo {operation}' reverses it")
+    print_operation(report.operation)
 
 
 @entities_command.command("keep-apart", short_help="Say that two entities are not one.")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
-@click.option("--rounds", type=click.IntRange(min=1), help="For how many passes of upkeep.  [default: for good]")
+@click.option("--rounds", type=WholeNumber(1), help="For how many passes of upkeep.  [default: for good]")
 @click.option("--off", is_flag=True, help="Take it back: they may be one.")
 @json_option
 @click.pass_obj
 def keep_apart_command(session: Session, /, a: str, b: str, rounds: int | None, off: bool, as_json: bool) -> None:
-    """Say that A and B are not one: no review offers them, no merge joins them."""
+    """Say that A and B are not one: no review offers them, no merge joins them.
+
+    \b
+    Example:
+      graphmem entities keep-apart 小雨 小雨的袜子 --rounds 10
+    """
     if off and rounds is not None:
         raise click.UsageError("--rounds and --off exclude each other")
     with session.open(create=False) as memory:
@@ -105,10 +130,35 @@ def keep_apart_command(session: Session, /, a: str, b: str, rounds: int | None, 
     if as_json:
         click.echo(to_json(report))
         return
-    how = "no longer kept apart" if off else "kept apart" if rounds is None else f"kept apart for {rounds} rounds"
+    how = (
+        "no longer kept apart"
+        if off
+        else "kept apart"
+        if rounds is None
+        else f"kept apart for {counted(rounds, 'round')}"
+    )
     already = "" if report.operation else " already"
     click.echo(printable(f"{report.a} and {report.b} are {how}{already}"))
-    _print_operation(report.operation)
+    print_operation(report.operation)
+
+
+@entities_command.command("apart", short_help="List pairs that are kept apart.")
+@json_option
+@click.pass_obj
+def apart_entities_command(session: Session, /, as_json: bool) -> None:
+    """List the pairs that are kept apart, since when and for how many passes of upkeep yet.
+
+    \b
+    Example:
+      graphmem entities apart
+    """
+    with session.open(create=False) as memory:
+        pairs = memory.kept_apart()
+    if as_json:
+        click.echo(to_json(pairs))
+        return
+    rows = [(pair.a, pair.b, pair.since[:19], "for good" if pair.rounds is None else pair.rounds) for pair in pairs]
+    print_table(["entity", "and", "since (UTC)", "rounds"], rows, empty="no two entities are kept apart")
 
 
 @entities_command.command("settle", short_help="Let a program or a model decide pairs.")
@@ -116,7 +166,7 @@ def keep_apart_command(session: Session, /, a: str, b: str, rounds: int | None, 
 @click.option("--endpoint", metavar="URL", help="An OpenAI-compatible endpoint, such as http://localhost:11434/v1.")
 @click.option("--model", help="The model to ask there.")
 @click.option("--timeout", type=float, default=60.0, help="Seconds to wait for each answer.  [default: 60]")
-@click.option("--limit", type=click.IntRange(min=0), default=5, help="How many pairs at the most.  [default: 5]")
+@click.option("--limit", type=WholeNumber(0), default=5, help="How many pairs at the most.  [default: 5]")
 @json_option
 @click.pass_obj
 def settle_entities_command(
@@ -131,25 +181,38 @@ def settle_entities_command(
 ) -> None:
     """Ask a program or a model about the best pairs that a machine may decide, and do what it says.
 
-    It is told names and sentences of the memory. The key of an endpoint is read from GRAPHMEM_ARBITER_KEY.
+    It is told names and sentences of the memory. The key of an endpoint is read from GRAPHMEM_ARBITER_KEY. A program
+    is read up to 16 KiB, and killed when it prints more or takes longer.
+
+    \b
+    Example:
+      graphmem entities settle --command "python3 arbiter.py"
     """
     from graphmem.arbiters import command_arbiter, endpoint_arbiter
 
-    if command is not None and endpoint is None and model is None:
-        try:
-            arbiter = command_arbiter(shlex.split(command), timeout=timeout)
-        except ValueError as error:
-            if isinstance(error, InvalidInput):
-                raise
-            raise InvalidInput("--command", command, f"cannot be read: {error}") from None
-    elif command is None and endpoint is not None and model is not None:
-        arbiter = endpoint_arbiter(endpoint, model, key=os.environ.get(_KEY_VARIABLE), timeout=timeout)
-    else:
-        raise click.UsageError("give --command, or --endpoint and --model")
+    try:
+        if command is not None and endpoint is None and model is None:
+            arbiter = command_arbiter(_words(command), timeout=timeout)
+        elif command is None and endpoint is not None and model is not None:
+            arbiter = endpoint_arbiter(endpoint, model, key=os.environ.get(_KEY_VARIABLE), timeout=timeout)
+        else:
+            raise click.UsageError("give --command, or --endpoint and --model")
+    except InvalidInput as error:
+        raise InvalidInput(_TYPED.get(error.argument, error.argument), error.value, error.reason) from None
     with session.open(create=False) as memory:
         report = memory.settle_entities(arbiter, limit=limit)
     if as_json:
         click.echo(to_json(report))
         return
     rows = [(pair.a, pair.b, pair.outcome, pair.operation or "") for pair in report.pairs]
-    print_table(["entity", "and", "outcome", "operation#"], rows, empty="nothing to settle")
+    print_table(["entity", "and", "outcome", "operation#"], rows, empty=none_of(limit, "nothing to settle"))
+
+
+def _words(command: str) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InvalidInput("--command", command, f"cannot be read: {error}") from None
+    if not words:
+        raise InvalidInput("--command", command, "give a program, with its arguments")
+    return words

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphmem.errors import InvalidInput
-from graphmem.surfaces.cli.group import Session, json_option, scene_option
-from graphmem.surfaces.output import print_table, printable, progress_bar, to_json
+from graphmem.surfaces.cli.group import Session, WholeNumber, json_option, scene_option
+from graphmem.surfaces.output import counted, print_table, printable, progress_bar, to_json
 
 if TYPE_CHECKING:
     from graphmem.core.model import CommitReport, ReplayReport, Triple
@@ -22,7 +22,7 @@ _SHOWN_FACTS = 3
 @click.option("--facts", type=click.File("r", encoding="utf-8-sig"), help="A JSON list of facts; - for standard input.")
 @scene_option
 @click.option("--session", "session_name", default="", help="The session it was said in.")
-@click.option("--turn", type=click.IntRange(min=0), default=0, help="The turn of the session.")
+@click.option("--turn", type=WholeNumber(0), default=0, help="The turn of the session.")
 @json_option
 @click.pass_obj
 def commit_command(
@@ -119,8 +119,8 @@ def replay_command(session: Session, /, file: Path, as_json: bool) -> None:
 
 
 def _print_replay(report: "ReplayReport") -> None:
-    click.echo(f"{report.turns} turns in {report.seconds:.2f} s, {report.facts} facts")
-    click.echo(f"{len(report.learnt)} scenes visited; {report.unplaced} turns met no scene yet")
+    click.echo(f"{counted(report.turns, 'turn')} in {report.seconds:.2f} s, {counted(report.facts, 'fact')}")
+    click.echo(f"{counted(len(report.learnt), 'scene')} visited; {counted(report.unplaced, 'turn')} met no scene yet")
     for remark in report.remarks:
         click.echo(printable(remark), err=True)
     rows = [

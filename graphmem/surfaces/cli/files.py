@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from graphmem.surfaces.cli.group import Session, dry_run_option, json_option
-from graphmem.surfaces.output import print_table, printable, progress_bar, to_json
+from graphmem.surfaces.output import counted, print_operation, print_table, printable, progress_bar, to_json
 
 
 @click.command("backup", short_help="Copy the memory into a new file, also while it is in use.")
@@ -27,7 +27,7 @@ def backup_command(session: Session, /, dest: Path, as_json: bool) -> None:
     if as_json:
         click.echo(to_json(report))
         return
-    click.echo(printable(f"{report.path}: {report.bytes} bytes, {_told(report.counts, report.payloads)}"))
+    click.echo(printable(f"{report.path}: {counted(report.bytes, 'byte')}, {_told(report.counts, report.payloads)}"))
     _print_remarks(report.remarks)
 
 
@@ -94,7 +94,7 @@ def check_command(session: Session, /, file: Path | None, as_json: bool) -> int:
     for problem in report.problems:
         click.echo(printable(problem))
     print_table(["part of it", "bytes#"], list(report.sizes.items()), empty="")
-    click.echo(f"{len(report.problems)} problems" if report.problems else "sound")
+    click.echo(counted(len(report.problems), "problem") if report.problems else "sound")
     _print_remarks(report.remarks)
     return int(not report.ok)
 
@@ -125,5 +125,5 @@ def repair_command(session: Session, /, dry_run: bool, as_json: bool) -> int:
     if not report.mended and not report.left:
         click.echo("nothing to do: the memory is sound")
     for operation in report.operations if report.applied else ():
-        click.echo(f"operation {operation}: 'graphmem undo {operation}' reverses it")
+        print_operation(operation)
     return int(bool(report.left))

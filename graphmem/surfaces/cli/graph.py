@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from graphmem.errors import StoreFailed
-from graphmem.surfaces.cli.group import Session, json_option
-from graphmem.surfaces.output import printable, to_json
+from graphmem.surfaces.cli.group import Session, WholeNumber, json_option
+from graphmem.surfaces.output import counted, printable, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ _at_option = click.option("--at", metavar="TIME", help="What held then, in ISO 8
 
 @click.command("neighbours", short_help="Show what is known around a name.")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--depth", type=click.IntRange(min=0), default=2, help="How many facts away at the most.  [default: 2]")
+@click.option("--depth", type=WholeNumber(0), default=2, help="How many facts away at the most.  [default: 2]")
 @click.option(
     "--sort",
     type=click.Choice(["relevance", "recent", "time", "newest"], case_sensitive=False),
@@ -27,9 +27,7 @@ _at_option = click.option("--at", metavar="TIME", help="What held then, in ISO 8
     help="The best first, or the latest (recent, time and newest are one).  [default: relevance]",
 )
 @_at_option
-@click.option(
-    "--limit", type=click.IntRange(min=0), default=20, help="Entities, and facts, at the most.  [default: 20]"
-)
+@click.option("--limit", type=WholeNumber(0), default=20, help="Entities, and facts, at the most.  [default: 20]")
 @json_option
 @click.pass_obj
 def neighbours_command(
@@ -105,7 +103,7 @@ def _print_path(found: "FactPath") -> None:
     if not found.connected:
         click.echo(printable(f"no facts connect {found.start} and {found.end}"))
         return
-    click.echo(printable(f"{found.start} to {found.end}: {len(found.steps)} facts"))
+    click.echo(printable(f"{found.start} to {found.end}: {counted(len(found.steps), 'fact')}"))
     for fact in found.steps:
         click.echo(printable(f"  {fact.subject} - {fact.relation} -> {fact.object}{_time_of(fact)}"))
 
@@ -113,7 +111,7 @@ def _print_path(found: "FactPath") -> None:
 @click.command("graph", short_help="Draw the facts of a scene, or around a name.")
 @click.option("--scene", metavar="KEY", help="Facts of this scene and of those below it.")
 @click.option("--entity", metavar="NAME", help="Facts around this name.")
-@click.option("--depth", type=click.IntRange(min=0), default=1, help="How far around the name.  [default: 1]")
+@click.option("--depth", type=WholeNumber(0), default=1, help="How far around the name.  [default: 1]")
 @_at_option
 @click.option(
     "--format",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from graphmem.errors import StoreFailed
+from graphmem.errors import InvalidInput, StoreFailed
 
 if TYPE_CHECKING:
     from graphmem.config import Config
@@ -137,6 +137,26 @@ def graphmem(ctx: click.Context, db: str | None, config_file: Path | None, verbo
     """
     logging.basicConfig(level=logging.DEBUG if verbose else logging.WARNING, format="%(name)s: %(message)s")
     ctx.obj = Session(db, config_file)
+
+
+class WholeNumber(click.ParamType[int]):
+    """A whole number of at least `low` that a column of SQLite holds."""
+
+    name = "integer"
+
+    def __init__(self, low: int) -> None:
+        self._low = low
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number that was typed."""
+        from graphmem.config import check_count
+
+        number: int = click.INT.convert(value, param, ctx)
+        try:
+            check_count("", number, low=self._low)
+        except InvalidInput as error:
+            self.fail(f"{value!r}: {error.reason}", param, ctx)
+        return number
 
 
 scope_option = click.option(

@@ -8,6 +8,7 @@ import click
 from graphmem.errors import InvalidInput
 from graphmem.surfaces.cli.group import (
     Session,
+    WholeNumber,
     json_option,
     scene_option,
     scope_option,
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from graphmem.core.events import Event
 
 budget_option = click.option(
-    "--budget", type=click.IntRange(min=0), default=2000, help="Its length in characters.  [default: 2000]"
+    "--budget", type=WholeNumber(0), default=2000, help="Its length in characters.  [default: 2000]"
 )
 
 

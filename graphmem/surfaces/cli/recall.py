@@ -7,6 +7,7 @@ import click
 
 from graphmem.surfaces.cli.group import (
     Session,
+    WholeNumber,
     json_option,
     scene_option,
     scope_option,
@@ -49,9 +50,7 @@ _TIMES = {"since": "--since", "until": "--until", "as_of": "--as-of"}
 )
 @click.option("--precise", is_flag=True, help="Only what clearly answers, nothing when nothing does.")
 @click.option("--explain", is_flag=True, help="Show what each score is made of.")
-@click.option(
-    "--limit", type=click.IntRange(min=0), help="How many at the most.  [default: 10 for words, else 8 of a kind]"
-)
+@click.option("--limit", type=WholeNumber(0), help="How many at the most.  [default: 10 for words, else 8 of a kind]")
 @json_option
 @click.pass_obj
 def recall_command(

@@ -8,18 +8,19 @@ import click
 
 from graphmem.surfaces.cli.group import (
     Session,
+    WholeNumber,
     dry_run_option,
     json_option,
     situation_of,
     situation_options,
 )
-from graphmem.surfaces.output import print_operation, print_table, printable, to_json
+from graphmem.surfaces.output import counted, print_operation, print_table, printable, to_json
 
 if TYPE_CHECKING:
-    from graphmem.core.model import SceneHealth
+    from graphmem.core.model import DropReport, ResetReport, SceneHealth
 
 _relations_option = click.option(
-    "--relation", "relations", type=click.IntRange(min=1), multiple=True, help="The id of a fact."
+    "--relation", "relations", type=WholeNumber(1), multiple=True, help="The id of a fact."
 )
 _glob_option = click.option("--glob", help="Facts with an end whose name matches: * ? [...], case-sensitive.")
 
@@ -192,8 +193,8 @@ def reset_scenes_command(
         return
     would = "" if report.applied else "would be "
     click.echo(
-        f"{report.scenes} emergent scenes {would}removed, with {report.features} features, {report.refs} refs and "
-        f"{report.aliases} aliases, and {report.labels} labels that wait for a scene"
+        f"{counted(report.scenes, 'emergent scene')} {would}removed, with {_parts(report)}, and "
+        f"{counted(report.labels, 'label')} without a scene yet"
     )
     _print_unplaced(report.unplaced, would)
     if report.backup:
@@ -230,7 +231,7 @@ def evidence_command(session: Session, /, as_json: bool) -> None:
 def tag_command(
     session: Session, /, key: str, relations: tuple[int, ...], glob: str | None, dry_run: bool, as_json: bool
 ) -> None:
-    """Attach known facts to the scene KEY.
+    """Attach known facts to the scene KEY, which is made when there is none. Facts that it has begin to fade anew.
 
     \b
     Example:
@@ -243,7 +244,10 @@ def tag_command(
         click.echo(to_json(report))
         return
     done = "would attach" if dry_run else "attached"
-    click.echo(f"{done} {len(report.attached)} facts to {printable(report.key)}; {len(report.known)} were there")
+    scene = f"{'the new scene ' if report.created else ''}{printable(report.key)}"
+    facts = counted(len(report.attached), "fact")
+    anew = ", which begin to fade anew" if report.known and report.operation is not None else ""
+    click.echo(f"{done} {facts} to {scene}; there already: {len(report.known)}{anew}")
     if report.unknown:
         click.echo(f"unknown: {', '.join(map(str, report.unknown))}", err=True)
     print_operation(report.operation)
@@ -273,8 +277,8 @@ def untag_command(
         return
     done = "would take" if dry_run else "took"
     click.echo(
-        f"{done} {len(report.removed)} facts and {report.entities} names out of {printable(report.key)}; "
-        f"{len(report.absent)} were not there"
+        f"{done} {counted(len(report.removed), 'fact')} and {counted(report.entities, 'name')} out of "
+        f"{printable(report.key)}; not there: {len(report.absent)}"
     )
     if report.unknown:
         click.echo(f"unknown: {', '.join(map(str, report.unknown))}", err=True)
@@ -337,11 +341,16 @@ def drop_command(session: Session, /, key: str, below: bool, dry_run: bool, as_j
     would = "" if report.applied else "would be "
     for name in report.scenes:
         click.echo(printable(f"{name} {would}dropped"))
-    click.echo(f"{report.features} features, {report.refs} refs and {report.aliases} aliases {would}removed with them")
+    click.echo(f"{_parts(report)} {would}removed with them")
     _print_unplaced(report.unplaced, would)
     print_operation(report.operation)
 
 
+def _parts(report: "DropReport | ResetReport") -> str:
+    features, refs = counted(report.features, "feature"), counted(report.refs, "ref")
+    return f"{features}, {refs} and {counted(report.aliases, 'alias', 'aliases')}"
+
+
 def _print_unplaced(facts: int, would: str) -> None:
     if facts:
-        click.echo(f"{facts} facts {would}left in no scene: they are recalled only without a situation")
+        click.echo(f"{counted(facts, 'fact')} {would}left in no scene: recalled only without a situation")

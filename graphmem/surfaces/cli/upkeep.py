@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from graphmem.errors import Conflict, StoreBusy
-from graphmem.surfaces.cli.group import Session, dry_run_option, json_option
-from graphmem.surfaces.output import print_table, printable, progress_bar, to_json
+from graphmem.surfaces.cli.group import Session, WholeNumber, dry_run_option, json_option
+from graphmem.surfaces.output import counted, none_of, print_operation, print_table, printable, progress_bar, to_json
 
 if TYPE_CHECKING:
     from graphmem.core.model import DedupeReport, UpkeepReport
@@ -29,7 +29,7 @@ def reindex_command(session: Session, /, as_json: bool) -> None:
     """
     with session.open(create=False) as memory, progress_bar("indexing") as progress:
         indexed = memory.reindex(progress=progress)
-    click.echo(to_json({"indexed": indexed}) if as_json else f"{indexed} texts indexed")
+    click.echo(to_json({"indexed": indexed}) if as_json else f"{counted(indexed, 'text')} indexed")
 
 
 @click.command("dedupe", short_help="Merge scenes that are one under several keys.")
@@ -52,7 +52,7 @@ def dedupe_command(session: Session, /, file: Path | None, dry_run: bool, as_jso
 
     if dry_run:
         try:
-            report = Memory.preview_dedupe(file or session.path())
+            report = Memory.preview_dedupe(file or session.path(), copied=file is not None)
         except Conflict:
             if file is not None:
                 raise
@@ -86,18 +86,18 @@ def _print_dedupe(report: "DedupeReport") -> None:
     for old, new in report.rewritten:
         click.echo(printable(f"{old} {would}rewritten as {new}"))
     if not report.groups and not report.rewritten:
-        click.echo(f"nothing to do: {report.scenes_before} scenes, no twins among them")
+        click.echo(f"nothing to do: {counted(report.scenes_before, 'scene')}, no twins among them")
         return
     became = "became" if report.applied else "would become"
     click.echo(
-        f"{len(report.groups)} groups {would}merged: {report.scenes_before} scenes {became} {report.scenes_after}"
+        f"{counted(len(report.groups), 'group')} {would}merged: "
+        f"{counted(report.scenes_before, 'scene')} {became} {report.scenes_after}"
     )
-    if report.operation is not None:
-        click.echo(f"operation {report.operation}: 'graphmem undo {report.operation}' reverses it")
+    print_operation(report.operation)
 
 
 @click.command("undo", short_help="Reverse a merge, an edit or a deletion.")
-@click.argument("operation", type=click.IntRange(min=1))
+@click.argument("operation", type=WholeNumber(1))
 @dry_run_option
 @json_option
 @click.pass_obj
@@ -115,7 +115,7 @@ def undo_command(session: Session, /, operation: int, dry_run: bool, as_json: bo
         return
     done = "would undo" if dry_run else "undone"
     click.echo(
-        f"{done} operation {report.operation} ({report.kind}): {report.restored} rows restored, "
+        f"{done} operation {report.operation} ({report.kind}): {counted(report.restored, 'row')} restored, "
         f"{report.changed} changed back, {report.removed} removed"
     )
     for remark in report.remarks:
@@ -123,11 +123,11 @@ def undo_command(session: Session, /, operation: int, dry_run: bool, as_json: bo
 
 
 @click.command("operations", short_help="List what can be undone and what was.")
-@click.option("--limit", type=click.IntRange(min=0), help="How many at the most.  [default: all]")
+@click.option("--limit", type=WholeNumber(0), help="How many at the most.  [default: all]")
 @json_option
 @click.pass_obj
 def operations_command(session: Session, /, limit: int | None, as_json: bool) -> None:
-    """List what was merged, edited and deleted, the latest first, and when it was undone.
+    """List what was changed and can be undone, the latest first, and when it was undone.
 
     \b
     Example:
@@ -148,27 +148,28 @@ def operations_command(session: Session, /, limit: int | None, as_json: bool) ->
         )
         for one in found
     ]
-    print_table(["id#", "operation", "at (UTC)", "what", "undone (UTC)"], rows, empty="nothing was merged yet")
+    empty = none_of(limit, "nothing was changed that could be undone")
+    print_table(["id#", "operation", "at (UTC)", "what", "undone (UTC)"], rows, empty=empty)
 
 
 class _Duration(click.ParamType[float]):
-    """Seconds, written as 90s, 30m or 2h."""
+    """Seconds, written as 90s, 30m, 2h or 1d."""
 
     name = "duration"
-    _UNITS = MappingProxyType({"s": 1, "m": 60, "h": 3600})
+    _UNITS = MappingProxyType({"s": 1, "m": 60, "h": 3600, "d": 86400})
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found = re.fullmatch(r"(\d{1,6})([smh])", str(value).strip())
+        found = re.fullmatch(r"([0-9]{1,5})([smhd])", str(value).strip())
         if found is None or not int(found[1]):
-            self.fail(f"{value!r} is no time: write 90s, 30m or 2h", param, ctx)
+            self.fail(f"{value!r} is no time: write 90s, 30m, 2h or 1d", param, ctx)
         return float(int(found[1]) * self._UNITS[found[2]])
 
 
 @click.command("upkeep", short_help="Put the memory in order.")
-@click.option("--every", type=_Duration(), metavar="TIME", help="Go on, a pass each TIME: 90s, 30m, 2h.")
+@click.option("--every", type=_Duration(), metavar="TIME", help="Go on, a pass each TIME: 90s, 30m, 2h, 1d.")
 @click.option("--allow-shrink", is_flag=True, help="Let a step go on that would lose much of what there is.")
 @dry_run_option
-@json_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document; with --every one a line, each pass.")
 @click.pass_obj
 def upkeep_command(session: Session, /, every: float | None, allow_shrink: bool, dry_run: bool, as_json: bool) -> int:
     """Merge twins, let fade what is not told again, remove what nothing uses, tidy the file and check it.
@@ -191,16 +192,16 @@ def upkeep_command(session: Session, /, every: float | None, allow_shrink: bool,
                     raise
                 click.echo(printable(f"graphmem: {error}"), err=True)
             else:
-                _print_upkeep(report, as_json=as_json)
+                if as_json:
+                    click.echo(to_json(report, one_line=every is not None))
+                else:
+                    _print_upkeep(report)
                 if every is None:
                     return 0 if report.ok else 1
         time.sleep(every)
 
 
-def _print_upkeep(report: "UpkeepReport", *, as_json: bool) -> None:
-    if as_json:
-        click.echo(to_json(report))
-        return
+def _print_upkeep(report: "UpkeepReport") -> None:
     rows = [
         (
             step.name,
@@ -219,7 +220,8 @@ def _print_upkeep(report: "UpkeepReport", *, as_json: bool) -> None:
     if any(step.name == "review entities" and step.state != "nothing" for step in report.steps):
         click.echo("'graphmem entities review' shows the pairs", err=True)
     if not report.ok:
-        click.echo("stopped steps changed nothing: --dry-run shows them, --allow-shrink lets them go on", err=True)
+        shown = "--dry-run shows them, " if report.applied else ""
+        click.echo(f"stopped steps change nothing: {shown}--allow-shrink lets them go on", err=True)
 
 
 def _ranges(numbers: Sequence[int]) -> str:
@@ -252,4 +254,4 @@ def embed_command(session: Session, /, as_json: bool) -> None:
     """
     with session.open(create=False) as memory, progress_bar("embedding") as progress:
         embedded = memory.embed(progress=progress)
-    click.echo(to_json({"embedded": embedded}) if as_json else f"{embedded} texts embedded")
+    click.echo(to_json({"embedded": embedded}) if as_json else f"{counted(embedded, 'text')} embedded")
