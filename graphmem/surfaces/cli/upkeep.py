@@ -143,13 +143,14 @@ def operations_command(session: Session, /, limit: int | None, as_json: bool) ->
             one.id,
             one.kind,
             one.at[:19],
+            ", ".join(one.about),
             ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in one.summary.items()),
             (one.undone_at or "")[:19],
         )
         for one in found
     ]
     empty = none_of(limit, "nothing was changed that could be undone")
-    print_table(["id#", "operation", "at (UTC)", "what", "undone (UTC)"], rows, empty=empty)
+    print_table(["id#", "operation", "at (UTC)", "of", "in numbers", "undone (UTC)"], rows, empty=empty)
 
 
 class _Duration(click.ParamType[float]):
