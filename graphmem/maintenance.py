@@ -124,9 +124,11 @@ class Maintenance:
         """Forget the facts that meet all criteria, softly, so that `undo` brings them back, or for good.
 
         subject_contains, object_contains: a part of the name, whatever its letter case and width; no wildcards.
-        relation: its whole name. entity: the whole name, or an alias, of what is at either end. session: one they were
-        told in, perhaps not the only one. scope: exactly that one. scene: they were told in the scenes at and below
-        this key, and nowhere else, also not openly.
+        relation: its whole name. entity: the whole name, or an alias, of what is at either end. session: they were told
+        in this session, and in no other. scope: exactly that one. scene: they were told in the scenes at and below this
+        key, and nowhere else, also not openly. Facts told elsewhere too are spared, as the report says; for good, what
+        the session told of them goes, with its sentences that nothing else uses. To take them all, name an entity, or
+        each scene that holds them.
 
         With scope alone its notes go too; with session or scope or both, and nothing else, the sessions of that name
         and scope with their parts, and when the scene alone is given for good the scenes themselves.

@@ -1713,3 +1713,20 @@ def test_scenes_are_forgotten_with_all_below_them(cli, path):
 
     assert "scenes removed: chan:qq/peer:ann" in purged.out
     assert cli("scenes", "--json").document == []
+
+
+def test_a_purge_says_what_it_spares_and_how_many_scenes_went(cli, path):
+    with Memory.open(path) as memory:
+        memory.commit([Triple("ann", "likes", "tea")], scenes=["chan:qq", "auto:chan:qq"], session="s1")
+        memory.commit([Triple("ann", "likes", "tea")], scenes="chan:qq/peer:bob", session="s2")
+
+    dry = cli("purge", "--scene", "chan:qq", "--dry-run")
+    as_json = cli("purge", "--scene", "chan:qq", "--dry-run", "--json")
+    session = cli("purge", "--session", "s1", "--hard")
+    scenes = cli("purge", "--scene", "chan:qq", "--hard")
+
+    assert "0 facts would be deleted\n1 facts would be spared: they were told elsewhere too\n" in dry.out
+    assert "scenes that hold them too: auto:chan:qq\n" in dry.out
+    assert (as_json.document["spared"], as_json.document["spared_in"]) == ([1], ["auto:chan:qq"])
+    assert "1 facts spared: they were told elsewhere too\n1 sayings of spared facts removed for good\n" in session.out
+    assert "2 scenes removed: chan:qq, chan:qq/peer:bob\n" in scenes.out

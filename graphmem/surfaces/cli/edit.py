@@ -80,7 +80,7 @@ def delete_command(session: Session, /, relation_id: int, hard: bool, as_json: b
 @click.option("--object-contains", default="", metavar="TEXT", help="A part of the object; no wildcards.")
 @click.option("--relation", default="", help="The whole name of the relation.")
 @click.option("--entity", default="", metavar="NAME", help="The whole name, or an alias, of what is at either end.")
-@click.option("--session", "session_name", default="", help="A session they were told in.")
+@click.option("--session", "session_name", default="", help="What was told in this session, and in no other.")
 @click.option("--scope", default="", help="What is of exactly this scope.")
 @click.option("--scene", default="", metavar="KEY", help="What was told in scenes at and below it, and nowhere else.")
 @_hard_option
@@ -105,6 +105,9 @@ def purge_command(
 
     --scope alone takes its notes along; --session and --scope the sessions with what was said in them; --scene alone,
     with --hard, the scenes. --hard writes the file anew, so that nothing is left in it: see verify-forgotten.
+
+    Facts that were told in another session or scene too, or openly, are spared by --session and --scene; with --hard,
+    what the session told of them goes. To take these too, purge by --entity, or each of the scenes that are named.
 
     \b
     Example:
@@ -139,9 +142,15 @@ def _print_purge(report: "PurgeReport", *, as_json: bool) -> None:
     for number, what in ((len(report.notes), "notes"), (report.parts, "parts of sessions")):
         if number:
             click.echo(f"{number} {what} {would}forgotten{finally_}")
+    if report.spared:
+        click.echo(f"{len(report.spared)} facts {would}spared: they were told elsewhere too")
+    if report.spared_in:
+        click.echo(printable(f"scenes that hold them too: {', '.join(report.spared_in)}"))
+    if report.sayings:
+        click.echo(f"{report.sayings} sayings of spared facts {would}removed{finally_}")
     for names, what in ((report.scenes, "scenes"), (report.entities, "entities")):
         if names:
-            click.echo(printable(f"{what} {would}removed: {', '.join(names)}"))
+            click.echo(printable(f"{len(names)} {what} {would}removed: {', '.join(names)}"))
     if report.orphaned:
         click.echo(printable(f"{would}left without a fact: {', '.join(report.orphaned)}"))
     stays = "stays" if report.applied else "would stay"
