@@ -138,7 +138,8 @@ class Maintenance:
         time as the whole file does; `verify_forgotten` proves it. What is left, such as a sentence that tells other
         facts too, is in the report. An operation whose images went brings back only the others.
 
-        Raises InvalidInput without any criterion, NotFound for an unknown entity, StoreFailed where there is no room.
+        Raises InvalidInput without any criterion, NotFound for an entity, session, scope or scene of which nothing is
+        known, also not of what was deleted, StoreFailed where there is no room.
         """
         criteria = purge.check_criteria(
             subject_contains=subject_contains,

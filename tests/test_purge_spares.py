@@ -1,9 +1,9 @@
 """What a purge by session or scene spares, what it says of it, and what it does with names that nothing is known of."""
 
 import pytest
-from support import sql
+from support import dump, sql
 
-from graphmem import Conflict, Memory, Triple
+from graphmem import Conflict, Memory, NotFound, Part, Triple
 
 ONE = "Ann said that pelican-42 likes tea."
 OTHER = "Bob said so too."
@@ -113,3 +113,54 @@ def test_a_purge_by_scene_says_what_it_spares_and_where_that_is(memory):
     assert report.spared_in == ("auto:chan:qq", "topic:zoo")
     assert memory.purge(entity="pelican").relations == (1,)
     assert memory.purge(relation="is", dry_run=True).spared == ()
+
+
+# ---- names that nothing is known of
+
+
+@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize("dry_run", [False, True])
+@pytest.mark.parametrize(
+    ("criteria", "hint"),
+    [
+        ({"session": "sX"}, "sA"),
+        ({"session": "session of nobody", "subject_contains": "pelican"}, "check its spelling"),
+        ({"scope": "wrk"}, "work"),
+        ({"scope": "nobody"}, "check its spelling"),
+        ({"scene": "chan:qw"}, "chan:qq"),
+        ({"scene": "x"}, "'graphmem scenes' lists them"),
+    ],
+)
+def test_a_session_scope_or_scene_that_nothing_is_known_of_is_not_found(sessions, path, criteria, hint, hard, dry_run):
+    sessions.remember("Deploy", scope="work")
+    before = dump(path)
+
+    with pytest.raises(NotFound) as caught:
+        sessions.purge(**criteria, hard=hard, dry_run=dry_run)
+
+    message = str(caught.value)
+    argument = next(iter(criteria))
+    assert message.startswith(f"{argument}: nothing is known of {criteria[argument]!r}; ")
+    assert hint in message
+    assert "\n" not in message
+    assert dump(path) == before
+
+
+def test_what_was_deleted_or_is_in_the_journal_alone_is_known(memory, path):
+    memory.commit([Triple("pelican", "likes", "tea")], scope="work", session="sA", scenes="chan:qq")
+    memory.mirror("parts", [Part("m1", text="Hello")], scope="talk")
+    memory.purge(scope="work")
+    memory.purge(scope="talk")
+    memory.drop_scene("chan:qq")
+
+    for criteria in ({"scope": "work"}, {"session": "sA"}, {"session": "parts"}, {"scope": "talk"}):
+        assert memory.purge(**criteria).relations == ()
+    assert memory.purge(scene="chan:qq", dry_run=True).relations == ()
+    memory.purge(subject_contains="pelican", hard=True)
+    with pytest.raises(NotFound):
+        memory.purge(session="sA")
+
+
+def test_parts_of_names_that_nothing_meets_remove_nothing(sessions):
+    for criteria in ({"subject_contains": "x9"}, {"object_contains": "x9"}, {"relation": "x9"}):
+        assert sessions.purge(**criteria).relations == ()

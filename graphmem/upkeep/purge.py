@@ -97,8 +97,9 @@ def check_criteria(**given: str) -> Criteria:
 def plan_purge(tx: sqlite3.Connection, criteria: Criteria, *, hard: bool) -> Plan:
     """Return what a purge would remove; what was removed softly before, only where it is for good.
 
-    Raises NotFound for an entity that is not known.
+    Raises NotFound for an entity, session, scope or scene of which nothing is known.
     """
+    _require_known(tx, criteria)
     gone: Gone = {kind: set() for kind in _KINDS}
     conditions, parameters = ["(? OR r.status <> 'deleted')"], [hard]
     if criteria.subject_contains:
@@ -144,6 +145,40 @@ def plan_delete(tx: sqlite3.Connection, relation_id: int, *, hard: bool) -> Plan
     if not rows_of(tx, "relations", "id = ? AND (? OR status <> 'deleted')", (relation_id, hard)):
         raise NotFound(f"relation {relation_id}: there is no such fact, or it was deleted; recall tells the ids")
     return _plan(tx, {**{kind: set() for kind in _KINDS}, "relation": {relation_id}}, hard=hard)
+
+
+# Where the names of sessions and scopes stand, by the criterion: tables with their columns.
+_NAMES = {
+    "session": (("evidence", "session"), ("sessions", "name")),
+    "scope": (("relations", "scope"), ("notes", "scope"), ("sessions", "scope")),
+}
+
+
+def _require_known(tx: sqlite3.Connection, criteria: Criteria) -> None:
+    """Raise NotFound for a session, scope or scene that neither the rows nor the journal tell of."""
+    for argument, places in _NAMES.items():
+        name = getattr(criteria, argument)
+        columns = dict(places)
+        if (
+            name
+            and not any(tx.execute(f"SELECT 1 FROM {t} WHERE {c} = ? LIMIT 1", (name,)).fetchone() for t, c in places)
+            and not any(row[columns[one.table]] == name for one in erase.images(tx, columns) for row in one.rows)
+        ):
+            names = " UNION ".join(f"SELECT {column} FROM {table}" for table, column in places)
+            raise _unknown(tx, argument, name, names, "check its spelling")
+    key = criteria.scene
+    if key and not _scenes(tx, key):
+        named = "(value = ? OR (value >= ? AND value < ?))"
+        said = f"SELECT 1 FROM evidence, json_each(COALESCE(scenes, '[]')) WHERE {named} LIMIT 1"
+        if not tx.execute(said, (key, *prefix_range(key))).fetchone():
+            raise _unknown(tx, "scene", key, "SELECT key FROM scenes", "'graphmem scenes' lists them")
+
+
+def _unknown(tx: sqlite3.Connection, argument: str, name: str, names: str, remedy: str) -> NotFound:
+    known = [found for (found,) in tx.execute(f"{names} ORDER BY 1 LIMIT {entities.COMPARED}")]
+    close = entities.close_to(name, known)
+    hint = f"close to it: {', '.join(close)}" if close else remedy
+    return NotFound(f"{argument}: nothing is known of {name!r}; {hint}")
 
 
 def _add(conditions: list[str], parameters: list[Any], condition: str, *values: object) -> None:
