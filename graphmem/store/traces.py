@@ -69,16 +69,19 @@ def clean(store: Store) -> tuple[str, ...]:
     try:
         with store.idle() as connection:
             connection.execute("VACUUM")
-            held = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            held, frames, copied = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     except GraphmemError as error:
         return (
-            f"what was removed is overwritten, but older copies may lie in free places of the file ({error}): "
-            f"purge for good once more, which cleans the file also where nothing is left to remove",
+            f"what was removed is overwritten, but older copies may lie in free places of {store.path} and in its "
+            f"-wal ({error}): purge for good once more, by any part of a name, which cleans the file also where "
+            f"nothing is left to remove",
         )
     if held:
+        # A reader of an older state keeps the log from being copied back; one of the last state, from being cut alone.
+        files = f"{store.path}-wal" if copied == frames else f"{store.path} and {store.path}-wal"
         return (
-            f"somebody reads the file, so {store.path}-wal still holds what was removed: it goes when the last "
-            f"program that has the file open closes it, or with the next purge for good",
+            f"somebody reads the file, so what was removed may still be in {files}: it goes when the last program that "
+            f"has the file open closes it, or with the next purge for good",
         )
     return ()
 
