@@ -136,7 +136,8 @@ class Maintenance:
         hard: for good, also what was deleted before: with evidence, images in the journal, and the sentences, entities
         and aliases that told of nothing else. The file is then written anew and its -wal emptied, which takes room and
         time as the whole file does; `verify_forgotten` proves it. What is left, such as a sentence that tells other
-        facts too, is in the report. An operation whose images went brings back only the others.
+        facts too, is in the report, as are copies that graphmem left beside the file: they are never removed. An
+        operation whose images went brings back only the others.
 
         Raises InvalidInput without any criterion, NotFound for an entity, session, scope or scene of which nothing is
         known, also not of what was deleted, StoreFailed where there is no room.
@@ -156,7 +157,8 @@ class Maintenance:
 
         if dry_run:
             with self._store.read() as tx:
-                return plan(tx).report
+                report = plan(tx).report
+            return replace(report, remarks=traces.copies_remark(self.path)) if hard else report
         return self._purge(plan, "purge", hard=hard)
 
     def overview(self) -> Overview:
@@ -524,6 +526,9 @@ class Maintenance:
     def verify_forgotten(path: str | os.PathLike[str], text: str) -> ForgottenReport:
         """Look for a text in all of a file, its -wal and -journal and its payloads; write nothing.
 
+        So are the copies that graphmem itself left beside it looked at: those kept before a reset or a restore, and
+        drafts of backups that never came to an end. Copies in other places are yours to look at.
+
         Looked at are every column of every row, what the text index kept of texts that are gone, and all bytes, free
         pages included; for the text as it is typed, in other letter case and width, as a name, as a key and in JSON.
         What lies in two free pages, a piece in each, is not seen: after a purge for good there are none. Works on
@@ -532,7 +537,9 @@ class Maintenance:
         """
         wanted = traces.check_text(text)
         with open_copy(path) as copy:
-            return ForgottenReport(traces.find(copy, full_path(path), wanted), copy.remarks)
+            found, remarks = traces.find(copy, full_path(path), wanted), copy.remarks
+        found_beside, remarks_beside = traces.find_beside(full_path(path), wanted)
+        return ForgottenReport(found + found_beside, remarks + remarks_beside)
 
     def _purge(self, plan: "Callable[[sqlite3.Connection], Plan]", kind: str, *, hard: bool) -> PurgeReport:
         at = self._at(None)
@@ -544,7 +551,7 @@ class Maintenance:
             planned = plan(tx)
             report = purge.apply_purge(tx, planned, kind, at)
             _scenes_changed(tx, planned.gone["scene"])
-        return replace(report, remarks=traces.clean(self._store))
+        return replace(report, remarks=traces.clean(self._store) + traces.copies_remark(self.path))
 
     # ---- within
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from graphmem.core.model import BackupReport, RestoreReport
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, NotFound, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.store.blobs import blob_sizes, copy_blob, keep_blobs, remove_blob, remove_blobs, sync_file, sync_folder
-from graphmem.store.copies import name_twice, open_copy, require_room
+from graphmem.store.copies import DRAFT, name_twice, open_copy, require_room
 from graphmem.store.database import (
     MEMORY_PATH,
     Store,
@@ -106,7 +106,7 @@ def _refuse_taken(target: Path) -> None:
 @contextlib.contextmanager
 def _draft(target: Path) -> Iterator[Path]:
     """Yield a new empty file beside a file, for its owner alone; it goes at the end, unless it has another name."""
-    draft = target.with_name(f".graphmem-{secrets.token_hex(8)}")
+    draft = target.with_name(f"{DRAFT}{secrets.token_hex(8)}")
     with _explained(target):
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     try:

@@ -170,7 +170,8 @@ def _print_purge(report: "PurgeReport", *, as_json: bool) -> None:
 def verify_forgotten_command(session: Session, /, text: str, file: Path | None, as_json: bool) -> int:
     """Look for TEXT in every row, the text index and all bytes of a memory, its -wal and its payloads.
 
-    FILE, else the memory of --db; nothing is written. Exit code 0 when nothing is left, 1 when something is.
+    FILE, else the memory of --db, and the copies left beside it: those kept before a reset or a restore, and drafts of
+    backups. Nothing is written. Exit code 0 when nothing is left, 1 when something is.
 
     \b
     Example:
