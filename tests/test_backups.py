@@ -363,7 +363,50 @@ def test_a_read_only_folder_is_one_clear_line(memory, dest, public_folder):
     assert state(public_folder) == before
 
 
+@pytest.mark.parametrize("part", [".blobs", ".blobs/copy.db", ".blobs/aa/copy.db", "-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("there", [False, True])
+def test_a_part_of_the_memory_itself_is_no_place(memory, path, part, there):
+    if there:
+        put_picture(memory)
+    before = names(path.parent)
+    place = f"{path}{part}"
+
+    with pytest.raises(InvalidInput, match="is a part of the memory") as caught:
+        memory.backup(place)
+    memory.close()
+    with pytest.raises(InvalidInput, match="is a part of the memory"):
+        Memory.restore(path, place)
+
+    assert_one_line_naming(place, str(caught.value))
+    assert set(names(path.parent)) <= set(before)
+
+
+def test_a_link_to_a_part_of_the_memory_is_no_place_either(memory, path):
+    put_picture(memory)
+    link = path.with_name("link")
+    link.symlink_to(f"{path}.blobs")
+
+    with pytest.raises(InvalidInput, match="is a part of the memory"):
+        memory.backup(link / "copy.db")
+
+
 # ---- restore
+
+
+def test_a_memory_that_may_not_be_written_is_not_replaced(path, backup, public_folder):
+    source, target = public_folder / "copy.db", public_folder / "memory.db"
+    shutil.copyfile(backup, source)
+    shutil.copyfile(path, target)
+    source.chmod(0o644)
+    target.chmod(0o444)
+    before = state(public_folder)
+
+    kind, message = unprivileged(lambda: refusal(lambda: Memory.restore(source, target)))
+
+    assert kind == "StoreFailed"
+    assert "check the permissions" in message
+    assert_one_line_naming(target, message)
+    assert state(public_folder) == before
 
 
 def test_restore_brings_the_backup_back_and_keeps_the_memory(path, backup):

@@ -25,6 +25,7 @@ from graphmem.store.database import (
     full_path,
     is_open_here,
     primary_code,
+    require_writable,
     translated_errors,
 )
 from graphmem.store.schema import is_current, require_memory
@@ -50,6 +51,7 @@ class _Copied:
 
 def back_up(store: Store, dest: str | os.PathLike[str], progress: Progress) -> BackupReport:
     """Copy the state that one read sees, while writers write. See `Memory.backup`."""
+    _refuse_part(store.path, dest)
     target = _place(dest)
     _refuse_taken(target)
     made: list[str] = []
@@ -72,8 +74,9 @@ def back_up(store: Store, dest: str | os.PathLike[str], progress: Progress) -> B
 
 def restore(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> RestoreReport:
     """Make a memory anew from a copy of one, and keep the old one under another name. See `Memory.restore`."""
-    target = _place(dest)
     source = full_path(src)
+    _refuse_part(source, dest)
+    target = _place(dest)
     if source == str(target) or (target.exists() and file_identity(source) == file_identity(str(target))):
         raise InvalidInput("src", str(src), "is the memory itself: name a backup of it")
     if is_open_here(str(target)):
@@ -95,6 +98,19 @@ def _place(dest: str | os.PathLike[str]) -> Path:
     if isinstance(dest, str | os.PathLike) and os.fspath(dest) == MEMORY_PATH:
         raise InvalidInput("dest", dest, "give the path of a file")
     return Path(full_path(dest))
+
+
+def _refuse_part(database: str, dest: object) -> None:
+    """Raise InvalidInput for a place that is a part of a memory, or in the folder of its payloads."""
+    if database == MEMORY_PATH or not isinstance(dest, str | os.PathLike):
+        return
+    text = str(os.fspath(dest))
+    if "\0" in text:
+        return
+    place = Path(os.path.realpath(os.path.expanduser(text)))
+    folder = Path(f"{database}.blobs")
+    if place in (*_sides(Path(database)), folder) or folder in place.parents:
+        raise InvalidInput("dest", text, f"is a part of the memory {database}: name another file")
 
 
 def _refuse_taken(target: Path) -> None:
@@ -208,11 +224,12 @@ def _held(target: Path) -> Iterator[None]:
     """Hold a memory that nobody has open, so that nobody opens it; its -wal is written back before.
 
     A file that is too damaged for that is not held. Raises StoreBusy for one that is open, StoreFailed for the database
-    of another program, SchemaTooNew.
+    of another program and for one that cannot be written, SchemaTooNew.
     """
     if not target.exists():
         yield
         return
+    require_writable(str(target))
     with (
         translated_errors(str(target), 0.0),
         contextlib.closing(sqlite3.connect(target, timeout=0, isolation_level=None)) as connection,

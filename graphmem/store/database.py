@@ -297,9 +297,7 @@ def _ready_file(path: str | os.PathLike[str], *, create: bool) -> str:
     if os.path.exists(text):
         if not create and not os.stat(text).st_size:
             raise StoreFailed(f"{text} is empty: nothing was ever written to it")
-        # SQLite would open it for reading, and leave a -wal beside it that its owner could not write.
-        if not os.access(text, os.R_OK | os.W_OK):
-            raise StoreFailed(f"{text} {_REMEDIES[sqlite3.SQLITE_READONLY]}")
+        require_writable(text)
         # SQLite takes a file of a byte or two for an empty one and would write over it.
         if 0 < os.stat(text).st_size < _LEAST_PAGE:
             raise StoreCorrupt(f"{text} is no SQLite database: check the path")
@@ -348,6 +346,15 @@ def _roll_back(connection: sqlite3.Connection, *, outermost: bool) -> None:
     else:
         connection.execute("ROLLBACK TO nested")
         connection.execute("RELEASE nested")
+
+
+def require_writable(path: str) -> None:
+    """Raise StoreFailed for a file that may not be written.
+
+    SQLite would open it for reading, and leave a -wal beside it that its owner could not write.
+    """
+    if not os.access(path, os.R_OK | os.W_OK):
+        raise StoreFailed(f"{path} {_REMEDIES[sqlite3.SQLITE_READONLY]}")
 
 
 @contextlib.contextmanager
