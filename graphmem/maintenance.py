@@ -388,14 +388,26 @@ class Maintenance:
         return backups.back_up(self._store, dest, progress)
 
     @staticmethod
-    def restore(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> RestoreReport:
+    def backup_copy(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> BackupReport:
+        """Copy a memory that cannot be written, as on a read-only medium, into a new file, as `backup` does.
+
+        Not a byte of src or of its folder changes. Raises Conflict also when src is open in this process or is being
+        written, StoreFailed when it is no memory.
+        """
+        return backups.back_up_copy(src, dest)
+
+    @staticmethod
+    def restore(
+        src: str | os.PathLike[str], dest: str | os.PathLike[str], *, without_payloads: bool = False
+    ) -> RestoreReport:
         """Make the memory at dest anew from a backup of one; what was there is kept as `<dest>.before-restore`.
 
         At every moment, also when the process is killed, dest is the old memory or the new one. It must be open
         nowhere: raises Conflict when it is in this process, StoreBusy when it is in another; StoreFailed when src is no
-        memory or dest the database of another program, StoreCorrupt when src is damaged, SchemaTooNew.
+        memory or dest the database of another program, StoreCorrupt when src is damaged, SchemaTooNew. StoreCorrupt
+        also when payload files of src are missing or damaged, unless without_payloads: then the report tells which.
         """
-        return backups.restore(src, dest)
+        return backups.restore(src, dest, without_payloads=without_payloads)
 
     def check(self) -> CheckReport:
         """Look for damage: the file, the text index, keys, aliases, references, the journal, counts, payload files.

@@ -393,6 +393,55 @@ def test_a_link_to_a_part_of_the_memory_is_no_place_either(memory, path):
 # ---- restore
 
 
+def lose(file):
+    shutil.rmtree(Path(f"{file}.blobs"))
+
+
+def lose_one(file):
+    next(each for each in Path(f"{file}.blobs").rglob("*") if each.is_file()).unlink()
+
+
+def damage_one(file):
+    next(each for each in Path(f"{file}.blobs").rglob("*") if each.is_file()).write_bytes(b"x" * len(PICTURE))
+
+
+@pytest.mark.parametrize("damage", [lose, lose_one, damage_one])
+def test_a_backup_without_its_payloads_is_restored_only_when_told_to(memory, path, dest, damage):
+    put_picture(memory), put_picture(memory, PICTURE[::-1])
+    memory.backup(dest)
+    memory.close()
+    damage(dest)
+    target = path.with_name("other") / "memory.db"
+    target.parent.mkdir()
+    with Memory.open(target) as other:
+        other.declare_scene("chan:other")
+    before, held = state(target.parent), dump(target)
+
+    with pytest.raises(StoreCorrupt, match="--without-payloads") as caught:
+        Memory.restore(dest, target)
+
+    assert_one_line_naming(f"{dest}.blobs", str(caught.value))
+    assert f"{2 if damage is lose else 1} of its 2 payload files" in str(caught.value)
+    assert dump(target) == held
+    assert before.keys() == state(target.parent).keys()
+    if damage is not damage_one:
+        assert state(target.parent) == before
+    report = Memory.restore(dest, target, without_payloads=True)
+    assert keys(target) == ["chan:qq"]
+    assert (report.payloads, len(report.remarks)) == ((0, 2) if damage is lose else (1, 1))
+
+
+def test_payloads_that_the_memory_has_need_not_be_in_the_backup(memory, path, dest):
+    block = put_picture(memory)
+    memory.backup(dest)
+    memory.close()
+    lose(dest)
+
+    assert Memory.restore(dest, path).payloads == 1
+    with Memory.open(path) as memory:
+        assert memory.block(block.id, payload=True).payload == PICTURE
+
+
 def test_a_memory_that_may_not_be_written_is_not_replaced(path, backup, public_folder):
     source, target = public_folder / "copy.db", public_folder / "memory.db"
     shutil.copyfile(backup, source)

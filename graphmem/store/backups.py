@@ -54,25 +54,36 @@ def back_up(store: Store, dest: str | os.PathLike[str], progress: Progress) -> B
     _refuse_part(store.path, dest)
     target = _place(dest)
     _refuse_taken(target)
-    made: list[str] = []
-    try:
-        with _draft(target) as draft:
-            while True:
-                with store.read() as tx:
-                    copied = _copy(tx, draft, source=store.path, target=target, made=made, progress=progress)
-                with store.read() as tx:
-                    if copied.lost.keys() <= _payloads(tx):
-                        break  # else a block was deleted before its payload was copied: take a later state
-            written = draft.stat().st_size
-            _publish(draft, target)
-    except BaseException:
-        for digest in made:
-            remove_blob(str(target), digest)
-        raise
+    with _undone(str(target)) as made, _draft(target) as draft:
+        while True:
+            with store.read() as tx:
+                copied = _copy(tx, draft, source=store.path, target=target, made=made, progress=progress)
+            with store.read() as tx:
+                if copied.lost.keys() <= _payloads(tx):
+                    break  # else a block was deleted before its payload was copied: take a later state
+        written = draft.stat().st_size
+        _publish(draft, target)
     return BackupReport(str(target), written, copied.counts, copied.payloads, tuple(copied.lost.values()))
 
 
-def restore(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> RestoreReport:
+def back_up_copy(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> BackupReport:
+    """Copy a memory that cannot be written. See `Memory.backup_copy`."""
+    source = full_path(src)
+    _refuse_part(source, dest)
+    target = _place(dest)
+    _refuse_taken(target)
+    with _undone(str(target)) as made, _draft(target) as draft, open_copy(source) as copy:
+        require_memory(copy.connection, source)
+        copied = _copy(copy.connection, draft, source=source, target=target, made=made)
+        written = draft.stat().st_size
+        _publish(draft, target)
+    remarks = (*copy.remarks, *copied.lost.values())
+    return BackupReport(str(target), written, copied.counts, copied.payloads, remarks)
+
+
+def restore(
+    src: str | os.PathLike[str], dest: str | os.PathLike[str], *, without_payloads: bool = False
+) -> RestoreReport:
     """Make a memory anew from a copy of one, and keep the old one under another name. See `Memory.restore`."""
     source = full_path(src)
     _refuse_part(source, dest)
@@ -81,17 +92,47 @@ def restore(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> Restor
         raise InvalidInput("src", str(src), "is the memory itself: name a backup of it")
     if is_open_here(str(target)):
         raise Conflict(f"{target} is open in this process: close it first")
-    with _draft(target) as draft:
+    with _undone(str(target)) as made, _draft(target) as draft:
         with open_copy(source) as copy:
             require_memory(copy.connection, source)
+            digests = _payloads(copy.connection)
+            missing = digests - blob_sizes(source).keys() - blob_sizes(str(target)).keys()
+            if missing and not without_payloads:
+                raise _lacking(source, len(missing), len(digests))
             with _held(target):
                 pass  # who has it open is told before all the work
-            copied = _copy(copy.connection, draft, source=source, target=target, made=[])
+            copied = _copy(copy.connection, draft, source=source, target=target, made=made)
+        if copied.lost and not without_payloads:
+            raise _lacking(source, len(copied.lost), len(digests))
         written = draft.stat().st_size
         with _held(target):
             kept = _swap(draft, target)
     remarks = (*copy.remarks, *copied.lost.values())
     return RestoreReport(str(target), source, kept, written, copied.counts, copied.payloads, remarks)
+
+
+def _lacking(source: str, lost: int, payloads: int) -> StoreCorrupt:
+    return StoreCorrupt(
+        f"{source} lacks {lost} of its {payloads} payload files, nothing was changed: put its folder {source}.blobs "
+        f"back beside it, or restore without them (--without-payloads)"
+    )
+
+
+@contextlib.contextmanager
+def _undone(target: str) -> Iterator[list[str]]:
+    """Yield a list for the digests of payloads that are put beside a file; on a failure these are removed again.
+
+    One that took the place of a damaged one stays.
+    """
+    there = blob_sizes(target)
+    made: list[str] = []
+    try:
+        yield made
+    except BaseException:
+        for digest in made:
+            if digest not in there:
+                remove_blob(target, digest)
+        raise
 
 
 def _place(dest: str | os.PathLike[str]) -> Path:
