@@ -127,8 +127,8 @@ class Maintenance:
         relation: its whole name. entity: the whole name, or an alias, of what is at either end. session: they were told
         in this session, and in no other. scope: exactly that one. scene: they were told in the scenes at and below this
         key, and nowhere else, also not openly. Facts told elsewhere too are spared, as the report says; for good, what
-        the session told of them goes, with its sentences that nothing else uses. To take them all, name an entity, or
-        each scene that holds them.
+        the session told of them goes, with its sentences that nothing else uses. To take these too, name an entity, or
+        purge for good by each session or scene that tells them.
 
         With scope alone its notes go too; with session or scope or both, and nothing else, the sessions of that name
         and scope with their parts, and when the scene alone is given for good the scenes themselves.

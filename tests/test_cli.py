@@ -11,6 +11,7 @@ import os
 import re
 import runpy
 import shlex
+import shutil
 import signal
 import sqlite3
 import stat
@@ -1730,3 +1731,18 @@ def test_a_purge_says_what_it_spares_and_how_many_scenes_went(cli, path):
     assert (as_json.document["spared"], as_json.document["spared_in"]) == ([1], ["auto:chan:qq"])
     assert "1 facts spared: they were told elsewhere too\n1 sayings of spared facts removed for good\n" in session.out
     assert "2 scenes removed: chan:qq, chan:qq/peer:bob\n" in scenes.out
+
+
+def test_a_backup_without_its_payloads_is_refused_unless_told(cli, path, tmp_path):
+    with Memory.open(path) as memory:
+        memory.put_block("a rota", modality="image", payload=b"x" * 70_000, mime="image/png")
+    cli("backup", tmp_path / "copy.db")
+    shutil.rmtree(tmp_path / "copy.db.blobs")
+
+    refused = cli("restore", tmp_path / "copy.db", db=tmp_path / "new.db")
+    made = (tmp_path / "new.db").exists()
+    restored = cli("restore", tmp_path / "copy.db", "--without-payloads", db=tmp_path / "new.db")
+
+    assert (refused.code, refused.out, made) == (1, "", False)
+    assert "--without-payloads" in refused.err
+    assert (restored.code, "1 blocks" in restored.out, "is missing" in restored.err) == (0, True, True)

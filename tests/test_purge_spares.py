@@ -115,6 +115,18 @@ def test_a_purge_by_scene_says_what_it_spares_and_where_that_is(memory):
     assert memory.purge(relation="is", dry_run=True).spared == ()
 
 
+def test_one_after_the_other_takes_what_was_spared(memory):
+    memory.commit([Triple("pelican", "likes", "tea")], scenes=["chan:qq", "auto:chan:qq"], session="sA")
+    memory.commit([Triple("pelican", "likes", "tea")], scenes="chan:qq", session="sB")
+    memory.commit([Triple("zebra", "likes", "tea")], scenes=["chan:qq", "auto:chan:qq"], session="sA")
+    memory.commit([Triple("zebra", "likes", "tea")], scenes="chan:qq", session="sB")
+
+    assert memory.purge(session="sA", subject_contains="zebra", hard=True).spared == (2,)
+    assert memory.purge(session="sB", subject_contains="zebra", hard=True).relations == (2,)
+    assert memory.purge(scene="chan:qq", hard=True).spared_in == ("auto:chan:qq",)
+    assert memory.purge(scene="auto:chan:qq", hard=True).relations == (1,)
+
+
 # ---- names that nothing is known of
 
 

@@ -107,7 +107,8 @@ def purge_command(
     with --hard, the scenes. --hard writes the file anew, so that nothing is left in it: see verify-forgotten.
 
     Facts that were told in another session or scene too, or openly, are spared by --session and --scene; with --hard,
-    what the session told of them goes. To take these too, purge by --entity, or each of the scenes that are named.
+    what the session told of them goes. To take these too, purge by --entity or, with --hard, one after the other by
+    each session or scene that tells them.
 
     \b
     Example:
