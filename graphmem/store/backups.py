@@ -25,6 +25,7 @@ from graphmem.store.database import (
     full_path,
     is_open_here,
     primary_code,
+    real_path,
     require_writable,
     translated_errors,
 )
@@ -141,17 +142,12 @@ def _place(dest: str | os.PathLike[str]) -> Path:
     return Path(full_path(dest))
 
 
-def _refuse_part(database: str, dest: object) -> None:
+def _refuse_part(database: str, dest: str | os.PathLike[str]) -> None:
     """Raise InvalidInput for a place that is a part of a memory, or in the folder of its payloads."""
-    if database == MEMORY_PATH or not isinstance(dest, str | os.PathLike):
-        return
-    text = str(os.fspath(dest))
-    if "\0" in text:
-        return
-    place = Path(os.path.realpath(os.path.expanduser(text)))
+    place = Path(real_path(dest))
     folder = Path(f"{database}.blobs")
     if place in (*_sides(Path(database)), folder) or folder in place.parents:
-        raise InvalidInput("dest", text, f"is a part of the memory {database}: name another file")
+        raise InvalidInput("dest", os.fspath(dest), f"is a part of the memory {database}: name another file")
 
 
 def _refuse_taken(target: Path) -> None:

@@ -264,20 +264,27 @@ class _Reader:
         weakref.finalize(self, connection.close)
 
 
+def real_path(path: str | os.PathLike[str]) -> str:
+    """Return the absolute path of a file as text, links followed; raise InvalidInput for what cannot be one."""
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
+    if not isinstance(text, str) or not text.strip() or "\0" in text:
+        raise InvalidInput("path", path, "give the path of a file")
+    try:
+        os.fsencode(text)
+        return os.path.realpath(os.path.expanduser(text))
+    except UnicodeEncodeError:
+        raise InvalidInput("path", path, "holds characters that no file name can have") from None
+
+
 def full_path(path: str | os.PathLike[str]) -> str:
     """Return the real absolute path of a database file as text.
 
     Raises InvalidInput for what cannot be the path of one, StoreFailed for a folder, a pipe or a device.
     """
-    text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
-    if not isinstance(text, str) or not text.strip() or "\0" in text:
-        raise InvalidInput("path", path, "give the path of a file")
+    # The real file, since SQLite keeps its -wal beside that and not beside a link.
+    text = real_path(path)
     try:
-        # The real file, since SQLite keeps its -wal beside that and not beside a link.
-        text = os.path.realpath(os.path.expanduser(text))
         mode = os.stat(text).st_mode
-    except UnicodeEncodeError:
-        raise InvalidInput("path", path, "holds characters that no file name can have") from None
     except FileNotFoundError:
         return text
     except OSError as error:
