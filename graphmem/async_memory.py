@@ -12,7 +12,7 @@ from graphmem.compose.turn import Turn
 from graphmem.config import DEFAULT, Config
 from graphmem.core.embedding import Embedder
 from graphmem.core.events import Event, Log
-from graphmem.core.model import CheckReport, DedupeReport, ForgottenReport, RestoreReport, Visit
+from graphmem.core.model import BackupReport, CheckReport, DedupeReport, ForgottenReport, RestoreReport, Visit
 from graphmem.core.policies import ChannelPolicy
 from graphmem.core.times import Clock, system_clock
 from graphmem.errors import Conflict
@@ -129,9 +129,16 @@ class AsyncMemory:
         return await asyncio.to_thread(Memory.preview_dedupe, path, copied=copied)
 
     @staticmethod
-    async def restore(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> RestoreReport:
+    async def backup_copy(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> BackupReport:
+        """Copy a memory that cannot be written, as `Memory.backup_copy` does."""
+        return await asyncio.to_thread(Memory.backup_copy, src, dest)
+
+    @staticmethod
+    async def restore(
+        src: str | os.PathLike[str], dest: str | os.PathLike[str], *, without_payloads: bool = False
+    ) -> RestoreReport:
         """Make the memory at dest anew from a backup, as `Memory.restore` does."""
-        return await asyncio.to_thread(Memory.restore, src, dest)
+        return await asyncio.to_thread(Memory.restore, src, dest, without_payloads=without_payloads)
 
     @staticmethod
     async def check_copy(path: str | os.PathLike[str]) -> CheckReport:

@@ -128,9 +128,11 @@ class Maintenance:
         """Forget the facts that meet all criteria, softly, so that `undo` brings them back, or for good.
 
         subject_contains, object_contains: a part of the name, whatever its letter case and width; no wildcards.
-        relation: its whole name. entity: the whole name, or an alias, of what is at either end. session: one they were
-        told in, perhaps not the only one. scope: exactly that one. scene: they were told in the scenes at and below
-        this key, and nowhere else, also not openly.
+        relation: its whole name. entity: the whole name, or an alias, of what is at either end. session: they were told
+        in this session, and in no other. scope: exactly that one. scene: they were told in the scenes at and below this
+        key, and nowhere else, also not openly. Facts told elsewhere too are spared, as the report says; for good, what
+        the session told of them goes, with its sentences that nothing else uses. To take these too, name an entity, or
+        purge for good by each session or scene that tells them.
 
         With scope alone its notes go too; with session or scope or both, and nothing else, the sessions of that name
         and scope with their parts, and when the scene alone is given for good the scenes themselves.
@@ -138,9 +140,11 @@ class Maintenance:
         hard: for good, also what was deleted before: with evidence, images in the journal, and the sentences, entities
         and aliases that told of nothing else. The file is then written anew and its -wal emptied, which takes room and
         time as the whole file does; `verify_forgotten` proves it. What is left, such as a sentence that tells other
-        facts too, is in the report. An operation whose images went brings back only the others.
+        facts too, is in the report, as are copies that graphmem left beside the file: they are never removed. An
+        operation whose images went brings back only the others.
 
-        Raises InvalidInput without any criterion, NotFound for an unknown entity, StoreFailed where there is no room.
+        Raises InvalidInput without any criterion, NotFound for an entity, session, scope or scene of which nothing is
+        known, also not of what was deleted, StoreFailed where there is no room.
         """
         criteria = purge.check_criteria(
             subject_contains=subject_contains,
@@ -157,7 +161,8 @@ class Maintenance:
 
         if dry_run:
             with self._store.read() as tx:
-                return plan(tx).report
+                report = plan(tx).report
+            return replace(report, remarks=traces.copies_remark(self.path)) if hard else report
         return self._purge(plan, "purge", hard=hard)
 
     def overview(self) -> Overview:
@@ -389,14 +394,26 @@ class Maintenance:
         return backups.back_up(self._store, dest, progress)
 
     @staticmethod
-    def restore(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> RestoreReport:
+    def backup_copy(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> BackupReport:
+        """Copy a memory that cannot be written, as on a read-only medium, into a new file, as `backup` does.
+
+        Not a byte of src or of its folder changes. Raises Conflict also when src is open in this process or is being
+        written, StoreFailed when it is no memory.
+        """
+        return backups.back_up_copy(src, dest)
+
+    @staticmethod
+    def restore(
+        src: str | os.PathLike[str], dest: str | os.PathLike[str], *, without_payloads: bool = False
+    ) -> RestoreReport:
         """Make the memory at dest anew from a backup of one; what was there is kept as `<dest>.before-restore`.
 
         At every moment, also when the process is killed, dest is the old memory or the new one. It must be open
         nowhere: raises Conflict when it is in this process, StoreBusy when it is in another; StoreFailed when src is no
-        memory or dest the database of another program, StoreCorrupt when src is damaged, SchemaTooNew.
+        memory or dest the database of another program, StoreCorrupt when src is damaged, SchemaTooNew. StoreCorrupt
+        also when payload files of src are missing or damaged, unless without_payloads: then the report tells which.
         """
-        return backups.restore(src, dest)
+        return backups.restore(src, dest, without_payloads=without_payloads)
 
     def check(self) -> CheckReport:
         """Look for damage: the file, the text index, keys, aliases, references, the journal, counts, payload files.
@@ -527,6 +544,9 @@ class Maintenance:
     def verify_forgotten(path: str | os.PathLike[str], text: str, *, copied: bool = True) -> ForgottenReport:
         """Look for a text in all of a file, its -wal and -journal and its payloads; write nothing.
 
+        So are the copies that graphmem itself left beside it looked at: those kept before a reset or a restore, and
+        drafts of backups that never came to an end. Copies in other places are yours to look at.
+
         Looked at are every column of every row, what the text index kept of texts that are gone, and all bytes, free
         pages included; for the text as it is typed, in other letter case and width, as a name, as a key and in JSON.
         What lies in two free pages, a piece in each, is not seen: after a purge for good there are none. Works on
@@ -535,7 +555,9 @@ class Maintenance:
         """
         wanted = traces.check_text(text)
         with open_copy(path, copied=copied) as copy:
-            return ForgottenReport(traces.find(copy, full_path(path), wanted), copy.remarks)
+            found, remarks = traces.find(copy, full_path(path), wanted), copy.remarks
+        found_beside, remarks_beside = traces.find_beside(full_path(path), wanted)
+        return ForgottenReport(found + found_beside, remarks + remarks_beside)
 
     def _purge(self, plan: "Callable[[sqlite3.Connection], Plan]", kind: str, *, hard: bool) -> PurgeReport:
         at = self._at(None)
@@ -547,7 +569,7 @@ class Maintenance:
             planned = plan(tx)
             report = purge.apply_purge(tx, planned, kind, at)
             _scenes_changed(tx, planned.gone["scene"])
-        return replace(report, remarks=traces.clean(self._store))
+        return replace(report, remarks=traces.clean(self._store) + traces.copies_remark(self.path))
 
     # ---- kept apart
 

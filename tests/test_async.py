@@ -75,7 +75,7 @@ SCRIPT = [
     ("scene_health", [], {}),
     ("reset_scenes", [], {"dry_run": True}),
     ("delete_relation", [2], {"hard": True}),
-    ("purge", [], {"scope": "gone", "hard": True}),
+    ("purge", [], {"subject_contains": "gone", "hard": True}),
 ]
 
 

@@ -363,7 +363,99 @@ def test_a_read_only_folder_is_one_clear_line(memory, dest, public_folder):
     assert state(public_folder) == before
 
 
+@pytest.mark.parametrize("part", [".blobs", ".blobs/copy.db", ".blobs/aa/copy.db", "-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("there", [False, True])
+def test_a_part_of_the_memory_itself_is_no_place(memory, path, part, there):
+    if there:
+        put_picture(memory)
+    before = names(path.parent)
+    place = f"{path}{part}"
+
+    with pytest.raises(InvalidInput, match="is a part of the memory") as caught:
+        memory.backup(place)
+    memory.close()
+    with pytest.raises(InvalidInput, match="is a part of the memory"):
+        Memory.restore(path, place)
+
+    assert_one_line_naming(place, str(caught.value))
+    assert set(names(path.parent)) <= set(before)
+
+
+def test_a_link_to_a_part_of_the_memory_is_no_place_either(memory, path):
+    put_picture(memory)
+    link = path.with_name("link")
+    link.symlink_to(f"{path}.blobs")
+
+    with pytest.raises(InvalidInput, match="is a part of the memory"):
+        memory.backup(link / "copy.db")
+
+
 # ---- restore
+
+
+def lose(file):
+    shutil.rmtree(Path(f"{file}.blobs"))
+
+
+def lose_one(file):
+    next(each for each in Path(f"{file}.blobs").rglob("*") if each.is_file()).unlink()
+
+
+def damage_one(file):
+    next(each for each in Path(f"{file}.blobs").rglob("*") if each.is_file()).write_bytes(b"x" * len(PICTURE))
+
+
+@pytest.mark.parametrize("damage", [lose, lose_one, damage_one])
+def test_a_backup_without_its_payloads_is_restored_only_when_told_to(memory, path, dest, damage):
+    put_picture(memory), put_picture(memory, PICTURE[::-1])
+    memory.backup(dest)
+    memory.close()
+    damage(dest)
+    target = path.with_name("other") / "memory.db"
+    target.parent.mkdir()
+    with Memory.open(target) as other:
+        other.declare_scene("chan:other")
+    before, held = state(target.parent), dump(target)
+
+    with pytest.raises(StoreCorrupt, match="--without-payloads") as caught:
+        Memory.restore(dest, target)
+
+    assert_one_line_naming(f"{dest}.blobs", str(caught.value))
+    assert f"{2 if damage is lose else 1} of its 2 payload files" in str(caught.value)
+    assert dump(target) == held
+    assert before.keys() == state(target.parent).keys()
+    if damage is not damage_one:
+        assert state(target.parent) == before
+    report = Memory.restore(dest, target, without_payloads=True)
+    assert keys(target) == ["chan:qq"]
+    assert (report.payloads, len(report.remarks)) == ((0, 2) if damage is lose else (1, 1))
+
+
+def test_payloads_that_the_memory_has_need_not_be_in_the_backup(memory, path, dest):
+    block = put_picture(memory)
+    memory.backup(dest)
+    memory.close()
+    lose(dest)
+
+    assert Memory.restore(dest, path).payloads == 1
+    with Memory.open(path) as memory:
+        assert memory.block(block.id, payload=True).payload == PICTURE
+
+
+def test_a_memory_that_may_not_be_written_is_not_replaced(path, backup, public_folder):
+    source, target = public_folder / "copy.db", public_folder / "memory.db"
+    shutil.copyfile(backup, source)
+    shutil.copyfile(path, target)
+    source.chmod(0o644)
+    target.chmod(0o444)
+    before = state(public_folder)
+
+    kind, message = unprivileged(lambda: refusal(lambda: Memory.restore(source, target)))
+
+    assert kind == "StoreFailed"
+    assert "check the permissions" in message
+    assert_one_line_naming(target, message)
+    assert state(public_folder) == before
 
 
 def test_restore_brings_the_backup_back_and_keeps_the_memory(path, backup):

@@ -11,6 +11,7 @@ import os
 import re
 import runpy
 import shlex
+import shutil
 import signal
 import sqlite3
 import stat
@@ -1820,3 +1821,35 @@ def test_scenes_are_forgotten_with_all_below_them(cli, path):
 
     assert "scenes removed: chan:qq/peer:ann" in purged.out
     assert cli("scenes", "--json").document == []
+
+
+def test_a_purge_says_what_it_spares_and_how_many_scenes_went(cli, path):
+    with Memory.open(path) as memory:
+        memory.commit([Triple("ann", "likes", "tea")], scenes=["chan:qq", "auto:chan:qq"], session="s1")
+        memory.commit([Triple("ann", "likes", "tea")], scenes="chan:qq/peer:bob", session="s2")
+
+    dry = cli("purge", "--scene", "chan:qq", "--dry-run")
+    as_json = cli("purge", "--scene", "chan:qq", "--dry-run", "--json")
+    session = cli("purge", "--session", "s1", "--hard")
+    scenes = cli("purge", "--scene", "chan:qq", "--hard")
+
+    assert "0 facts would be deleted\n1 fact would be spared, told elsewhere too\n" in dry.out
+    assert "scenes that hold them too: auto:chan:qq\n" in dry.out
+    assert (as_json.document["spared"], as_json.document["spared_in"]) == ([1], ["auto:chan:qq"])
+    assert "1 facts spared: they were told elsewhere too\n1 sayings of spared facts removed for good\n" in session.out
+    assert "2 scenes removed: chan:qq, chan:qq/peer:bob\n" in scenes.out
+
+
+def test_a_backup_without_its_payloads_is_refused_unless_told(cli, path, tmp_path):
+    with Memory.open(path) as memory:
+        memory.put_block("a rota", modality="image", payload=b"x" * 70_000, mime="image/png")
+    cli("backup", tmp_path / "copy.db")
+    shutil.rmtree(tmp_path / "copy.db.blobs")
+
+    refused = cli("restore", tmp_path / "copy.db", db=tmp_path / "new.db")
+    made = (tmp_path / "new.db").exists()
+    restored = cli("restore", tmp_path / "copy.db", "--without-payloads", db=tmp_path / "new.db")
+
+    assert (refused.code, refused.out, made) == (1, "", False)
+    assert "--without-payloads" in refused.err
+    assert (restored.code, "1 blocks" in restored.out, "is missing" in restored.err) == (0, True, True)

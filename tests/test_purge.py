@@ -197,8 +197,8 @@ def test_a_hard_deletion_takes_along_what_speaks_of_the_fact_alone(path, clock):
     [
         ({"subject_contains": "ＰＡＮ"}, (1, 2)),
         ({"subject_contains": "el2"}, (2,)),
-        ({"object_contains": "npm", "session": "s1"}, (1,)),
-        ({"session": "s2"}, (1, 2)),
+        ({"object_contains": "npm", "session": "s2"}, (2,)),
+        ({"session": "s2"}, (2,)),
         ({"relation": "USES"}, (1, 2)),
         ({"relation": "use"}, ()),
         ({"subject_contains": "%"}, ()),

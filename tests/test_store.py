@@ -123,6 +123,7 @@ REHEARSALS = {
 VERBS = WRITES | READS | REHEARSALS
 NO_VERBS = {
     "backup",
+    "backup_copy",
     "check_copy",
     "close",
     "embed",

@@ -430,7 +430,11 @@ class PurgeReport:
     for good. operation: its number, None for a dry run or when there was nothing to do. notes: the ids of notes. parts:
     how many parts of sessions. scenes: the keys of scenes that are gone. entities: the names of entities that are gone.
     left: what stays and still tells of it, as pairs of kind and id: sentences that tell other facts too, documents that
-    name an entity that is gone. remarks: what could not be cleaned of the file, with the remedy.
+    name an entity that is gone. remarks: what could not be cleaned of the file, and the copies beside it, with the
+    remedy. spared: the ids of
+    facts that meet the criteria and stay, since they were told elsewhere too: in another session, outside of the scenes
+    or openly. spared_in: at most ten keys of other scenes that hold those a purge by scene spared, the one that holds
+    most first. sayings: how often spared facts were told in a session that is gone for good.
     """
 
     relations: tuple[int, ...]
@@ -444,6 +448,9 @@ class PurgeReport:
     entities: tuple[str, ...] = ()
     left: tuple[tuple[str, int | str], ...] = ()
     remarks: tuple[str, ...] = ()
+    spared: tuple[int, ...] = ()
+    spared_in: tuple[str, ...] = ()
+    sayings: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -967,7 +974,7 @@ class SceneHealth:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Where a text still is: a column as `table.column`, the text index, or a file.
+    """Where a text still is: a column as `table.column`, the text index, or a file; in a copy after its path and `: `.
 
     count: rows, terms, or pages of 4 KiB. offset: of the first one in a file, in bytes; None elsewhere.
     """
@@ -979,7 +986,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class ForgottenReport:
-    """What is left of a text in a file and in those beside it. remarks: on how the file was read."""
+    """What is left of a text in a file and in those beside it. remarks: on how the files were read."""
 
     found: tuple[Trace, ...]
     remarks: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ import difflib
 import fnmatch
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from graphmem.core.keys import clean_text, entity_key
 from graphmem.errors import InvalidInput, NotFound, StoreCorrupt
@@ -12,7 +12,7 @@ from graphmem.store import text_index
 from graphmem.store.lists import of_scopes
 
 # Names that an unknown one is compared with: a fraction of a second.
-_COMPARED = 5000
+COMPARED = 5000
 
 
 def mention(tx: sqlite3.Connection, name: str, at: str) -> int:
@@ -75,10 +75,19 @@ def require(tx: sqlite3.Connection, name: str, scopes: Sequence[str] | None, *, 
         return int(row[0]), str(row[1])
     candidates = tx.execute(
         f"""SELECT e.key, e.name FROM entities e WHERE length(e.key) BETWEEN ? AND ? {seen}
-            ORDER BY e.mention_count DESC, e.id LIMIT {_COMPARED}""",
+            ORDER BY e.mention_count DESC, e.id LIMIT {COMPARED}""",
         (len(key) // 2, 2 * len(key), *parameters),
     )
     names = dict(candidates.fetchall())
-    close = [names[found] for found in difflib.get_close_matches(key, names, cutoff=0.5)]
+    close = [names[found] for found in close_to(key, names)]
     hint = f"; close to it: {', '.join(close)}" if close else ""
     raise NotFound(f"{argument}: nothing is known of {clean_text(name)!r}{hint}")
+
+
+def close_to(name: str, names: Collection[str]) -> list[str]:
+    """Return at most three of some names that are spelled much like one, the most alike first.
+
+    >>> close_to("sesion-1", ["session-1", "mail"])
+    ['session-1']
+    """
+    return difflib.get_close_matches(name, names, cutoff=0.5)

@@ -17,7 +17,7 @@ from pathlib import Path
 from graphmem.core.model import BackupReport, RestoreReport
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, NotFound, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.store.blobs import blob_sizes, copy_blob, keep_blobs, remove_blob, remove_blobs, sync_file, sync_folder
-from graphmem.store.copies import name_twice, open_copy, require_room
+from graphmem.store.copies import DRAFT, name_twice, open_copy, require_room
 from graphmem.store.database import (
     MEMORY_PATH,
     Store,
@@ -26,6 +26,8 @@ from graphmem.store.database import (
     is_open_here,
     is_undecodable,
     primary_code,
+    real_path,
+    require_writable,
     translated_errors,
 )
 from graphmem.store.schema import is_current, require_memory
@@ -51,40 +53,59 @@ class _Copied:
 
 def back_up(store: Store, dest: str | os.PathLike[str], progress: Progress) -> BackupReport:
     """Copy the state that one read sees, while writers write. See `Memory.backup`."""
+    _refuse_part(store.path, dest)
     target = _place(dest)
     _refuse_taken(target)
-    made: list[str] = []
-    try:
-        with _draft(target) as draft:
-            while True:
-                with store.read() as tx:
-                    copied = _copy(tx, draft, source=store.path, target=target, made=made, progress=progress)
-                with store.read() as tx:
-                    if copied.lost.keys() <= _payloads(tx):
-                        break  # else a block was deleted before its payload was copied: take a later state
-            written = draft.stat().st_size
-            _publish(draft, target)
-    except BaseException:
-        for digest in made:
-            remove_blob(str(target), digest)
-        raise
+    with _undone(str(target)) as made, _draft(target) as draft:
+        while True:
+            with store.read() as tx:
+                copied = _copy(tx, draft, source=store.path, target=target, made=made, progress=progress)
+            with store.read() as tx:
+                if copied.lost.keys() <= _payloads(tx):
+                    break  # else a block was deleted before its payload was copied: take a later state
+        written = draft.stat().st_size
+        _publish(draft, target)
     return BackupReport(str(target), written, copied.counts, copied.payloads, tuple(copied.lost.values()))
 
 
-def restore(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> RestoreReport:
-    """Make a memory anew from a copy of one, and keep the old one under another name. See `Memory.restore`."""
-    target = _place(dest)
+def back_up_copy(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> BackupReport:
+    """Copy a memory that cannot be written. See `Memory.backup_copy`."""
     source = full_path(src)
+    _refuse_part(source, dest)
+    target = _place(dest)
+    _refuse_taken(target)
+    with _undone(str(target)) as made, _draft(target) as draft, open_copy(source) as copy:
+        require_memory(copy.connection, source)
+        copied = _copy(copy.connection, draft, source=source, target=target, made=made)
+        written = draft.stat().st_size
+        _publish(draft, target)
+    remarks = (*copy.remarks, *copied.lost.values())
+    return BackupReport(str(target), written, copied.counts, copied.payloads, remarks)
+
+
+def restore(
+    src: str | os.PathLike[str], dest: str | os.PathLike[str], *, without_payloads: bool = False
+) -> RestoreReport:
+    """Make a memory anew from a copy of one, and keep the old one under another name. See `Memory.restore`."""
+    source = full_path(src)
+    _refuse_part(source, dest)
+    target = _place(dest)
     if source == str(target) or (target.exists() and file_identity(source) == file_identity(str(target))):
         raise InvalidInput("src", str(src), "is the memory itself: name a backup of it")
     if is_open_here(str(target)):
         raise Conflict(f"{target} is open in this process: close it first")
-    with _draft(target) as draft:
+    with _undone(str(target)) as made, _draft(target) as draft:
         with open_copy(source) as copy:
             require_memory(copy.connection, source)
+            digests = _payloads(copy.connection)
+            missing = digests - blob_sizes(source).keys() - blob_sizes(str(target)).keys()
+            if missing and not without_payloads:
+                raise _lacking(source, len(missing), len(digests))
             with _held(target):
                 pass  # who has it open is told before all the work
-            copied = _copy(copy.connection, draft, source=source, target=target, made=[])
+            copied = _copy(copy.connection, draft, source=source, target=target, made=made)
+        if copied.lost and not without_payloads:
+            raise _lacking(source, len(copied.lost), len(digests))
         written = draft.stat().st_size
         with _held(target):
             kept = _swap(draft, target)
@@ -92,10 +113,42 @@ def restore(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> Restor
     return RestoreReport(str(target), source, kept, written, copied.counts, copied.payloads, remarks)
 
 
+def _lacking(source: str, lost: int, payloads: int) -> StoreCorrupt:
+    return StoreCorrupt(
+        f"{source} lacks {lost} of its {payloads} payload files, nothing was changed: put its folder {source}.blobs "
+        f"back beside it, or restore without them (--without-payloads)"
+    )
+
+
+@contextlib.contextmanager
+def _undone(target: str) -> Iterator[list[str]]:
+    """Yield a list for the digests of payloads that are put beside a file; on a failure these are removed again.
+
+    One that took the place of a damaged one stays.
+    """
+    there = blob_sizes(target)
+    made: list[str] = []
+    try:
+        yield made
+    except BaseException:
+        for digest in made:
+            if digest not in there:
+                remove_blob(target, digest)
+        raise
+
+
 def _place(dest: str | os.PathLike[str]) -> Path:
     if isinstance(dest, str | os.PathLike) and os.fspath(dest) == MEMORY_PATH:
         raise InvalidInput("dest", dest, "give the path of a file")
     return Path(full_path(dest))
+
+
+def _refuse_part(database: str, dest: str | os.PathLike[str]) -> None:
+    """Raise InvalidInput for a place that is a part of a memory, or in the folder of its payloads."""
+    place = Path(real_path(dest))
+    folder = Path(f"{database}.blobs")
+    if place in (*_sides(Path(database)), folder) or folder in place.parents:
+        raise InvalidInput("dest", os.fspath(dest), f"is a part of the memory {database}: name another file")
 
 
 def _refuse_taken(target: Path) -> None:
@@ -107,7 +160,7 @@ def _refuse_taken(target: Path) -> None:
 @contextlib.contextmanager
 def _draft(target: Path) -> Iterator[Path]:
     """Yield a new empty file beside a file, for its owner alone; it goes at the end, unless it has another name."""
-    draft = target.with_name(f".graphmem-{secrets.token_hex(8)}")
+    draft = target.with_name(f"{DRAFT}{secrets.token_hex(8)}")
     with _explained(target):
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     try:
@@ -209,11 +262,12 @@ def _held(target: Path) -> Iterator[None]:
     """Hold a memory that nobody has open, so that nobody opens it; its -wal is written back before.
 
     A file that is too damaged for that is not held. Raises StoreBusy for one that is open, StoreFailed for the database
-    of another program, SchemaTooNew.
+    of another program and for one that cannot be written, SchemaTooNew.
     """
     if not target.exists():
         yield
         return
+    require_writable(str(target))
     with (
         translated_errors(str(target), 0.0),
         contextlib.closing(sqlite3.connect(target, timeout=0, isolation_level=None)) as connection,

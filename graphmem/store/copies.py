@@ -18,6 +18,9 @@ from graphmem.errors import Conflict, StoreCorrupt, StoreFailed
 from graphmem.store.database import full_path, is_open_here, translated_errors
 from graphmem.store.schema import migrate, require_memory
 
+# What the name of a file begins with that has no final name yet.
+DRAFT = ".graphmem-"
+
 _MAGIC = b"SQLite format 3\0"
 _WAL_MODE = 2  # byte 19 of the header, https://www.sqlite.org/fileformat.html#file_format_version_numbers
 _WAL_HEADER = 32  # holds the salts, which change whenever the log starts anew

@@ -264,20 +264,27 @@ class _Reader:
         weakref.finalize(self, connection.close)
 
 
+def real_path(path: str | os.PathLike[str]) -> str:
+    """Return the absolute path of a file as text, links followed; raise InvalidInput for what cannot be one."""
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
+    if not isinstance(text, str) or not text.strip() or "\0" in text:
+        raise InvalidInput("path", path, "give the path of a file")
+    try:
+        os.fsencode(text)
+        return os.path.realpath(os.path.expanduser(text))
+    except UnicodeEncodeError:
+        raise InvalidInput("path", path, "holds characters that no file name can have") from None
+
+
 def full_path(path: str | os.PathLike[str]) -> str:
     """Return the real absolute path of a database file as text.
 
     Raises InvalidInput for what cannot be the path of one, StoreFailed for a folder, a pipe or a device.
     """
-    text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
-    if not isinstance(text, str) or not text.strip() or "\0" in text:
-        raise InvalidInput("path", path, "give the path of a file")
+    # The real file, since SQLite keeps its -wal beside that and not beside a link.
+    text = real_path(path)
     try:
-        # The real file, since SQLite keeps its -wal beside that and not beside a link.
-        text = os.path.realpath(os.path.expanduser(text))
         mode = os.stat(text).st_mode
-    except UnicodeEncodeError:
-        raise InvalidInput("path", path, "holds characters that no file name can have") from None
     except FileNotFoundError:
         return text
     except OSError as error:
@@ -297,9 +304,7 @@ def _ready_file(path: str | os.PathLike[str], *, create: bool) -> str:
     if os.path.exists(text):
         if not create and not os.stat(text).st_size:
             raise StoreFailed(f"{text} is empty: nothing was ever written to it")
-        # SQLite would open it for reading, and leave a -wal beside it that its owner could not write.
-        if not os.access(text, os.R_OK | os.W_OK):
-            raise StoreFailed(f"{text} {_REMEDIES[sqlite3.SQLITE_READONLY]}")
+        require_writable(text)
         # SQLite takes a file of a byte or two for an empty one and would write over it.
         if 0 < os.stat(text).st_size < _LEAST_PAGE:
             raise StoreCorrupt(f"{text} is no SQLite database: check the path")
@@ -348,6 +353,15 @@ def _roll_back(connection: sqlite3.Connection, *, outermost: bool) -> None:
     else:
         connection.execute("ROLLBACK TO nested")
         connection.execute("RELEASE nested")
+
+
+def require_writable(path: str) -> None:
+    """Raise StoreFailed for a file that may not be written.
+
+    SQLite would open it for reading, and leave a -wal beside it that its owner could not write.
+    """
+    if not os.access(path, os.R_OK | os.W_OK):
+        raise StoreFailed(f"{path} {_REMEDIES[sqlite3.SQLITE_READONLY]}")
 
 
 @contextlib.contextmanager

@@ -7,18 +7,20 @@ it was off: of 400 words 17 were still in the file. So a VACUUM follows, which w
 import contextlib
 import json
 import os
+import re
 import sqlite3
 import tempfile
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from graphmem.core.keys import clean_text, entity_key, fold
 from graphmem.core.model import Trace
 from graphmem.core.tokens import tokens_of
-from graphmem.errors import GraphmemError, InvalidInput, StoreFailed
+from graphmem.errors import GraphmemError, InvalidInput, StoreCorrupt, StoreFailed
 from graphmem.store import text_index
-from graphmem.store.copies import Copy, find_bytes, free_bytes, parts_of
+from graphmem.store.copies import DRAFT, Copy, find_bytes, free_bytes, open_copy, parts_of
 from graphmem.store.database import MEMORY_PATH, Store
 from graphmem.store.schema import refuse_newer
 
@@ -69,16 +71,19 @@ def clean(store: Store) -> tuple[str, ...]:
     try:
         with store.idle() as connection:
             connection.execute("VACUUM")
-            held = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            held, frames, copied = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     except GraphmemError as error:
         return (
-            f"what was removed is overwritten, but older copies may lie in free places of the file ({error}): "
-            f"purge for good once more, which cleans the file also where nothing is left to remove",
+            f"what was removed is overwritten, but older copies may lie in free places of {store.path} and in its "
+            f"-wal ({error}): purge for good once more, by any part of a name, which cleans the file also where "
+            f"nothing is left to remove",
         )
     if held:
+        # A reader of an older state keeps the log from being copied back; one of the last state, from being cut alone.
+        files = f"{store.path}-wal" if copied == frames else f"{store.path} and {store.path}-wal"
         return (
-            f"somebody reads the file, so {store.path}-wal still holds what was removed: it goes when the last "
-            f"program that has the file open closes it, or with the next purge for good",
+            f"somebody reads the file, so what was removed may still be in {files}: it goes when the last program that "
+            f"has the file open closes it, or with the next purge for good",
         )
     return ()
 
@@ -93,6 +98,55 @@ def check_text(text: str) -> str:
     return clean_text(text)
 
 
+def copies_beside(path: str) -> list[Path]:
+    """Return the databases that graphmem itself left beside a memory: kept before a reset or a restore, and drafts.
+
+    One may be missing and its -wal or its payloads there.
+    """
+    if path == MEMORY_PATH:
+        return []
+    name = Path(path).name
+    found = {
+        file.with_name(re.sub(r"(-wal|-shm|-journal|\.blobs)$", "", file.name))
+        for file in Path(path).parent.iterdir()
+        if file.name.startswith((f"{name}.before-reset-", f"{name}.before-restore", DRAFT))
+    }
+    return sorted(found)
+
+
+def copies_remark(path: str) -> tuple[str, ...]:
+    """Return a remark on the copies beside a memory, none where there are none."""
+    if not (copies := copies_beside(path)):
+        return ()
+    listed = ", ".join(map(str, copies))
+    return (
+        f"copies that were made before may still hold it, and stay: {listed}; 'graphmem verify-forgotten' looks into "
+        f"them too, and what is not needed is for you to remove, with its .blobs",
+    )
+
+
+def find_beside(path: str, text: str) -> tuple[tuple[Trace, ...], tuple[str, ...]]:
+    """Return where a text is in the copies beside a memory, and remarks on how they were read.
+
+    Raises what `open_copy` does, but for a copy that is damaged, of which the bytes are looked at alone.
+    """
+    found: list[Trace] = []
+    remarks: list[str] = []
+    forms = _forms(text)
+    for file in copies_beside(path):
+        rows: tuple[Trace, ...] = ()
+        if file.exists():
+            try:
+                with open_copy(file) as copy:
+                    rows = _in_database(copy.connection, text, forms)
+                    remarks += copy.remarks
+            except StoreCorrupt as error:
+                remarks.append(f"{error}; its bytes were looked at all the same")
+        found += (replace(trace, where=f"{file}: {trace.where}") for trace in rows)
+        found += _in_files(str(file), forms)
+    return tuple(found), tuple(remarks)
+
+
 def find(copy: Copy, path: str, text: str) -> tuple[Trace, ...]:
     """Return where a text is: in rows and the text index of a copy, in the bytes of the file and of those beside it.
 
@@ -101,10 +155,14 @@ def find(copy: Copy, path: str, text: str) -> tuple[Trace, ...]:
     refuse_newer(copy.connection, path)
     if not copy.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'scenes'").fetchone():
         raise StoreFailed(f"{path} holds no scenes, so it is not a graphmem memory: check the path")
-    # Also what is no UTF-8 is looked at.
-    copy.connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
     forms = _forms(text)
-    return (*_in_rows(copy.connection, text, forms), *_in_index(copy.connection, text), *_in_files(path, forms))
+    return (*_in_database(copy.connection, text, forms), *_in_files(path, forms))
+
+
+def _in_database(tx: sqlite3.Connection, text: str, forms: tuple[bytes, ...]) -> tuple[Trace, ...]:
+    # Also what is no UTF-8 is looked at.
+    tx.text_factory = lambda raw: raw.decode(errors="surrogateescape")
+    return (*_in_rows(tx, text, forms), *_in_index(tx, text))
 
 
 def _forms(text: str) -> tuple[bytes, ...]:

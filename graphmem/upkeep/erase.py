@@ -17,13 +17,13 @@ from graphmem.store import text_index
 from graphmem.upkeep import journal
 from graphmem.upkeep.journal import VALUES, Row, rows_of
 
-# What goes: ids by kind ('relation', 'entity', 'note', 'session', 'scene'), and the labels of evidence.
+# What goes: ids by kind ('relation', 'entity', 'note', 'session', 'scene', 'saying'), and the labels of evidence.
 Gone = dict[str, set[Any]]
 
 # Of what a row tells by an id, by table and column; a ref tells of what its kind says too.
 _TELLS = {
     "relations": {"id": "relation", "source_id": "entity", "target_id": "entity"},
-    "evidence": {"relation_id": "relation"},
+    "evidence": {"id": "saying", "relation_id": "relation"},
     "sentences": {},
     "entities": {"id": "entity"},
     "entity_aliases": {"entity_id": "entity"},
@@ -98,6 +98,7 @@ def erase(tx: sqlite3.Connection, gone: Gone) -> dict[str, int]:
         (facts, facts, facts),
     )
     tx.execute(f"DELETE FROM evidence WHERE relation_id IN {VALUES}", (facts,))
+    said = _drop_sayings(tx, gone["saying"], found)
     _drop(tx, "relation", "relations", gone["relation"])
     for kind in ("entity", "note"):
         tx.execute(f"DELETE FROM scene_refs WHERE kind = '{kind}' AND ref_id IN {VALUES}", (_list(gone[kind]),))
@@ -117,6 +118,7 @@ def erase(tx: sqlite3.Connection, gone: Gone) -> dict[str, int]:
     sweep_refs(tx)
     cut = [image for image in found if any(each in gone[kind] for kind, each in _told_of(image))]
     _cut(tx, cut)
+    _forget_sentences(tx, said)
     unused = _unused_sentences(tx, found)
     _drop(tx, "sentence", "sentences", unused)
     _cut(tx, [image for image in found if image.table == "sentences" and image.rows[0]["id"] in unused])
@@ -132,6 +134,54 @@ def _list(values: Collection[Any]) -> str:
 def _drop(tx: sqlite3.Connection, kind: str, table: str, ids: Collection[int]) -> None:
     text_index.drop(tx, kind, ids)
     tx.execute(f"DELETE FROM {table} WHERE id IN {VALUES}", (_list(ids),))
+
+
+def _drop_sayings(tx: sqlite3.Connection, ids: Collection[int], found: Iterable[Entry]) -> set[int]:
+    """Remove what was said of facts that stay, which are shown as they were told else; return the sentences of it."""
+    rows = rows_of(tx, "evidence", f"id IN {VALUES}", (_list(ids),))
+    rows += [row for image in found if image.table == "evidence" for row in image.rows if row["id"] in ids]
+    said = {row["sentence_id"] for row in rows if row["sentence_id"] is not None}
+    tx.execute(f"DELETE FROM evidence WHERE id IN {VALUES}", (_list(ids),))
+    facts, sentences = _list({row["relation_id"] for row in rows}), _list(said)
+    tx.execute(
+        f"""UPDATE relations SET sentence_id = (
+                SELECT v.sentence_id FROM evidence v WHERE v.relation_id = relations.id AND v.sentence_id NOT NULL
+                ORDER BY v.id DESC LIMIT 1)
+            WHERE id IN {VALUES} AND sentence_id IN {VALUES} AND NOT EXISTS (
+                SELECT 1 FROM evidence v
+                WHERE v.relation_id = relations.id AND v.sentence_id = relations.sentence_id)""",
+        (facts, sentences),
+    )
+    told_here = """FROM evidence v, json_each(COALESCE(v.scenes, '[]')) k
+                   WHERE v.relation_id = scene_refs.ref_id AND k.value IN (
+                       SELECT key FROM scenes WHERE id = scene_refs.scene_id
+                       UNION ALL SELECT key FROM scene_aliases WHERE scene_id = scene_refs.scene_id)"""
+    tx.execute(
+        f"""UPDATE scene_refs SET sentence_id = (
+                SELECT v.sentence_id {told_here} AND v.sentence_id NOT NULL ORDER BY v.id DESC LIMIT 1)
+            WHERE kind = 'relation' AND ref_id IN {VALUES} AND sentence_id IN {VALUES} AND NOT EXISTS (
+                SELECT 1 FROM evidence v
+                WHERE v.relation_id = scene_refs.ref_id AND v.sentence_id = scene_refs.sentence_id)""",
+        (facts, sentences),
+    )
+    return said
+
+
+def _forget_sentences(tx: sqlite3.Connection, said: Collection[int]) -> None:
+    """Take sentences that nothing tells any more out of the images of facts that stay."""
+    told = tx.execute(
+        """SELECT sentence_id FROM relations UNION SELECT sentence_id FROM evidence
+           UNION SELECT sentence_id FROM scene_refs
+           UNION SELECT json_extract(before, '$.sentence_id') FROM operation_rows WHERE name = 'evidence'
+           UNION SELECT json_extract(after, '$.sentence_id') FROM operation_rows WHERE name = 'evidence'"""
+    )
+    untold = _list(set(said) - {sentence_id for (sentence_id,) in told})
+    for column in ("before", "after"):
+        tx.execute(
+            f"""UPDATE operation_rows SET {column} = json_set({column}, '$.sentence_id', NULL)
+                WHERE name IN ('relations', 'scene_refs') AND json_extract({column}, '$.sentence_id') IN {VALUES}""",
+            (untold,),
+        )
 
 
 def _told_of(image: Entry) -> Iterator[tuple[str, Any]]:

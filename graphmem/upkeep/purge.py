@@ -20,7 +20,13 @@ from graphmem.upkeep import erase
 from graphmem.upkeep.erase import Gone
 from graphmem.upkeep.journal import VALUES, Journal, rows_of
 
-_KINDS = ("relation", "entity", "note", "session", "scene")
+_KINDS = ("relation", "entity", "note", "session", "scene", "saying")
+# Keys of scenes that a report names.
+_NAMED = 10
+
+# A condition in SQL and its parameters.
+Condition = tuple[str, Sequence[object]]
+_ALWAYS: Condition = ("TRUE", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,14 @@ class Plan:
 
     report: PurgeReport
     gone: Gone
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """Facts as told in one place: the condition that they were told there, and the one that they were nowhere else."""
+
+    there: Condition
+    alone: Condition
 
 
 def check_criteria(**given: str) -> Criteria:
@@ -83,8 +97,9 @@ def check_criteria(**given: str) -> Criteria:
 def plan_purge(tx: sqlite3.Connection, criteria: Criteria, *, hard: bool) -> Plan:
     """Return what a purge would remove; what was removed softly before, only where it is for good.
 
-    Raises NotFound for an entity that is not known.
+    Raises NotFound for an entity, session, scope or scene of which nothing is known.
     """
+    _require_known(tx, criteria)
     gone: Gone = {kind: set() for kind in _KINDS}
     conditions, parameters = ["(? OR r.status <> 'deleted')"], [hard]
     if criteria.subject_contains:
@@ -97,26 +112,32 @@ def plan_purge(tx: sqlite3.Connection, criteria: Criteria, *, hard: bool) -> Pla
         named = _entities(tx, criteria.entity, hard=hard)
         _add(conditions, parameters, f"(a.id IN {VALUES} OR b.id IN {VALUES})", *[json.dumps(sorted(named))] * 2)
         gone["entity"] = named
-    if criteria.session:
-        told = "EXISTS (SELECT 1 FROM evidence v WHERE v.relation_id = r.id AND v.session = ?)"
-        _add(conditions, parameters, told, criteria.session)
+    in_session = _in_session(criteria.session) if criteria.session else _Told(_ALWAYS, _ALWAYS)
+    in_scene = _in_scene(tx, criteria.scene) if criteria.scene else _Told(_ALWAYS, _ALWAYS)
+    for there, values in (in_session.there, in_scene.there):
+        _add(conditions, parameters, there, *values)
     if criteria.scope:
         _add(conditions, parameters, "r.scope = ?", criteria.scope)
-    if criteria.scene:
-        _add(conditions, parameters, *_in_scene_alone(tx, criteria.scene))
     rows = tx.execute(
-        f"""SELECT r.id FROM relations r JOIN entities a ON a.id = r.source_id JOIN entities b ON b.id = r.target_id
-            WHERE {" AND ".join(conditions)}""",
-        parameters,
-    )
-    gone["relation"] = {relation_id for (relation_id,) in rows}
+        f"""SELECT r.id, {in_session.alone[0]}, {in_scene.alone[0]}
+            FROM relations r JOIN entities a ON a.id = r.source_id JOIN entities b ON b.id = r.target_id
+            WHERE {" AND ".join(conditions)} ORDER BY r.id""",
+        (*in_session.alone[1], *in_scene.alone[1], *parameters),
+    ).fetchall()
+    gone["relation"] = {each for each, session_alone, scene_alone in rows if session_alone and scene_alone}
+    spared = tuple(each for each, *_ in rows if each not in gone["relation"])
+    if hard and criteria.session:
+        retold = {each for each, session_alone, scene_alone in rows if scene_alone and not session_alone}
+        gone["saying"] = _sayings(tx, criteria.session, retold)
     if criteria.given == {"scope"}:
         gone["note"] = _notes(tx, criteria.scope, hard=hard)
     if criteria.given <= {"session", "scope"}:
         gone["session"] = _sessions(tx, criteria, hard=hard)
     if hard and criteria.given == {"scene"}:
         gone["scene"] = _scenes(tx, criteria.scene)
-    return _plan(tx, gone, hard=hard)
+    plan = _plan(tx, gone, hard=hard)
+    spared_in = _holding(tx, spared, criteria.scene) if criteria.scene else ()
+    return replace(plan, report=replace(plan.report, spared=spared, spared_in=spared_in))
 
 
 def plan_delete(tx: sqlite3.Connection, relation_id: int, *, hard: bool) -> Plan:
@@ -124,6 +145,40 @@ def plan_delete(tx: sqlite3.Connection, relation_id: int, *, hard: bool) -> Plan
     if not rows_of(tx, "relations", "id = ? AND (? OR status <> 'deleted')", (relation_id, hard)):
         raise NotFound(f"relation {relation_id}: there is no such fact, or it was deleted; recall tells the ids")
     return _plan(tx, {**{kind: set() for kind in _KINDS}, "relation": {relation_id}}, hard=hard)
+
+
+# Where the names of sessions and scopes stand, by the criterion: tables with their columns.
+_NAMES = {
+    "session": (("evidence", "session"), ("sessions", "name")),
+    "scope": (("relations", "scope"), ("notes", "scope"), ("sessions", "scope")),
+}
+
+
+def _require_known(tx: sqlite3.Connection, criteria: Criteria) -> None:
+    """Raise NotFound for a session, scope or scene that neither the rows nor the journal tell of."""
+    for argument, places in _NAMES.items():
+        name = getattr(criteria, argument)
+        columns = dict(places)
+        if (
+            name
+            and not any(tx.execute(f"SELECT 1 FROM {t} WHERE {c} = ? LIMIT 1", (name,)).fetchone() for t, c in places)
+            and not any(row[columns[one.table]] == name for one in erase.images(tx, columns) for row in one.rows)
+        ):
+            names = " UNION ".join(f"SELECT {column} FROM {table}" for table, column in places)
+            raise _unknown(tx, argument, name, names, "check its spelling")
+    key = criteria.scene
+    if key and not _scenes(tx, key):
+        named = "(value = ? OR (value >= ? AND value < ?))"
+        said = f"SELECT 1 FROM evidence, json_each(COALESCE(scenes, '[]')) WHERE {named} LIMIT 1"
+        if not tx.execute(said, (key, *prefix_range(key))).fetchone():
+            raise _unknown(tx, "scene", key, "SELECT key FROM scenes", "'graphmem scenes' lists them")
+
+
+def _unknown(tx: sqlite3.Connection, argument: str, name: str, names: str, remedy: str) -> NotFound:
+    known = [found for (found,) in tx.execute(f"{names} ORDER BY 1 LIMIT {entities.COMPARED}")]
+    close = entities.close_to(name, known)
+    hint = f"close to it: {', '.join(close)}" if close else remedy
+    return NotFound(f"{argument}: nothing is known of {name!r}; {hint}")
 
 
 def _add(conditions: list[str], parameters: list[Any], condition: str, *values: object) -> None:
@@ -161,42 +216,68 @@ def _sessions(tx: sqlite3.Connection, criteria: Criteria, *, hard: bool) -> set[
     return found
 
 
-def _in_scene_alone(tx: sqlite3.Connection, key: str) -> tuple[str, *tuple[object, ...]]:
-    """Return the condition that a fact was told in the scenes at and below a key and nowhere else, and its parameters.
+def _in_session(name: str) -> _Told:
+    said = "EXISTS (SELECT 1 FROM evidence v WHERE v.relation_id = r.id AND v.session"
+    return _Told((f"{said} = ?)", (name,)), (f"NOT {said} <> ?)", (name,)))
+
+
+def _sayings(tx: sqlite3.Connection, session: str, relation_ids: set[int]) -> set[int]:
+    """Return what was said of facts in a session, also what only the journal tells of."""
+    facts = json.dumps(sorted(relation_ids))
+    rows = tx.execute(f"SELECT id FROM evidence WHERE session = ? AND relation_id IN {VALUES}", (session, facts))
+    dropped = erase.only_in_journal(tx, erase.images(tx, ["evidence"]), "evidence") if relation_ids else {}
+    return {each for (each,) in rows} | {
+        each
+        for each, images in dropped.items()
+        if any(row["session"] == session and row["relation_id"] in relation_ids for row in images)
+    }
+
+
+def _in_scene(tx: sqlite3.Connection, key: str) -> _Told:
+    """Return the conditions for facts of the scenes at and below a key.
 
     A deleted fact may have lost its refs; of such a one its sayings tell.
     """
-    inside = [scene_id for scene_id, *_ in tx.execute(*_below(key))]
-    listed = json.dumps(inside)
+    inside = json.dumps(_ids_below(tx, key))
     keys = [name for (name,) in tx.execute(
-        f"SELECT key FROM scene_aliases WHERE scene_id IN {VALUES}", (listed,)
+        f"SELECT key FROM scene_aliases WHERE scene_id IN {VALUES}", (inside,)
     )]  # fmt: skip
     held = "EXISTS (SELECT 1 FROM scene_refs k WHERE k.kind = 'relation' AND k.ref_id = r.id"
     said = "EXISTS (SELECT 1 FROM evidence v, json_each(COALESCE(v.scenes, '[]')) k WHERE v.relation_id = r.id"
     named = f"(k.value = ? OR (k.value >= ? AND k.value < ?) OR k.value IN {VALUES})"
-    names = (key, *prefix_range(key), json.dumps(keys))
-    return (
-        f"""NOT EXISTS (SELECT 1 FROM evidence v WHERE v.relation_id = r.id AND v.openly)
-            AND CASE WHEN r.status = 'deleted' AND NOT {held})
-                THEN {said} AND {named}) AND NOT {said} AND NOT {named})
-                ELSE {held} AND k.scene_id IN {VALUES}) AND NOT {held} AND k.scene_id NOT IN {VALUES}) END""",
-        *names,
-        *names,
-        listed,
-        listed,
+    parameters = (key, *prefix_range(key), json.dumps(keys), inside)
+    lost = f"CASE WHEN r.status = 'deleted' AND NOT {held})"
+    return _Told(
+        (f"{lost} THEN {said} AND {named}) ELSE {held} AND k.scene_id IN {VALUES}) END", parameters),
+        (
+            f"""NOT EXISTS (SELECT 1 FROM evidence v WHERE v.relation_id = r.id AND v.openly)
+                AND {lost} THEN NOT {said} AND NOT {named}) ELSE NOT {held} AND k.scene_id NOT IN {VALUES}) END""",
+            parameters,
+        ),
     )
 
 
-def _below(key: str) -> tuple[str, Sequence[object]]:
+def _holding(tx: sqlite3.Connection, relation_ids: Sequence[int], key: str) -> tuple[str, ...]:
+    """Return keys of scenes that hold facts and are neither at nor below a key, the one that holds most first."""
+    rows = tx.execute(
+        f"""SELECT s.key FROM scene_refs k JOIN scenes s ON s.id = k.scene_id
+            WHERE k.kind = 'relation' AND k.ref_id IN {VALUES} AND k.scene_id NOT IN {VALUES}
+            GROUP BY s.key ORDER BY COUNT(*) DESC, s.key LIMIT {_NAMED}""",
+        (json.dumps(relation_ids), json.dumps(_ids_below(tx, key))),
+    )
+    return tuple(found for (found,) in rows)
+
+
+def _ids_below(tx: sqlite3.Connection, key: str) -> list[int]:
     selection = below([key])
-    return selection.sql, selection.parameters
+    return [scene_id for scene_id, *_ in tx.execute(selection.sql, selection.parameters)]
 
 
 def _scenes(tx: sqlite3.Connection, key: str) -> set[int]:
     """Return the scenes at and below a key, also those that only the journal tells of."""
     first, behind = prefix_range(key)
     dropped = erase.only_in_journal(tx, erase.images(tx, ["scenes"]), "scenes")
-    return {scene_id for scene_id, *_ in tx.execute(*_below(key))} | {
+    return {*_ids_below(tx, key)} | {
         scene_id
         for scene_id, rows in dropped.items()
         if any(row["key"] == key or first <= row["key"] < behind for row in rows)
@@ -239,19 +320,21 @@ def _plan(tx: sqlite3.Connection, gone: Gone, *, hard: bool) -> Plan:
         scenes=tuple(keys),
         entities=tuple(removed.values()),
         left=_left(tx, gone, removed) if hard else (),
+        sayings=len(gone["saying"]),
     )
     return Plan(report, gone)
 
 
 def _left(tx: sqlite3.Connection, gone: Gone, removed: dict[int, str]) -> tuple[tuple[str, int | str], ...]:
     """Return what stays and still tells of what goes: sentences that tell other facts too, documents by their names."""
-    facts = json.dumps(sorted(gone["relation"]))
+    going = (json.dumps(sorted(gone["relation"])), json.dumps(sorted(gone["saying"])))
     shared = tx.execute(
         f"""SELECT DISTINCT v.sentence_id FROM evidence v
-            WHERE v.relation_id IN {VALUES} AND EXISTS (
-                SELECT 1 FROM evidence o WHERE o.sentence_id = v.sentence_id AND o.relation_id NOT IN {VALUES})
+            WHERE (v.relation_id IN {VALUES} OR v.id IN {VALUES}) AND EXISTS (
+                SELECT 1 FROM evidence o WHERE o.sentence_id = v.sentence_id
+                    AND o.relation_id NOT IN {VALUES} AND o.id NOT IN {VALUES})
             ORDER BY 1""",
-        (facts, facts),
+        (*going, *going),
     ).fetchall()
     names = {entity_key(name) for name in removed.values()}
     documents = [
@@ -279,6 +362,7 @@ def apply_purge(tx: sqlite3.Connection, plan: Plan, kind: str, at: str) -> Purge
         "entities_left_alone": len(report.orphaned),
         "entities": len(report.entities),
         "scenes": len(report.scenes),
+        "sayings": report.sayings,
         **counts,
     }
     changes = Journal(tx)

@@ -80,7 +80,7 @@ def delete_command(session: Session, /, relation_id: int, hard: bool, as_json: b
 @click.option("--object-contains", default="", metavar="TEXT", help="A part of the object; no wildcards.")
 @click.option("--relation", default="", help="The whole name of the relation.")
 @click.option("--entity", default="", metavar="NAME", help="The whole name, or an alias, of what is at either end.")
-@click.option("--session", "session_name", default="", help="A session they were told in.")
+@click.option("--session", "session_name", default="", help="What was told in this session, and in no other.")
 @click.option("--scope", default="", help="What is of exactly this scope.")
 @click.option("--scene", default="", metavar="KEY", help="What was told in scenes at and below it, and nowhere else.")
 @_hard_option
@@ -105,6 +105,10 @@ def purge_command(
 
     --scope alone takes its notes along; --session and --scope the sessions with what was said in them; --scene alone,
     with --hard, the scenes. --hard writes the file anew, so that nothing is left in it: see verify-forgotten.
+
+    Facts that were told in another session or scene too, or openly, are spared by --session and --scene; with --hard,
+    what the session told of them goes. To take these too, purge by --entity or, with --hard, one after the other by
+    each session or scene that tells them.
 
     \b
     Example:
@@ -141,9 +145,15 @@ def _print_purge(report: "PurgeReport", *, as_json: bool) -> None:
     if report.parts:
         parts = counted(report.parts, "part of a session", "parts of sessions")
         click.echo(f"{parts} {would}forgotten{finally_}")
+    if report.spared:
+        click.echo(f"{counted(len(report.spared), 'fact')} {would}spared, told elsewhere too")
+    if report.spared_in:
+        click.echo(printable(f"scenes that hold them too: {', '.join(report.spared_in)}"))
+    if report.sayings:
+        click.echo(f"{counted(report.sayings, 'saying')} of spared facts {would}removed{finally_}")
     for names, what in ((report.scenes, "scenes"), (report.entities, "entities")):
         if names:
-            click.echo(printable(f"{what} {would}removed: {', '.join(names)}"))
+            click.echo(printable(f"{len(names)} {what} {would}removed: {', '.join(names)}"))
     if report.orphaned:
         click.echo(printable(f"{would}left without a fact: {', '.join(report.orphaned)}"))
     stays = "stays" if report.applied else "would stay"
@@ -163,7 +173,8 @@ def _print_purge(report: "PurgeReport", *, as_json: bool) -> None:
 def verify_forgotten_command(session: Session, /, text: str, file: Path | None, as_json: bool) -> int:
     """Look for TEXT in every row, the text index and all bytes of a memory, its -wal and its payloads.
 
-    FILE, else the memory of --db; nothing is written. Exit code 0 when nothing is left, 1 when something is.
+    FILE, else the memory of --db, and the copies left beside it: those kept before a reset or a restore, and drafts of
+    backups. Nothing is written. Exit code 0 when nothing is left, 1 when something is.
 
     \b
     Example:

@@ -16,14 +16,20 @@ from graphmem.surfaces.output import counted, print_operation, print_table, prin
 def backup_command(session: Session, /, dest: Path, as_json: bool) -> None:
     """Copy the memory into the new file DEST, also while it is read and written.
 
-    The copy is one file, checked before it gets its name; large payloads lie in the folder DEST.blobs beside it.
+    The copy is one file, checked before it gets its name; large payloads lie in the folder DEST.blobs beside it. A
+    memory that cannot be written, as on a read-only medium, is copied too.
 
     \b
     Example:
       graphmem backup memory-2026-11-30.db
     """
-    with session.open(create=False) as memory, progress_bar("copying") as progress:
-        report = memory.backup(dest, progress=progress)
+    if session.is_read_only():
+        from graphmem.memory import Memory
+
+        report = Memory.backup_copy(session.path(), dest)
+    else:
+        with session.open(create=False) as memory, progress_bar("copying") as progress:
+            report = memory.backup(dest, progress=progress)
     if as_json:
         click.echo(to_json(report))
         return
@@ -33,12 +39,14 @@ def backup_command(session: Session, /, dest: Path, as_json: bool) -> None:
 
 @click.command("restore", short_help="Make the memory anew from a backup.")
 @click.argument("src", type=click.Path(path_type=Path))
+@click.option("--without-payloads", is_flag=True, help="Also where payload files of SRC are missing or damaged.")
 @json_option
 @click.pass_obj
-def restore_command(session: Session, /, src: Path, as_json: bool) -> None:
+def restore_command(session: Session, /, src: Path, without_payloads: bool, as_json: bool) -> None:
     """Make the memory of --db anew from the backup SRC; no program may have it open.
 
-    The memory as it was is kept beside it, and the command tells where.
+    The memory as it was is kept beside it, and the command tells where. A backup whose folder SRC.blobs is missing is
+    refused, since its pictures would be lost.
 
     \b
     Example:
@@ -46,7 +54,7 @@ def restore_command(session: Session, /, src: Path, as_json: bool) -> None:
     """
     from graphmem.memory import Memory
 
-    report = Memory.restore(src, session.ready_path())
+    report = Memory.restore(src, session.ready_path(), without_payloads=without_payloads)
     if as_json:
         click.echo(to_json(report))
         return

@@ -1,8 +1,10 @@
 """The group of all commands, its options, and what commands share."""
 
+import contextlib
 import importlib
 import logging
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -56,6 +58,12 @@ _COMMANDS = {
 }
 
 
+_READING = (
+    "these need only to read it: 'graphmem check FILE', 'graphmem dedupe --dry-run FILE', "
+    "'graphmem verify-forgotten TEXT FILE', 'graphmem backup DEST'"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """The options of the group, which every command needs."""
@@ -77,12 +85,27 @@ class Session:
 
         return Config.load(self.config_file)
 
-    def open(self, *, create: bool) -> "Memory":
-        """Open the memory. A file that was named and is missing is made by commands that write, and by no other."""
+    @contextlib.contextmanager
+    def open(self, *, create: bool) -> "Iterator[Memory]":
+        """Open the memory. A file that was named and is missing is made by commands that write, and by no other.
+
+        The refusal of one that cannot be written names the commands that need no more than to read it.
+        """
         from graphmem.memory import Memory
 
         config = self.config()
-        return Memory.open(self.ready_path(), config=config, create=create or self.database is None)
+        try:
+            with Memory.open(self.ready_path(), config=config, create=create or self.database is None) as memory:
+                yield memory
+        except StoreFailed as error:
+            if not self.is_read_only():
+                raise
+            raise StoreFailed(f"{error}; {_READING}") from error
+
+    def is_read_only(self) -> bool:
+        """Tell whether the memory can be read, and it or its folder cannot be written."""
+        file = Path(self.path()).expanduser()
+        return os.access(file, os.R_OK) and not all(os.access(each, os.W_OK) for each in (file, file.resolve().parent))
 
     def ready_path(self) -> str:
         """Return the path of the memory; the folder in the user's data folder is made."""
