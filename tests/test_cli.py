@@ -1836,7 +1836,7 @@ def test_a_purge_says_what_it_spares_and_how_many_scenes_went(cli, path):
     assert "0 facts would be deleted\n1 fact would be spared, told elsewhere too\n" in dry.out
     assert "scenes that hold them too: auto:chan:qq\n" in dry.out
     assert (as_json.document["spared"], as_json.document["spared_in"]) == ([1], ["auto:chan:qq"])
-    assert "1 facts spared: they were told elsewhere too\n1 sayings of spared facts removed for good\n" in session.out
+    assert "1 fact spared, told elsewhere too\n1 saying of spared facts removed for good\n" in session.out
     assert "2 scenes removed: chan:qq, chan:qq/peer:bob\n" in scenes.out
 
 
