@@ -359,6 +359,25 @@ def test_a_step_that_would_lose_too_much_stops_and_the_others_go_on(told, clock,
     assert weights(path) == []
 
 
+def test_small_losses_that_come_to_much_in_a_day_stop_too(memory, clock, path):
+    for number in range(20):
+        tell(memory, number)
+
+    def lose_some():
+        sql(path, "DELETE FROM evidence WHERE relation_id = (SELECT MIN(id) FROM relations)")
+        sql(path, "DELETE FROM relations WHERE id = (SELECT MIN(id) FROM relations)")
+        clock.advance(hours=1)
+        return step(memory.upkeep(), "purge stale refs").state
+
+    states = [lose_some() for _ in range(16)]
+    assert states == ["done"] * 12 + ["stopped"] * 4  # a fifth of 60 refs
+
+    assert step(memory.upkeep(allow_shrink=True), "purge stale refs").state == "done"
+    assert lose_some() == "done"
+    clock.advance(days=1)
+    assert lose_some() == "done"
+
+
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [

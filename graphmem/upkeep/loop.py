@@ -20,12 +20,15 @@ from graphmem.core.times import utc_text
 from graphmem.errors import Conflict, StoreBusy, WriterFailed
 from graphmem.store import text_index
 from graphmem.upkeep import decay, merge, merge_entities, review, sweep
-from graphmem.upkeep.journal import Journal
+from graphmem.upkeep.journal import FADING, Journal
 
 _T = TypeVar("_T")
 
 # What no step may lose much of.
 GUARDED = ("relations", "notes", "refs", "scenes")
+_DAY = dt.timedelta(days=1)
+_ALLOWED = "shrink_allowed"  # the counter that holds the last operation of a pass that might lose much
+_STALE_REFS = "purge stale refs"
 _LEASE = "upkeep"
 # A pass renews its lease with every transaction. After one that died the next waits no longer than this; and should a
 # plan take longer, two passes get in each other's way, but do no harm, since each looks again before it changes a row.
@@ -112,6 +115,8 @@ def run(hands: Hands, *, dry_run: bool, allow_shrink: bool, arbiter: Arbiter | N
         if not dry_run:
             with hands.write() as tx:
                 tx.execute("DELETE FROM leases WHERE name = ? AND owner = ?", (_LEASE, one.owner))
+                if allow_shrink:
+                    _allow(tx)
     sound = all(step.state != "stopped" for step in steps)
     return UpkeepReport(steps, ok=sound, applied=not dry_run)
 
@@ -166,14 +171,42 @@ def _step(
 ) -> UpkeepStep:
     """Do the work of a step, unless it is a dry run or would lose too much."""
     after = {kind: count - shrinks.get(kind, 0) for kind, count in before.items()}
-    guarded = {kind: count for kind, count in before.items() if kind in GUARDED}
-    lost = "" if one.allow_shrink else alarm(guarded, after, one.hands.config.shrink_limit)
+    lost = "" if one.allow_shrink or not shrinks.keys() & set(GUARDED) else _alarm_of_the_day(one, before, after)
     if lost:
-        told = f"stopped before it began, since it would bring {lost}: look at it, then allow it to shrink ({told})"
+        told = f"stopped before it began, since it would bring {lost} in a day: look, then allow it to shrink ({told})"
         return UpkeepStep(name, "stopped", told, before, after)
     if one.dry_run:
         return UpkeepStep(name, "would", told, before, after)
     return UpkeepStep(name, "done", told, before, after, tuple(work()))
+
+
+def _alarm_of_the_day(one: _Pass, before: Mapping[str, int], after: Mapping[str, int]) -> str:
+    """Raise the alarm also for what many small passes come to."""
+    at = one.hands.now()
+    since = utc_text(dt.datetime.fromisoformat(at) - _DAY)
+    with one.hands.read() as tx:
+        refs, scenes = tx.execute(
+            f"""SELECT SUM(CASE kind WHEN '{FADING}' THEN json_extract(summary, '$.archived')
+                                     WHEN '{_STALE_REFS}' THEN json_extract(summary, '$.removed')
+                                     WHEN '{merge.KIND}' THEN json_extract(summary, '$.refs_folded') END),
+                       SUM(CASE kind WHEN '{merge.KIND}' THEN json_extract(summary, '$.merged') END)
+                FROM operations
+                WHERE at >= ? AND undone_at IS NULL
+                    AND id > COALESCE((SELECT value FROM counters WHERE name = '{_ALLOWED}'), 0)""",
+            (since,),
+        ).fetchone()
+    lately = {"refs": refs or 0, "scenes": scenes or 0}
+    guarded = {kind: count + lately.get(kind, 0) for kind, count in before.items() if kind in GUARDED}
+    return alarm(guarded, after, one.hands.config.shrink_limit)
+
+
+def _allow(tx: Connection) -> None:
+    """Let what was lost until now count no more."""
+    tx.execute(
+        """INSERT INTO counters(name, value) SELECT ?, COALESCE(MAX(id), 0) FROM operations WHERE TRUE
+           ON CONFLICT (name) DO UPDATE SET value = excluded.value""",
+        (_ALLOWED,),
+    )
 
 
 def _nothing(name: str, told: str = "nothing to do") -> UpkeepStep:
@@ -298,7 +331,7 @@ def _expire_evidence(one: _Pass) -> UpkeepStep:
 def _purge_refs(one: _Pass) -> UpkeepStep:
     with one.hands.read() as tx:
         litter = sweep.find_litter(tx, "scene_refs")
-    return _sweep(one, "purge stale refs", litter, f"refs to what is gone: {len(litter.ids)}")
+    return _sweep(one, _STALE_REFS, litter, f"refs to what is gone: {len(litter.ids)}")
 
 
 def _purge_orphans(one: _Pass, table: str) -> UpkeepStep:

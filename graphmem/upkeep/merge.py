@@ -17,6 +17,7 @@ from graphmem.core.situations import place_of, surplus_features
 from graphmem.errors import InvalidInput, StoreFailed
 from graphmem.upkeep.journal import VALUES, Journal, Row, rows_of
 
+KIND = "dedupe"
 _SCENE_TABLES = frozenset({"scenes", "scene_features", "scene_refs"})
 
 # The reference engine's column may hold NULL.
@@ -136,7 +137,7 @@ def apply_dedupe(tx: sqlite3.Connection, plan: DedupeReport, at: str, config: Co
         "scenes_before": plan.scenes_before,
         "scenes_after": plan.scenes_after,
     }
-    return replace(plan, applied=True, operation=journal.close("dedupe", at, summary)), changed
+    return replace(plan, applied=True, operation=journal.close(KIND, at, summary)), changed
 
 
 def _merge(journal: Journal, group: TwinGroup, at: str, config: Config) -> None:
