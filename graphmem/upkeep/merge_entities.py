@@ -71,49 +71,23 @@ def plan(tx: sqlite3.Connection, source_id: int, target_id: int) -> EntityMergeR
 def merge(tx: sqlite3.Connection, source_id: int, target_id: int, at: str) -> EntityMergeReport:
     """Merge an entity into another, as one journaled operation."""
     planned = _plan(tx, source_id, target_id)
-    journal = Journal(tx)
-    marks = {
-        "said": dict(
-            tx.execute(f"SELECT id, relation_id FROM evidence WHERE relation_id IN ({_FACTS})", _both(planned))
-        ),
-        **{
-            table: tx.execute(f"SELECT COALESCE(MAX(id), 0) FROM {table}").fetchone()[0]
-            for table in ("evidence", "relations", "scene_refs")
-        },
-    }
+    both = (source_id, target_id)
+    marks = _marks(tx, both)
     as_it_was = [
-        *(("relations", row) for row in rows_of(tx, "relations", f"id IN ({_FACTS}) ORDER BY id", _both(planned))),
-        *(("scene_refs", row) for row in rows_of(tx, "scene_refs", f"{_REFS} ORDER BY id", _both(planned))),
+        *(("relations", row) for row in rows_of(tx, "relations", f"id IN ({_FACTS}) ORDER BY id", both)),
+        *(("scene_refs", row) for row in rows_of(tx, "scene_refs", f"{_REFS} ORDER BY id", both)),
     ]
-    for row in (*planned.loops, *planned.moved):
-        ends = {end: target_id for end in ("source_id", "target_id") if row[end] == source_id}
-        closed = {"status": "deleted", "closed_at": at} if row in planned.loops and row["status"] != "deleted" else {}
-        journal.update("relations", row, **ends, **closed)
-    kept = [_fold(journal, *pair) for pair in planned.folded]
+    journal = Journal(tx)
+    _move_facts(journal, planned, at)
     for ref in planned.refs:
         move_ref(journal, ref, target_id)
-    for relation_key, scope in sorted({(row["relation_key"], row["scope"]) for row in (*planned.moved, *kept)}):
-        order_values(journal, (target_id, relation_key, scope), at)
-    for alias in planned.aliases:
-        journal.update("entity_aliases", alias, entity_id=target_id)
     _move_apart(journal, source_id, target_id)
-    source, target = planned.source, planned.target
-    journal.update(
-        "entities",
-        target,
-        mention_count=target["mention_count"] + source["mention_count"],
-        created_at=min(target["created_at"], source["created_at"]),
-        updated_at=max(target["updated_at"], source["updated_at"]),
-        type=source["type"] if target["type"] == "Concept" else target["type"],
-    )
-    journal.delete("entities", source)
-    key = entity_key(source["key"])
-    if key != target["key"] and not rows_of(tx, "entity_aliases", "key = ?", (key,)):
-        journal.insert("entity_aliases", {"key": key, "entity_id": target_id})
+    _move_names(journal, planned)
     text_index.drop(tx, "entity", [source_id])
     text_index.replace(tx, "entity", [target_id])
     text_index.drop(tx, "relation", [gone["id"] for gone, _ in planned.folded])
     text_index.replace(tx, "relation", [row["id"] for row in (*planned.loops, *planned.moved)])
+    # An undo brings all of it back exactly, also what only later sayings change.
     changed = {(table, key) for table, key, *_ in journal.images}
     for table, row in as_it_was:
         if (table, json.dumps([row["id"]])) not in changed:
@@ -127,6 +101,46 @@ def merge(tx: sqlite3.Connection, source_id: int, target_id: int, at: str) -> En
         "refs_folded": report.refs_folded,
     }
     return replace(report, applied=True, operation=journal.close(KIND, at, summary, marks))
+
+
+def _marks(tx: sqlite3.Connection, both: _Ends) -> dict[str, Any]:
+    """Return what tells later rows from those of now, and which fact each saying of the two is evidence for."""
+    last = {
+        table: tx.execute(f"SELECT COALESCE(MAX(id), 0) FROM {table}").fetchone()[0]
+        for table in ("evidence", "relations", "scene_refs")
+    }
+    said = tx.execute(f"SELECT id, relation_id FROM evidence WHERE relation_id IN ({_FACTS})", both)
+    return {**last, "said": dict(said.fetchall())}
+
+
+def _move_facts(journal: Journal, planned: _Plan, at: str) -> None:
+    source_id, target_id = _both(planned)
+    for row in (*planned.loops, *planned.moved):
+        ends = {end: target_id for end in ("source_id", "target_id") if row[end] == source_id}
+        closed = {"status": "deleted", "closed_at": at} if row in planned.loops and row["status"] != "deleted" else {}
+        journal.update("relations", row, **ends, **closed)
+    kept = [_fold(journal, *pair) for pair in planned.folded]
+    for relation_key, scope in sorted({(row["relation_key"], row["scope"]) for row in (*planned.moved, *kept)}):
+        order_values(journal, (target_id, relation_key, scope), at)
+
+
+def _move_names(journal: Journal, planned: _Plan) -> None:
+    """Let the target be mentioned for both, and the source's names lead to it."""
+    source, target = planned.source, planned.target
+    for alias in planned.aliases:
+        journal.update("entity_aliases", alias, entity_id=target["id"])
+    journal.update(
+        "entities",
+        target,
+        mention_count=target["mention_count"] + source["mention_count"],
+        created_at=min(target["created_at"], source["created_at"]),
+        updated_at=max(target["updated_at"], source["updated_at"]),
+        type=source["type"] if target["type"] == "Concept" else target["type"],
+    )
+    journal.delete("entities", source)
+    key = entity_key(source["key"])
+    if key != target["key"] and not rows_of(journal.tx, "entity_aliases", "key = ?", (key,)):
+        journal.insert("entity_aliases", {"key": key, "entity_id": target["id"]})
 
 
 def _plan(tx: sqlite3.Connection, source_id: int, target_id: int) -> _Plan:
