@@ -589,7 +589,7 @@ UNREADABLE = {
     "damaged": (damaged, StoreCorrupt),
     "database of another program": (other_program, StoreFailed),
     "other tables of the same names": (other_scenes, StoreFailed),
-    "text that is no UTF-8": (not_utf8, StoreFailed),
+    "text that is no UTF-8": (not_utf8, StoreCorrupt),
     "folder in place of the -wal": (wal_folder, StoreFailed),
     "a -wal alone": (lambda path: Path(f"{path}-wal").write_bytes(b"x" * 100), StoreFailed),
 }

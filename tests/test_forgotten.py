@@ -769,7 +769,7 @@ STEPS = st.one_of(
 
 
 @given(steps=st.lists(STEPS, max_size=12))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_was_written_a_hard_purge_leaves_nothing_of_it(tmp_path_factory, steps):
     path = tmp_path_factory.mktemp("any") / "memory.db"
     with Memory.open(path) as memory:
