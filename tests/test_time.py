@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import FakeClock
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support import sql
 
@@ -257,6 +257,7 @@ def test_values_of_different_scopes_do_not_replace_each_other(memory, clock):
     st.lists(st.tuples(st.integers(1, 28), st.sampled_from("abc")), min_size=1, max_size=8),
     st.sampled_from(["valid_from", "at"]),
 )
+@example([(1, "b"), (2, "b"), (3, "a"), (3, "b"), (1, "b"), (1, "a")], "at")
 def test_at_every_instant_one_value_holds_the_last_that_had_begun(tellings, told_by):  # TIM-03
     """Whatever the order of telling. Of values told of one instant any may hold."""
     clock = FakeClock("2026-03-30T00:00:00+00:00")

@@ -133,8 +133,9 @@ def _write(tx: sqlite3.Connection, fact: Fact, saying: Saying, new_id: int | Non
            WHERE source_id = ? AND relation_key = ? AND target_id = ? AND scope = ?
                AND (status IN ('deleted', 'archived') OR valid_from = ?
                     OR (? = 1 AND (status = 'active' OR (valid_from <= ? AND valid_to > ?))))
-           ORDER BY CASE status WHEN 'active' THEN 0 WHEN 'superseded' THEN 2 ELSE 1 END, id DESC LIMIT 1""",
-        (*place, fact.valid_from, int(at_any_time), at, at),
+           ORDER BY ? = 1 AND NOT ((valid_from IS NULL OR valid_from <= ?) AND (valid_to IS NULL OR valid_to > ?)),
+                    CASE status WHEN 'active' THEN 0 WHEN 'superseded' THEN 2 ELSE 1 END, id DESC LIMIT 1""",
+        (*place, fact.valid_from, int(at_any_time), at, at, int(at_any_time), at, at),
     ).fetchone()
     same_time = known is not None and _same_time(fact, known[2], known[3], at)
     if functional and not same_time:
