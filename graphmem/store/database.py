@@ -181,9 +181,9 @@ class Store:
             contextlib.closing(self._open_connection(self.path, timeout=0.0, isolation_level=None)) as connection,
         ):
             busy, frames, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-            if not busy and frames == copied and _size(self.path + "-wal") > LARGEST_IDLE_LOG:
+            if not busy and frames == copied and size_of(self.path + "-wal") > LARGEST_IDLE_LOG:
                 busy, frames, copied = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        return WalState(bool(busy), max(frames, 0), max(copied, 0), _size(self.path + "-wal"))
+        return WalState(bool(busy), max(frames, 0), max(copied, 0), size_of(self.path + "-wal"))
 
     def quick_check(self) -> tuple[str, ...]:
         """Return what SQLite's quick check complains of, nothing for a sound file. Nobody waits for it."""
@@ -402,7 +402,8 @@ def primary_code(error: Exception) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def _size(path: str) -> int:
+def size_of(path: str) -> int:
+    """Return the bytes of a file, 0 where there is none."""
     try:
         return os.stat(path).st_size
     except FileNotFoundError:

@@ -6,7 +6,6 @@ and references; what was told is never made up: where that is damaged, a backup 
 
 import functools
 import hashlib
-import os
 import re
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator
@@ -17,9 +16,10 @@ from graphmem.config import Config
 from graphmem.core.keys import entity_key, normalize_key
 from graphmem.core.model import CheckReport, RepairReport
 from graphmem.errors import InvalidInput, StoreCorrupt
+from graphmem.graph.scenes import REF_TARGETS
 from graphmem.store import soundness, text_index
 from graphmem.store.blobs import blob_sizes, read_blob
-from graphmem.store.database import MEMORY_PATH, primary_code
+from graphmem.store.database import MEMORY_PATH, primary_code, size_of
 from graphmem.upkeep import merge, scenes
 from graphmem.upkeep.journal import TABLES, Journal, rows_of
 
@@ -37,16 +37,6 @@ _KEYS = "keys"
 _ALIASES = "aliases"
 _REFS = "refs"
 _NAMELESS = "nameless"
-
-# Where the refs of a kind point.
-_TARGETS = {
-    "relation": "relations t WHERE t.id = r.ref_id",
-    "entity": "entities t WHERE t.id = r.ref_id",
-    "note": "notes t WHERE t.id = r.ref_id",
-    "block": "blocks t WHERE t.id = r.ref_text",
-    "document": "documents t WHERE t.id = r.ref_text",
-}
-
 
 # What the integrity check complains of, when it is not damaged pages.
 _OF_AN_INDEX = re.compile(r"^(row \d+ missing from|wrong # of entries in) index ")
@@ -132,7 +122,7 @@ def report(tx: sqlite3.Connection, path: str, found: Iterable[Finding], remarks:
     """Return what was found, with the sizes of all that belongs to a memory, and remarks on it."""
     blobs = blob_sizes(path)
     named = {digest for (digest,) in tx.execute("SELECT payload_digest FROM blocks WHERE payload_digest <> ''")}
-    sizes = {"database": soundness.size(tx), "-wal": _size(f"{path}-wal"), "payloads": sum(blobs.values())}
+    sizes = {"database": soundness.size(tx), "-wal": size_of(f"{path}-wal"), "payloads": sum(blobs.values())}
     told = list(remarks)
     if unused := blobs.keys() - named:
         size = sum(blobs[digest] for digest in unused)
@@ -190,7 +180,7 @@ def mend(tx: sqlite3.Connection, found: Iterable[Finding], path: str, at: str, c
                 journal.delete(table, row)
                 if table == "entity_aliases":
                     renamed.add(row["entity_id"])
-        lost = [ref for kind in _TARGETS for ref in _refs_to_nothing(tx, kind)]
+        lost = [ref for kind in REF_TARGETS for ref in _refs_to_nothing(tx, kind)]
         for ref in lost:
             (row,) = rows_of(tx, "scene_refs", "id = ?", (ref,))
             journal.delete("scene_refs", row)
@@ -288,15 +278,14 @@ def _of_aliases(tx: sqlite3.Connection) -> Iterator[Finding]:
 
 def _refs_to_nothing(tx: sqlite3.Connection, kind: str) -> list[int]:
     rows = tx.execute(
-        f"""SELECT r.id FROM scene_refs r WHERE r.kind = ? AND NOT EXISTS (SELECT 1 FROM {_TARGETS[kind]})
-            ORDER BY r.id""",
+        f"SELECT id FROM scene_refs WHERE kind = ? AND NOT EXISTS (SELECT 1 FROM {REF_TARGETS[kind]}) ORDER BY id",
         (kind,),
     )
     return [ref for (ref,) in rows]
 
 
 def _of_refs(tx: sqlite3.Connection) -> Iterator[Finding]:
-    for kind in _TARGETS:
+    for kind in REF_TARGETS:
         if lost := _refs_to_nothing(tx, kind):
             yield Finding(f"{_named('scene_refs', lost)}: they point at no {kind}", f"{_REPAIR} removes them", _REFS)
 
@@ -354,13 +343,6 @@ def _named(table: str, rows: Collection[int], *, what: str = "row") -> str:
     shown = ", ".join(map(str, [*rows][:_ROWS_NAMED]))
     more = f" and {len(rows) - _ROWS_NAMED} more" if len(rows) > _ROWS_NAMED else ""
     return f"{table}, {what}{'s' if what == 'row' and len(rows) > 1 else ''} {shown}{more}"
-
-
-def _size(file: str) -> int:
-    try:
-        return os.stat(file).st_size
-    except FileNotFoundError:
-        return 0
 
 
 def _file_system(path: str) -> str:

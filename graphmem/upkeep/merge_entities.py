@@ -80,7 +80,7 @@ def merge(tx: sqlite3.Connection, source_id: int, target_id: int, at: str) -> En
     journal = Journal(tx)
     _move_facts(journal, planned, at)
     for ref in planned.refs:
-        move_ref(journal, ref, target_id)
+        _move_ref(journal, ref, target_id)
     _move_apart(journal, source_id, target_id)
     _move_names(journal, planned)
     text_index.drop(tx, "entity", [source_id])
@@ -213,7 +213,7 @@ def _fold(journal: Journal, gone: Row, kept: Row) -> Row:
     for said in rows_of(journal.tx, "evidence", "relation_id = ? ORDER BY id", (gone["id"],)):
         journal.update("evidence", said, relation_id=kept["id"])
     for ref in rows_of(journal.tx, "scene_refs", "kind = 'relation' AND ref_id = ? ORDER BY id", (gone["id"],)):
-        move_ref(journal, ref, kept["id"])
+        _move_ref(journal, ref, kept["id"])
     journal.delete("relations", gone)
     journal.update(
         "relations",
@@ -228,7 +228,7 @@ def _fold(journal: Journal, gone: Row, kept: Row) -> Row:
     return kept
 
 
-def move_ref(journal: Journal, ref: Row, ref_id: int) -> None:
+def _move_ref(journal: Journal, ref: Row, ref_id: int) -> None:
     """Let a ref of a scene point at another id; where the scene has one, that keeps the greater weight and clock."""
     known = rows_of(
         journal.tx, "scene_refs", "scene_id = ? AND kind = ? AND ref_id = ?", (ref["scene_id"], ref["kind"], ref_id)

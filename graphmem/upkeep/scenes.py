@@ -24,12 +24,10 @@ from graphmem.core.model import (
 from graphmem.errors import Conflict, InvalidInput, NotFound
 from graphmem.graph import relations, scenes
 from graphmem.graph.entities import matching_glob
-from graphmem.upkeep.journal import Journal, Row, rows_of
+from graphmem.upkeep.journal import VALUES, Journal, Row, rows_of
 from graphmem.upkeep.merge import drop_surplus, plan_dedupe
 
 _NAMED_AT_MOST = 10
-# Any number of ids in one parameter.
-_THESE = "(SELECT value FROM json_each(?))"
 # What belongs to a scene, in an order in which foreign keys let it go.
 _PARTS = {"features": "scene_features", "refs": "scene_refs", "aliases": "scene_aliases"}
 
@@ -117,7 +115,7 @@ def plan_drop(tx: sqlite3.Connection, key: str, *, below: bool) -> tuple[DropRep
 
 def drop_of(tx: sqlite3.Connection, ids: Sequence[int]) -> DropReport:
     """Return what a drop of scenes would remove."""
-    keys = tx.execute(f"SELECT key FROM scenes WHERE id IN {_THESE} ORDER BY key", (json.dumps(ids),))
+    keys = tx.execute(f"SELECT key FROM scenes WHERE id IN {VALUES} ORDER BY key", (json.dumps(ids),))
     features, refs, aliases = _sizes(tx, ids)
     return DropReport(tuple(key for (key,) in keys), features, refs, aliases, _unplaced(tx, ids), applied=False)
 
@@ -153,9 +151,9 @@ def apply_reset(tx: sqlite3.Connection, plan: ResetReport, ids: Sequence[int], a
 def _remove(journal: Journal, ids: Sequence[int]) -> None:
     these = [json.dumps(ids)]
     for table in _PARTS.values():
-        for row in rows_of(journal.tx, table, f"scene_id IN {_THESE}", these):
+        for row in rows_of(journal.tx, table, f"scene_id IN {VALUES}", these):
             journal.delete(table, row)
-    for row in rows_of(journal.tx, "scenes", f"id IN {_THESE}", these):
+    for row in rows_of(journal.tx, "scenes", f"id IN {VALUES}", these):
         journal.delete("scenes", row)
 
 
@@ -163,7 +161,7 @@ def _sizes(tx: sqlite3.Connection, ids: Sequence[int]) -> tuple[int, int, int]:
     """Return how many features, refs and aliases belong to scenes."""
     these = json.dumps(ids)
     features, refs, aliases = (
-        tx.execute(f"SELECT COUNT(*) FROM {table} WHERE scene_id IN {_THESE}", (these,)).fetchone()[0]
+        tx.execute(f"SELECT COUNT(*) FROM {table} WHERE scene_id IN {VALUES}", (these,)).fetchone()[0]
         for table in _PARTS.values()
     )
     return features, refs, aliases
@@ -174,10 +172,10 @@ def _unplaced(tx: sqlite3.Connection, ids: Sequence[int]) -> int:
     these = json.dumps(ids)
     (count,) = tx.execute(
         f"""SELECT COUNT(DISTINCT ref.ref_id) FROM scene_refs ref JOIN relations r ON r.id = ref.ref_id
-            WHERE ref.scene_id IN {_THESE} AND ref.kind = 'relation' AND r.status = 'active'
+            WHERE ref.scene_id IN {VALUES} AND ref.kind = 'relation' AND r.status = 'active'
                 AND NOT EXISTS (SELECT 1 FROM evidence v WHERE v.relation_id = r.id AND v.openly = 1)
                 AND NOT EXISTS (SELECT 1 FROM scene_refs other WHERE other.kind = 'relation' AND other.ref_id = r.id
-                                AND other.scene_id NOT IN {_THESE})""",
+                                AND other.scene_id NOT IN {VALUES})""",
         (these, these),
     ).fetchone()
     return int(count)
@@ -218,9 +216,9 @@ def tag(
             for row in rows_of(tx, table, f"{column} = ?", (scene_id,)):
                 journal.remember(table, None, row)
     these = json.dumps(chosen)
-    touched = f"""scene_id = ? AND (kind = 'relation' AND ref_id IN {_THESE} OR kind = 'entity' AND ref_id IN (
-                      SELECT source_id FROM relations WHERE id IN {_THESE}
-                      UNION SELECT target_id FROM relations WHERE id IN {_THESE}))"""
+    touched = f"""scene_id = ? AND (kind = 'relation' AND ref_id IN {VALUES} OR kind = 'entity' AND ref_id IN (
+                      SELECT source_id FROM relations WHERE id IN {VALUES}
+                      UNION SELECT target_id FROM relations WHERE id IN {VALUES}))"""
     with journal.watching("scene_refs", touched, (scene_id, these, these, these)):
         report = _known(relations.tag(tx, scene_id, key, chosen, at, dry_run=False), ids)
     if not journal.images:
@@ -255,7 +253,7 @@ def untag(tx: sqlite3.Connection, key: str, ids: list[int], glob: str | None, at
         matching = set(matching_glob(tx, glob))
         chosen = [fact for fact in sorted(refs) if not matching.isdisjoint(ends.get(fact, ()))]
     removed = [fact for fact in chosen if fact in refs]
-    stored = {row["id"] for row in rows_of(tx, "relations", f"id IN {_THESE}", [json.dumps(chosen)])}
+    stored = {row["id"] for row in rows_of(tx, "relations", f"id IN {VALUES}", [json.dumps(chosen)])}
     absent = tuple(fact for fact in chosen if fact not in refs and fact in stored)
     unknown = tuple(fact for fact in chosen if fact not in refs and fact not in stored)
     if ids and len(unknown) == len(chosen):
@@ -265,7 +263,7 @@ def untag(tx: sqlite3.Connection, key: str, ids: list[int], glob: str | None, at
     rows = rows_of(
         tx,
         "scene_refs",
-        f"scene_id = ? AND kind = 'entity' AND ref_id IN {_THESE}",
+        f"scene_id = ? AND kind = 'entity' AND ref_id IN {VALUES}",
         (scene["id"], json.dumps([*alone])),
     )
     report = UntagReport(scene["key"], tuple(removed), absent, unknown, len(rows), applied=not dry_run)
@@ -279,7 +277,7 @@ def untag(tx: sqlite3.Connection, key: str, ids: list[int], glob: str | None, at
 
 def _ends(tx: sqlite3.Connection, facts: Iterable[int]) -> dict[int, tuple[int, int]]:
     rows = tx.execute(
-        f"SELECT id, source_id, target_id FROM relations WHERE id IN {_THESE}", (json.dumps(list(facts)),)
+        f"SELECT id, source_id, target_id FROM relations WHERE id IN {VALUES}", (json.dumps(list(facts)),)
     )
     return {relation_id: (source, target) for relation_id, source, target in rows}
 

@@ -13,20 +13,19 @@ from dataclasses import dataclass
 from graphmem.core.times import utc_text
 from graphmem.graph.scenes import REF_TARGETS
 from graphmem.store import text_index
-from graphmem.upkeep.journal import SENTENCES, VALUES, Journal, drop_operations, rows_of
+from graphmem.upkeep.journal import SENTENCES, TABLES, VALUES, Journal, drop_operations, rows_of
 
 
 @dataclass(frozen=True, slots=True)
 class Litter:
     """Rows of a table that nothing uses. key: the column of their ids; found: the condition; total: rows of the table.
 
-    The condition holds still when they are removed, or they stay. indexed: their kind in the text index, '' for none.
+    The condition holds still when they are removed, or they stay.
     """
 
     table: str
     key: str
     found: str
-    indexed: str
     ids: Sequence[int | str]
     total: int
 
@@ -44,7 +43,6 @@ _CONDITIONS = {
                    AND NOT EXISTS (SELECT 1 FROM entity_aliases a WHERE a.entity_id = entities.id)
                    AND NOT EXISTS (SELECT 1 FROM entities_apart p WHERE entities.id IN (p.a, p.b))""",
 }
-_INDEXED = {"sentences": "sentence", "entities": "entity"}
 
 
 def find_litter(tx: sqlite3.Connection, table: str) -> Litter:
@@ -53,7 +51,7 @@ def find_litter(tx: sqlite3.Connection, table: str) -> Litter:
     # An undo may need a sentence that nothing else uses.
     spared = f" AND id NOT IN ({SENTENCES})" if table == "sentences" else ""
     ids = [row_id for (row_id,) in tx.execute(f"SELECT id FROM {table} WHERE {found}{spared} ORDER BY id")]
-    return Litter(table, "id", found, _INDEXED.get(table, ""), ids, _count(tx, table))
+    return Litter(table, "id", found, ids, _count(tx, table))
 
 
 def find_expired(tx: sqlite3.Connection, at: str, days: float) -> Litter:
@@ -61,7 +59,7 @@ def find_expired(tx: sqlite3.Connection, at: str, days: float) -> Litter:
     limit = utc_text(dt.datetime.fromisoformat(at) - dt.timedelta(days=days))
     found = f"updated_at < '{limit}'"
     labels = [label for (label,) in tx.execute(f"SELECT label FROM situation_evidence WHERE {found} ORDER BY label")]
-    return Litter("situation_evidence", "label", found, "", labels, _count(tx, "situation_evidence"))
+    return Litter("situation_evidence", "label", found, labels, _count(tx, "situation_evidence"))
 
 
 def remove(tx: sqlite3.Connection, litter: Litter, ids: Sequence[int | str], kind: str, at: str) -> int | None:
@@ -73,8 +71,8 @@ def remove(tx: sqlite3.Connection, litter: Litter, ids: Sequence[int | str], kin
         journal.delete(litter.table, row)
     if not rows:
         return None
-    if litter.indexed:
-        text_index.drop(tx, litter.indexed, [row["id"] for row in rows])
+    if shown := TABLES[litter.table].indexed:
+        text_index.drop(tx, shown[0], [row["id"] for row in rows])
     return journal.close(kind, at, {"rows of": litter.table, "before": litter.total, "removed": len(rows)})
 
 
