@@ -4,6 +4,7 @@ After a change on purpose: python tests/test_public.py writes the snapshot anew;
 """
 
 import dataclasses
+import importlib
 import inspect
 import re
 import subprocess
@@ -24,7 +25,8 @@ def public_face() -> str:
         if inspect.isclass(member) and not is_error(member):
             lines += [f"    {line}" for line in members(member)]
     lines.append("")
-    for name, member in sorted(vars(model).items()):
+    for name in sorted(model.__all__):
+        member = getattr(model, name)
         if dataclasses.is_dataclass(member) and name not in graphmem.__all__:
             lines.append(f"{name}: {', '.join(attributes(member))}")
     return "\n".join(lines) + "\n"
@@ -82,6 +84,17 @@ def test_type_checkers_see_the_names_that_are_loaded_late():
 
     for name, home in graphmem._HOMES.items():
         assert f"    from {home} import {name} as {name}\n" in source
+
+
+def test_every_value_is_found_in_the_module_of_values():
+    source = Path(model.__file__).read_text("utf-8")
+
+    for path in Path(model.__file__).parent.glob("*.py"):
+        subject = importlib.import_module(f"graphmem.core.model.{path.stem}")
+        for name, member in vars(subject).items():
+            if getattr(member, "__module__", "") == subject.__name__ and not name.startswith("_"):
+                assert getattr(model, name) is member
+                assert f"    from {subject.__name__} import {name} as {name}\n" in source
 
 
 def test_an_unknown_name_is_an_attribute_error():
