@@ -1,18 +1,25 @@
 """Every setting, in one frozen value: defaults < file < environment < arguments."""
 
 import dataclasses
+import datetime as dt
 import logging
 import os
 import re
-import tomllib
-import zoneinfo
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphmem.errors import InvalidInput
+from graphmem.late import late
+
+if TYPE_CHECKING:
+    import tomllib
+    import zoneinfo
+    from pathlib import Path
+else:
+    tomllib = late("tomllib")
+    zoneinfo = late("zoneinfo")
 
 # Weights of the reference engine, but for peer and peer_group, which lead: at the channel's own weight a channel
 # hides the person who speaks in it.
@@ -196,7 +203,7 @@ class Config:
             reason = f"more than scene_features ({self.scene_features}) with scene_recent_features; lower one of them"
             raise InvalidInput("scene_identity_features", self.scene_identity_features, reason)
         try:
-            zoneinfo.ZoneInfo(self.timezone)
+            self.zone  # noqa: B018 (it is looked for)
         except (ValueError, TypeError, OSError, zoneinfo.ZoneInfoNotFoundError):
             raise InvalidInput("timezone", self.timezone, "not a known IANA time zone; try 'Asia/Shanghai'") from None
 
@@ -210,12 +217,13 @@ class Config:
         return self.weights.get(kind, self.other_weight)
 
     @property
-    def zone(self) -> zoneinfo.ZoneInfo:
+    def zone(self) -> dt.tzinfo:
         """The time zone as a tzinfo."""
-        return zoneinfo.ZoneInfo(self.timezone)
+        # UTC is known without the files of time zones.
+        return dt.UTC if self.timezone == "UTC" else zoneinfo.ZoneInfo(self.timezone)
 
     @classmethod
-    def load(cls, path: Path | None = None, environ: Mapping[str, str] = os.environ, **arguments: Any) -> "Config":
+    def load(cls, path: "Path | None" = None, environ: Mapping[str, str] = os.environ, **arguments: Any) -> "Config":
         """Build a Config from a TOML file, GRAPHMEM_* variables and arguments, the later ones winning.
 
         A file that was named must exist; None reads no file. An unknown setting of the file is refused by name, an

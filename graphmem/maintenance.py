@@ -1,58 +1,93 @@
 """The verbs of Memory that correct what is stored and keep it in order, and what all of its verbs stand on."""
 
+from __future__ import annotations
+
 import contextlib
-import datetime as dt
-import functools
 import itertools
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from graphmem.config import Config, check_count, check_number
-from graphmem.core.embedding import Embedder
+from graphmem.config import check_count, check_number
+from graphmem.core import model
 from graphmem.core.keys import require_key
-from graphmem.core.model import (
-    ApartReport,
-    Arbiter,
-    BackupReport,
-    CheckReport,
-    DedupeReport,
-    DropReport,
-    EditReport,
-    EntityMergeReport,
-    EntityReview,
-    ForgottenReport,
-    KeptApart,
-    Operation,
-    Overview,
-    PurgeReport,
-    RenameReport,
-    RepairReport,
-    ResetReport,
-    RestoreReport,
-    SceneHealth,
-    Settlement,
-    SettleReport,
-    TagReport,
-    UndoReport,
-    UntagReport,
-    UpkeepReport,
-)
-from graphmem.core.times import Clock, read_time, utc_text
+from graphmem.core.times import read_time, utc_text
 from graphmem.errors import Conflict, InvalidInput
 from graphmem.graph import scenes as scene_graph
-from graphmem.store import backups, text_index, traces, vectors
-from graphmem.store.copies import open_copy, open_scratch
-from graphmem.store.database import MEMORY_PATH, Store, full_path
+from graphmem.late import late
+from graphmem.store.database import MEMORY_PATH, full_path
 from graphmem.store.schema import refuse_newer
-from graphmem.upkeep import check, edit, journal, loop, merge, merge_entities, overview, purge, review, scenes
-from graphmem.upkeep.purge import Plan
-from graphmem.upkeep.repeating import Repeating
 
 if TYPE_CHECKING:
+    import datetime as dt
     import sqlite3
+    from collections.abc import Callable, Iterable, Iterator
+
+    from graphmem.config import Config
+    from graphmem.core.embedding import Embedder
+    from graphmem.core.model import (
+        ApartReport,
+        Arbiter,
+        BackupReport,
+        CheckReport,
+        DedupeReport,
+        DropReport,
+        EditReport,
+        EntityMergeReport,
+        EntityReview,
+        ForgottenReport,
+        KeptApart,
+        Operation,
+        Overview,
+        PurgeReport,
+        RenameReport,
+        RepairReport,
+        ResetReport,
+        RestoreReport,
+        SceneHealth,
+        Settlement,
+        SettleReport,
+        TagReport,
+        UndoReport,
+        UntagReport,
+        UpkeepReport,
+    )
+    from graphmem.core.times import Clock
+    from graphmem.store import backups, copies, text_index, traces, vectors
+    from graphmem.store.database import Store
+    from graphmem.upkeep import (
+        check,
+        edit,
+        journal,
+        loop,
+        merge,
+        merge_entities,
+        overview,
+        purge,
+        repeating,
+        review,
+        scenes,
+    )
+    from graphmem.upkeep.purge import Plan
+    from graphmem.upkeep.repeating import Repeating
+else:
+    backups = late("graphmem.store.backups")
+    check = late("graphmem.upkeep.check")
+    copies = late("graphmem.store.copies")
+    edit = late("graphmem.upkeep.edit")
+    journal = late("graphmem.upkeep.journal")
+    loop = late("graphmem.upkeep.loop")
+    merge = late("graphmem.upkeep.merge")
+    merge_entities = late("graphmem.upkeep.merge_entities")
+    overview = late("graphmem.upkeep.overview")
+    purge = late("graphmem.upkeep.purge")
+    repeating = late("graphmem.upkeep.repeating")
+    review = late("graphmem.upkeep.review")
+    scenes = late("graphmem.upkeep.scenes")
+    text_index = late("graphmem.store.text_index")
+    traces = late("graphmem.store.traces")
+    vectors = late("graphmem.store.vectors")
 
 
 class Maintenance:
@@ -156,7 +191,7 @@ class Maintenance:
             scene=scene,
         )
 
-        def plan(tx: "sqlite3.Connection") -> Plan:
+        def plan(tx: sqlite3.Connection) -> Plan:
             return purge.plan_purge(tx, criteria, hard=hard)
 
         if dry_run:
@@ -191,7 +226,7 @@ class Maintenance:
         copied: False for a memory where it was made, so that no -wal is missed. Raises Conflict when the file is open
         in this process or is being written.
         """
-        with open_copy(path, copied=copied) as copy:
+        with copies.open_copy(path, copied=copied) as copy:
             refuse_newer(copy.connection, str(path))
             report = merge.plan_dedupe(copy.connection, str(path))
             return replace(report, remarks=(*copy.remarks, *report.remarks))
@@ -307,7 +342,7 @@ class Maintenance:
             raise Conflict(f"the memory {self.path} is closed: open it again")
         if self._upkeep is not None:
             raise Conflict("upkeep runs already: it ends when the memory is closed")
-        self._upkeep = Repeating(functools.partial(self.upkeep, arbiter=arbiter), every, report)
+        self._upkeep = repeating.Repeating(lambda: self.upkeep(arbiter=arbiter), every, report)
 
     # ---- entities
 
@@ -368,7 +403,7 @@ class Maintenance:
             at = self._at(None)
             with self._store.read() if verdict is None else self._writing(at) as tx:
                 settled.append(review.settle(tx, pair, verdict, at))
-        return SettleReport(tuple(settled))
+        return model.SettleReport(tuple(settled))
 
     def _review(self, limit: int, *, decidable: bool) -> EntityReview:
         # Looking for pairs takes seconds in a large memory: no transaction is open meanwhile.
@@ -433,7 +468,7 @@ class Maintenance:
         Raises Conflict when the file is open in this process or is being written, StoreFailed when it is no memory,
         StoreCorrupt when it is too damaged to be read.
         """
-        with open_scratch(path) as copy:
+        with copies.open_scratch(path) as copy:
             found = check.find_all(copy.connection, str(path))
             return check.report(copy.connection, str(path), found, copy.remarks)
 
@@ -554,12 +589,12 @@ class Maintenance:
         StoreFailed for a file that is no memory, Conflict when the file is open in this process or is being written.
         """
         wanted = traces.check_text(text)
-        with open_copy(path, copied=copied) as copy:
+        with copies.open_copy(path, copied=copied) as copy:
             found, remarks = traces.find(copy, full_path(path), wanted), copy.remarks
         found_beside, remarks_beside = traces.find_beside(full_path(path), wanted)
-        return ForgottenReport(found + found_beside, remarks + remarks_beside)
+        return model.ForgottenReport(found + found_beside, remarks + remarks_beside)
 
-    def _purge(self, plan: "Callable[[sqlite3.Connection], Plan]", kind: str, *, hard: bool) -> PurgeReport:
+    def _purge(self, plan: Callable[[sqlite3.Connection], Plan], kind: str, *, hard: bool) -> PurgeReport:
         at = self._at(None)
         if not hard:
             with self._writing(at) as tx:
@@ -584,7 +619,7 @@ class Maintenance:
         return utc_text(read_time(self._clock() if given is None else given, self.config.zone, argument=argument))
 
     @contextlib.contextmanager
-    def _writing(self, at: str, *, keep: bool = True) -> "Iterator[sqlite3.Connection]":
+    def _writing(self, at: str, *, keep: bool = True) -> Iterator[sqlite3.Connection]:
         """Open a write transaction whose day is marked as one of use; with keep=False a rehearsal."""
         with self._store.write(keep=keep) as tx:
             yield tx
@@ -592,7 +627,7 @@ class Maintenance:
         if keep:
             self._last_day = at[:10]
 
-    def _mark_day(self, tx: "sqlite3.Connection", at: str) -> None:
+    def _mark_day(self, tx: sqlite3.Connection, at: str) -> None:
         if at[:10] != self._last_day:
             tx.execute("INSERT INTO active_days(day) VALUES (?) ON CONFLICT (day) DO NOTHING", (at[:10],))
 
@@ -608,7 +643,7 @@ def _free_path(prefix: str, at: str) -> str:
     return next(free for free in itertools.chain([path], numbered) if not os.path.lexists(free))
 
 
-def _scenes_changed(tx: "sqlite3.Connection", changed: set[int]) -> None:
+def _scenes_changed(tx: sqlite3.Connection, changed: set[int]) -> None:
     """Tell the indexes of scenes and of texts which scenes an operation changed, made or removed."""
     if changed:
         revision = scene_graph.begin_revision(tx)

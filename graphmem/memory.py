@@ -1,68 +1,90 @@
 """Memory, the facade: one method a verb, and the only opener of transactions."""
 
+from __future__ import annotations
+
 import contextlib
 import datetime as dt
+import functools
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
-from graphmem.compose.brief import brief_of
-from graphmem.compose.turn import Turn
 from graphmem.config import DEFAULT, Config, check_count
-from graphmem.core.embedding import Embedder, check_embedder
-from graphmem.core.events import Event, Log
+from graphmem.core import model
 from graphmem.core.keys import channel_key, clean_text, key_list, require_key, text_list
-from graphmem.core.model import (
-    ArchiveReport,
-    Block,
-    Brief,
-    Bucket,
-    CommitReport,
-    DeclaredScene,
-    Document,
-    FactPath,
-    Hit,
-    Learnt,
-    MirrorReport,
-    Neighbourhood,
-    Part,
-    Recollection,
-    Refusal,
-    RememberReport,
-    ReplayReport,
-    Scene,
-    SceneMatch,
-    Triple,
-    Visit,
-)
 from graphmem.core.policies import ChannelPolicy
 from graphmem.core.situations import Situation
-from graphmem.core.times import Clock, read_time, system_clock, utc_text
+from graphmem.core.times import read_time, system_clock, utc_text
 from graphmem.errors import InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
-from graphmem.exchange.events import read_events
-from graphmem.graph import blocks as block_rows
-from graphmem.graph import documents as document_rows
-from graphmem.graph import neighbours as around
-from graphmem.graph import relations
 from graphmem.graph import scenes as scene_graph
-from graphmem.graph.neighbours import Reading
+from graphmem.late import late
 from graphmem.maintenance import Maintenance
-from graphmem.records import history, notes
-from graphmem.store import text_index
 from graphmem.store.blobs import lies_in_row, read_blob, remove_blob, write_blob
 from graphmem.store.database import Store
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+    from typing import Any, Self
 
+    from graphmem.compose import brief as briefs
+    from graphmem.compose import turn as agent_turns
     from graphmem.compose.meaning import MeaningIndex
     from graphmem.compose.pool import Request
+    from graphmem.compose.turn import Turn
+    from graphmem.core import embedding
+    from graphmem.core import events as log_events
+    from graphmem.core.embedding import Embedder
+    from graphmem.core.events import Event, Log
+    from graphmem.core.model import (
+        ArchiveReport,
+        Block,
+        Brief,
+        Bucket,
+        CommitReport,
+        DeclaredScene,
+        Document,
+        FactPath,
+        Hit,
+        MirrorReport,
+        Neighbourhood,
+        Part,
+        Recollection,
+        RememberReport,
+        ReplayReport,
+        Scene,
+        SceneMatch,
+        Triple,
+        Visit,
+    )
+    from graphmem.core.times import Clock
+    from graphmem.exchange import events as log_files
+    from graphmem.graph import blocks as block_rows
+    from graphmem.graph import documents as document_rows
+    from graphmem.graph import neighbours as around
+    from graphmem.graph import relations
     from graphmem.graph.scene_index import SceneIndex
     from graphmem.graph.view import Graph
+    from graphmem.records import history, notes
+    from graphmem.store import text_index
+    from graphmem.store.text_index import Vocabulary
+else:
+    agent_turns = late("graphmem.compose.turn")
+    around = late("graphmem.graph.neighbours")
+    block_rows = late("graphmem.graph.blocks")
+    briefs = late("graphmem.compose.brief")
+    document_rows = late("graphmem.graph.documents")
+    embedding = late("graphmem.core.embedding")
+    log_events = late("graphmem.core.events")
+    log_files = late("graphmem.exchange.events")
+    history = late("graphmem.records.history")
+    notes = late("graphmem.records.notes")
+    relations = late("graphmem.graph.relations")
+    text_index = late("graphmem.store.text_index")
 
 _log = logging.getLogger("graphmem")
 
@@ -82,7 +104,10 @@ class Memory(Maintenance):
 
             self._meanings = meaning.MeaningIndex(embedder)
         self._index: SceneIndex | None = None
-        self._vocabulary = text_index.Vocabulary()
+
+    @functools.cached_property
+    def _vocabulary(self) -> Vocabulary:
+        return text_index.Vocabulary()
 
     @classmethod
     def open(
@@ -109,7 +134,7 @@ class Memory(Maintenance):
 
             embedder = bundled_embedder()
         if embedder is not None:
-            check_embedder(embedder)
+            embedding.check_embedder(embedder)
         store = Store(path, config=config, create=create, embedder=embedder)
         return cls(store, config=config, clock=clock, embedder=embedder)
 
@@ -131,7 +156,7 @@ class Memory(Maintenance):
         situation = _situation(situation).under(self.config)
         keys = () if declared == () else scene_graph.with_derived(key_list(declared, "declared"), situation)
         if not situation and not keys:
-            return Visit()
+            return model.Visit()
         at = utc_text(situation.at) if situation.at else self._at(None)
         with self._writing(at) as tx:
             index = self._current_index()
@@ -263,9 +288,9 @@ class Memory(Maintenance):
         keys = key_list(scenes, "scenes")
         checked, remarks = relations.check_triples(triples, self.config.zone)
         moment = self._at(at)
-        refused = tuple(fact for fact in checked if isinstance(fact, Refusal))
+        refused = tuple(fact for fact in checked if isinstance(fact, model.Refusal))
         if len(refused) == len(checked):
-            return CommitReport(0, 0, 0, refused, (None,) * len(checked), (), remarks)
+            return model.CommitReport(0, 0, 0, refused, (None,) * len(checked), (), remarks)
         texts = {name: clean_text(value) for name, value in told.items()}
         saying = relations.Saying(**texts, turn=turn, at=moment, scenes=keys)
         with self._writing(moment) as tx:
@@ -331,6 +356,7 @@ class Memory(Maintenance):
 
         Raises InvalidInput naming the argument or the part that cannot be used.
 
+        >>> from graphmem import Part
         >>> with Memory.open(":memory:") as memory:
         ...     memory.mirror("s1", [Part("m1", author="Ann", text="Lunch at noon?"), Part("m2", text="Fine.")]).added
         ...     memory.mirror("s1", [Part("m2", text="Fine!"), Part("m3", text="See you.")]).changed
@@ -344,7 +370,7 @@ class Memory(Maintenance):
         told, remarks = history.check_parts(parts, self.config.zone)
         moment = self._at(at)
         if not told:
-            return MirrorReport(clean_text(session), 0, 0, 0)
+            return model.MirrorReport(clean_text(session), 0, 0, 0)
         with self._writing(moment) as tx:
             report = history.mirror(tx, clean_text(session), clean_text(scope or ""), told, moment)
         return replace(report, remarks=(*remarks, *report.remarks))
@@ -535,12 +561,12 @@ class Memory(Maintenance):
             facts = self.commit(triples, scenes=keys, session=session, turn=turn, scope=scope, at=moment, source=source)
             self._last_day = ""  # its day may yet be rolled back
             if not facts.written:
-                return ArchiveReport(name, facts, (), (), removed=False)
+                return model.ArchiveReport(name, facts, (), (), removed=False)
             scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
             bound, unbound = block_rows.bind(tx, document.blocks, scene_ids, moment)
             if not unbound:
                 document_rows.delete(tx, name)
-        return ArchiveReport(name, facts, bound, unbound, removed=not unbound)
+        return model.ArchiveReport(name, facts, bound, unbound, removed=not unbound)
 
     def neighbours(
         self,
@@ -566,7 +592,7 @@ class Memory(Maintenance):
         check_count("limit", limit)
         wanted = names if isinstance(names, str) else text_list(names, "names")
         recent = isinstance(sort, str) and sort.strip().casefold() in ("recent", "time", "newest")
-        reading = Reading(self._at(at), _scopes(scopes))
+        reading = around.Reading(self._at(at), _scopes(scopes))
         with self._store.read() as tx:
             return around.neighbours(tx, wanted, reading, depth=depth, limit=limit, recent=recent)
 
@@ -578,7 +604,7 @@ class Memory(Maintenance):
         depth: int = 1,
         at: dt.datetime | str | None = None,
         scopes: Iterable[str] | None = None,
-    ) -> "Graph":
+    ) -> Graph:
         """Return facts as a networkx MultiDiGraph: all, those of a scene and the scenes below it, or around an entity.
 
         Nodes are the ids of entities, with name, type and mentions; edges have the ids of facts as keys, with relation,
@@ -588,7 +614,7 @@ class Memory(Maintenance):
         """
         check_count("depth", depth)
         key = None if scene is None else require_key(scene, "scene")
-        reading = Reading(self._at(at), _scopes(scopes))
+        reading = around.Reading(self._at(at), _scopes(scopes))
         # networkx takes 100 ms to import: only the verbs about pictures and ways pay it.
         from graphmem.graph import view
 
@@ -625,7 +651,7 @@ class Memory(Maintenance):
         """
         from graphmem.graph import view
 
-        reading = Reading(self._at(at), _scopes(scopes))
+        reading = around.Reading(self._at(at), _scopes(scopes))
         with self._store.read() as tx:
             return view.shortest_path(tx, start, end, reading)
 
@@ -648,7 +674,7 @@ class Memory(Maintenance):
         function from a text to its length, which never falls as a text grows. Stored text in it cannot forge its marks.
         """
         with self._store.read():
-            return brief_of(
+            return briefs.brief_of(
                 self,
                 _situation(situation),
                 query=query,
@@ -673,11 +699,11 @@ class Memory(Maintenance):
         What the payload of the event says of policies goes before what the channel says. Raises InvalidInput for a
         policy, a scene key or a person in the payload that cannot be used.
         """
-        if not isinstance(event, Event | None):
+        if not isinstance(event, log_events.Event | None):
             raise InvalidInput("event", event, "give an Event, such as Event(source='qq', text='…'), or None")
         if not isinstance(channel, ChannelPolicy):
             raise InvalidInput("channel", channel, "give a ChannelPolicy")
-        return Turn(self, event or Event(), channel, scopes=_scopes(scopes))
+        return agent_turns.Turn(self, event or log_events.Event(), channel, scopes=_scopes(scopes))
 
     # ---- files
 
@@ -687,7 +713,7 @@ class Memory(Maintenance):
 
         Raises StoreFailed when the file cannot be read, InvalidInput naming the line when it cannot be understood.
         """
-        return _checked(read_events(path), config)
+        return _checked(log_files.read_events(path), config)
 
     def replay(
         self,
@@ -699,8 +725,8 @@ class Memory(Maintenance):
 
         progress is called with the number of turns done and of all turns. Raises InvalidInput before the first turn.
         """
-        events = read_events(log) if isinstance(log, str | os.PathLike) else log
-        turns = events.turns if isinstance(events, Log) and events.config == self.config else None
+        events = log_files.read_events(log) if isinstance(log, str | os.PathLike) else log
+        turns = events.turns if isinstance(events, log_events.Log) and events.config == self.config else None
         turns = turns or _checked(events, self.config).turns
         started = time.perf_counter()
         unplaced = facts = refused = 0
@@ -726,12 +752,12 @@ class Memory(Maintenance):
         end = max([self._clock(), *(situation.at for _, situation in turns if situation.at)])
         grown = {scene.key: scene for scene in self.scenes("", origin="emergent")}
         learnt = [
-            Learnt(grown[key], self.recall_by_scene(key, exact=True, limit=3, as_of=end).relations)
+            model.Learnt(grown[key], self.recall_by_scene(key, exact=True, limit=3, as_of=end).relations)
             for key in visited
             if key in grown
         ]
         learnt.sort(key=lambda one: (-one.scene.strength, one.scene.key))
-        return ReplayReport(len(turns), unplaced, facts, refused, seconds, tuple(learnt), tuple(remarks))
+        return model.ReplayReport(len(turns), unplaced, facts, refused, seconds, tuple(learnt), tuple(remarks))
 
     # ---- within
 
@@ -749,7 +775,7 @@ class Memory(Maintenance):
         mode: str = "hybrid",
         precise: bool = False,
         explain: bool = False,
-    ) -> "Request":
+    ) -> Request:
         # Search and what it knows of words take 35 ms to import: only the verbs that search pay it.
         from graphmem.compose import pool, search
 
@@ -783,7 +809,7 @@ class Memory(Maintenance):
                 time = dt.datetime.combine(dt.date.fromisoformat(time.strip()), dt.time())
         return utc_text(read_time(time, self.config.zone, argument=argument))
 
-    def _current_index(self) -> "SceneIndex":
+    def _current_index(self) -> SceneIndex:
         if self._index is None:
             # numpy takes 60 ms to import: only verbs that look for scenes pay it.
             from graphmem.graph.scene_index import SceneIndex
@@ -791,7 +817,7 @@ class Memory(Maintenance):
             self._index = SceneIndex(self.config)
         return self._index
 
-    def _read_index(self, tx: "sqlite3.Connection") -> "SceneIndex":
+    def _read_index(self, tx: sqlite3.Connection) -> SceneIndex:
         index = self._current_index()
         index.catch_up(tx, scene_graph.current_revision(tx))
         return index
@@ -809,19 +835,19 @@ class Memory(Maintenance):
 
 def _checked(log: Log | Iterable[Event], config: Config) -> Log:
     """Return the turns of a log with their situations; raise InvalidInput, naming the place, for what is wrong."""
-    events = [event for event, _ in log.turns] if isinstance(log, Log) else log
+    events = [event for event, _ in log.turns] if isinstance(log, log_events.Log) else log
     if not isinstance(events, Iterable):
         raise InvalidInput("log", log, "give a file, or what read_log returns")
     turns: list[tuple[Event, Situation]] = []
     for event in events:
-        if not isinstance(event, Event):
+        if not isinstance(event, log_events.Event):
             raise InvalidInput("log", event, "give a file, or what read_log returns")
         try:
             turns.append((event, event.situation(config)))
             relations.check_triples(event.facts, config.zone)
         except InvalidInput as error:
             raise InvalidInput(f"{event.place}: {error.argument}", error.value, error.reason) from None
-    return Log(tuple(turns), config)
+    return log_events.Log(tuple(turns), config)
 
 
 def _situation(value: object) -> Situation:

@@ -1,5 +1,6 @@
 """Looking at files from outside, and acts of other users and processes."""
 
+import ast
 import contextlib
 import json
 import os
@@ -7,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import zlib
+from pathlib import Path
 
 import numpy as np
 
@@ -14,6 +16,16 @@ from graphmem import GraphmemError
 from graphmem.core.tokens import tokens_of
 
 NOBODY = 65534
+
+
+def names_for_types(module):
+    """Return what a module imports only for who checks types, by name."""
+    names = {}
+    for node in ast.parse(Path(module.__file__).read_text("utf-8")).body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            exec("\n".join(map(ast.unparse, node.body)), names)  # noqa: S102
+    names.pop("__builtins__", None)
+    return names
 
 
 def sql(path, statement, *parameters):

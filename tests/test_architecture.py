@@ -1,9 +1,12 @@
 """The import rules of PLAN.md, checked: a layer sees only the layers before it."""
 
 import ast
+import importlib
+import types
 from pathlib import Path
 
 import pytest
+from support import names_for_types
 
 ROOT = Path(__file__).parent.parent / "graphmem"
 PATHS = {
@@ -11,12 +14,13 @@ PATHS = {
     for p in sorted(ROOT.rglob("*.py"))
     if not p.name.startswith("__")
 }
-BASE = {"errors", "config", "core"}
+BASE = {"errors", "late", "config", "core"}
 STORED = BASE | {"store"}
 MAY_IMPORT = {
     "errors": set(),
-    "config": {"errors"},
-    "core": {"errors", "config"},
+    "late": set(),
+    "config": {"errors", "late"},
+    "core": {"errors", "late", "config"},
     "store": BASE,
     "graph": STORED,
     "records": STORED,
@@ -65,3 +69,14 @@ def test_imports_point_down(module):
         assert name != "graphmem", f"{module} imports the package's face; name the module"
         if layer(name) != layer(module):
             assert layer(name) in MAY_IMPORT[layer(module)], f"{module} may not import {name}"
+
+
+@pytest.mark.parametrize("module", PATHS)
+def test_what_is_loaded_late_is_what_types_are_checked_against(module):
+    loaded = importlib.import_module(module)
+    named = names_for_types(loaded)
+
+    for name, stand_in in vars(loaded).items():
+        if type(stand_in).__module__ == "graphmem.late":
+            assert isinstance(named[name], types.ModuleType)
+            assert stand_in._name == named[name].__name__

@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from support import names_for_types
+
 import graphmem
 from graphmem.core import model
 
@@ -42,7 +44,8 @@ def bases(member: type) -> str:
 
 def signature(member: object) -> str:
     """Names, kinds, types and plain defaults; other defaults have no lasting form."""
-    found = inspect.signature(member)
+    home = inspect.getmodule(inspect.unwrap(member))
+    found = inspect.signature(member, globals={**vars(home), **names_for_types(home)}, eval_str=True)
     parameters = [
         each
         if each.default is each.empty or isinstance(each.default, str | int | float | tuple | None)

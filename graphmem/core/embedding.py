@@ -3,12 +3,16 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from graphmem.core.tokens import pieces_of
 from graphmem.errors import InvalidInput
+from graphmem.late import late
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
+
+    from graphmem.core import tokens
+else:
+    tokens = late("graphmem.core.tokens")
 
 _LONGEST_FINGERPRINT = 100
 
@@ -68,5 +72,5 @@ def embedded_passages(head: str, body: str) -> list[str]:
     >>> embedded_passages("editor", "vim")
     ['editor\\nvim']
     """
-    first, *others = pieces_of(body)
+    first, *others = tokens.pieces_of(body)
     return [f"{head}\n{first}".strip(), *others]

@@ -6,12 +6,18 @@ drop from a name is kept as eight hex digits of its SHA-256, so that different p
 """
 
 import functools
-import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from graphmem.errors import InvalidInput
+from graphmem.late import late
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = late("hashlib")
 
 MAX_KEY_BYTES = 96
 MAX_NAME_CHARACTERS = 50

@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphmem.config import DEFAULT, Config, check_number
 from graphmem.core.keys import (
@@ -26,8 +26,13 @@ from graphmem.core.keys import (
     text_list,
 )
 from graphmem.core.times import part_of_day, read_time
-from graphmem.core.tokens import content_words
 from graphmem.errors import InvalidInput
+from graphmem.late import late
+
+if TYPE_CHECKING:
+    from graphmem.core import tokens
+else:
+    tokens = late("graphmem.core.tokens")
 
 # Scores are sums of floats: exactly 0.5 on paper may come out as 0.4999999999999999. So they are compared rounded.
 DIGITS = 9
@@ -196,7 +201,7 @@ class Situation:
         if at is not None and (source or payload is not None):
             features.append(Feature("part", part_of_day(read_time(at, config.zone).astimezone(config.zone))))
         features.append(Feature("tool", tool))
-        features += [Feature("topic", word) for word in content_words(text, _TOPICS_OF_A_TEXT)]
+        features += [Feature("topic", word) for word in tokens.content_words(text, _TOPICS_OF_A_TEXT)]
         return cls(features, at=at, config=config)
 
     def __bool__(self) -> bool:

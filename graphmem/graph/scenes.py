@@ -5,14 +5,15 @@ fits, its label is counted, and at the second count a scene of that label is mad
 alone: had they features in the index, a channel's scene would swallow every turn on it.
 """
 
+from __future__ import annotations
+
 import datetime as dt
 import logging
-import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from graphmem.config import Config
+from graphmem.core import model
 from graphmem.core.keys import (
     auto_key,
     features_of_key,
@@ -21,27 +22,30 @@ from graphmem.core.keys import (
     prefix_range,
     suffixed_key,
 )
-from graphmem.core.model import (
-    Bucket,
-    DeclaredScene,
-    RecalledBlock,
-    RecalledDocument,
-    RecalledEntity,
-    RecalledRelation,
-    Recollection,
-    Scene,
-    SceneMatch,
-    SharedFeature,
-    Visit,
-)
 from graphmem.core.situations import Situation, place_of, surplus_features
 from graphmem.errors import InvalidInput
 from graphmem.graph.validity import holding
-from graphmem.store import text_index
+from graphmem.late import late
 from graphmem.store.lists import of_scopes
 
 if TYPE_CHECKING:
+    import sqlite3
+
+    from graphmem.config import Config
+    from graphmem.core.model import (
+        Bucket,
+        DeclaredScene,
+        RecalledBlock,
+        RecalledDocument,
+        Recollection,
+        Scene,
+        SceneMatch,
+        Visit,
+    )
     from graphmem.graph.scene_index import Candidate, SceneIndex
+    from graphmem.store import text_index
+else:
+    text_index = late("graphmem.store.text_index")
 
 _log = logging.getLogger("graphmem")
 
@@ -99,11 +103,11 @@ class Entered(NamedTuple):
     created: bool = False
     similarity: float = 0.0
     strength: int = 0
-    joined: "Candidate | None" = None
+    joined: Candidate | None = None
     dropped: Sequence[str] = ()
 
 
-def enter(tx: sqlite3.Connection, index: "SceneIndex", revision: Revision, situation: Situation, at: str) -> Entered:
+def enter(tx: sqlite3.Connection, index: SceneIndex, revision: Revision, situation: Situation, at: str) -> Entered:
     """Join the best scene, or count the visit towards a new one."""
     match = index.best(situation)
     if match is not None:
@@ -125,11 +129,11 @@ def enter(tx: sqlite3.Connection, index: "SceneIndex", revision: Revision, situa
 
 def _join(
     tx: sqlite3.Connection,
-    index: "SceneIndex",
+    index: SceneIndex,
     revision: Revision,
     situation: Situation,
     at: str,
-    match: "Candidate",
+    match: Candidate,
 ) -> Entered:
     dropped = index.surplus(match)
     key, strength, visits = tx.execute(
@@ -261,7 +265,7 @@ def declare(tx: sqlite3.Connection, revision: Revision, key: str, at: str, confi
     if origin == "emergent":
         revision.changed.add(scene_id)
         revision.strengthened = True
-    return DeclaredScene(own_key, created, strength)
+    return model.DeclaredScene(own_key, created, strength)
 
 
 def with_derived(declared: tuple[str, ...], situation: Situation) -> tuple[str, ...]:
@@ -284,7 +288,7 @@ def visit_of(entered: Entered, declared: Sequence[DeclaredScene], situation: Sit
         own = [key for key in given if situation.may_write_to(key)]
         keys, write_keys = tuple(dict.fromkeys((*given, *visited))), tuple(dict.fromkeys((*visited, *own)))
     made = tuple(scene.key for scene in declared if scene.created)
-    return Visit(entered.key, entered.created, entered.similarity, entered.strength, keys, write_keys, made)
+    return model.Visit(entered.key, entered.created, entered.similarity, entered.strength, keys, write_keys, made)
 
 
 # ---- attaching
@@ -386,16 +390,16 @@ def list_scenes(tx: sqlite3.Connection, prefix: str, origin: str | None, at: str
         """,
         parameters,
     )
-    return tuple(Scene(*row) for row in rows)
+    return tuple(model.Scene(*row) for row in rows)
 
 
 def list_evidence(tx: sqlite3.Connection) -> tuple[Bucket, ...]:
     """Return the labels that have been met and have no scene yet, the latest first."""
     rows = tx.execute("SELECT label, count, updated_at FROM situation_evidence ORDER BY updated_at DESC, label")
-    return tuple(Bucket(*row) for row in rows)
+    return tuple(model.Bucket(*row) for row in rows)
 
 
-def match(tx: sqlite3.Connection, index: "SceneIndex", situation: Situation) -> tuple[SceneMatch, ...]:
+def match(tx: sqlite3.Connection, index: SceneIndex, situation: Situation) -> tuple[SceneMatch, ...]:
     """Return the scenes that answer a situation, best first, and by which features."""
     found: list[SceneMatch] = []
     for candidate, joins, profile in index.explained(situation):
@@ -403,11 +407,11 @@ def match(tx: sqlite3.Connection, index: "SceneIndex", situation: Situation) -> 
         if row is None:  # the index may be ahead of what this transaction sees
             continue
         shared = tuple(
-            SharedFeature(feature, weight, profile[feature])
+            model.SharedFeature(feature, weight, profile[feature])
             for feature, weight in situation.weights.items()
             if feature in profile
         )
-        found.append(SceneMatch(row[0], candidate.score, joins, candidate.ground, row[1], shared))
+        found.append(model.SceneMatch(row[0], candidate.score, joins, candidate.ground, row[1], shared))
     return tuple(found)
 
 
@@ -462,7 +466,7 @@ def below(keys: Sequence[str], *, exact: bool = False) -> Selection:
 def recall_by_candidates(
     tx: sqlite3.Connection,
     declared: Sequence[str],
-    candidates: "Sequence[Candidate]",
+    candidates: Sequence[Candidate],
     *,
     limit: int,
     scopes: Sequence[str] | None,
@@ -479,7 +483,7 @@ def recall_by_candidates(
     for candidate in candidates[:_SCENES_IN_A_RECALL]:
         scored.setdefault(candidate.scene_id, (1, candidate.score))
     if not scored:
-        return Recollection()
+        return model.Recollection()
     values = ", ".join(["(?, ?, ?)"] * len(scored))
     parameters = [value for scene_id, (tier, score) in scored.items() for value in (scene_id, tier, score)]
     return _recall(tx, Selection(f"VALUES {values}", parameters), limit, scopes, at)
@@ -543,10 +547,10 @@ def _recall(
         """,
         [*selection.parameters, *held, *scope_parameters, limit],
     )
-    return Recollection(
+    return model.Recollection(
         keys,
-        tuple(RecalledRelation(*row) for row in relations.fetchall()),
-        tuple(RecalledEntity(*row) for row in entities.fetchall()),
+        tuple(model.RecalledRelation(*row) for row in relations.fetchall()),
+        tuple(model.RecalledEntity(*row) for row in entities.fetchall()),
         _blocks(tx, chosen, selection.parameters, limit),
         _documents(tx, chosen, selection.parameters, limit),
     )
@@ -564,7 +568,7 @@ def _blocks(tx: sqlite3.Connection, chosen: str, parameters: Sequence[object], l
         """,
         [*parameters, limit],
     )
-    return tuple(RecalledBlock(*row) for row in rows.fetchall())
+    return tuple(model.RecalledBlock(*row) for row in rows.fetchall())
 
 
 def _documents(
@@ -580,4 +584,4 @@ def _documents(
         """,
         [*parameters, limit],
     )
-    return tuple(RecalledDocument(*row) for row in rows.fetchall())
+    return tuple(model.RecalledDocument(*row) for row in rows.fetchall())

@@ -4,15 +4,27 @@ A file is written before the transaction that tells of it ends, and removed afte
 fails in between leaves a file that nobody names, never a row without its file.
 """
 
+from __future__ import annotations
+
 import contextlib
-import hashlib
 import os
-import secrets
-import shutil
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from graphmem.errors import NotFound, StoreCorrupt, StoreFailed
+from graphmem.late import late
 from graphmem.store.database import MEMORY_PATH
+
+if TYPE_CHECKING:
+    import hashlib
+    import pathlib
+    import secrets
+    import shutil
+    from pathlib import Path
+else:
+    hashlib = late("hashlib")
+    pathlib = late("pathlib")
+    secrets = late("secrets")
+    shutil = late("shutil")
 
 LARGEST_IN_ROW = 64 * 1024
 
@@ -24,7 +36,7 @@ def lies_in_row(database: str, size: int) -> bool:
 
 def blob_path(database: str, digest: str) -> Path:
     """Return where the payload of a digest lies."""
-    return Path(f"{database}.blobs", digest[:2], digest)
+    return pathlib.Path(f"{database}.blobs", digest[:2], digest)
 
 
 def write_blob(database: str, digest: str, payload: bytes) -> None:
@@ -116,7 +128,7 @@ def copy_blob(database: str, digest: str, target: str) -> bool:
 def blob_sizes(database: str) -> dict[str, int]:
     """Return the bytes of each payload file of a database, by digest, whether or not a block names it."""
     sizes: dict[str, int] = {}
-    for file in Path(f"{database}.blobs").glob("[0-9a-f][0-9a-f]/[0-9a-f]*"):
+    for file in pathlib.Path(f"{database}.blobs").glob("[0-9a-f][0-9a-f]/[0-9a-f]*"):
         with contextlib.suppress(FileNotFoundError):  # its block is being deleted
             sizes[file.name] = file.stat().st_size
     return sizes

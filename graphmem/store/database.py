@@ -16,15 +16,20 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from graphmem.config import DEFAULT, Config
-from graphmem.core.embedding import Embedder
-from graphmem.core.model import WalState
+from graphmem.core import model
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
-from graphmem.store import text_index, vectors
+from graphmem.late import late
 from graphmem.store.schema import is_current, migrate
-from graphmem.store.text_index import NotingConnection
+
+if TYPE_CHECKING:
+    from graphmem.core.embedding import Embedder
+    from graphmem.store import text_index, vectors
+else:
+    text_index = late("graphmem.store.text_index")
+    vectors = late("graphmem.store.vectors")
 
 MEMORY_PATH = ":memory:"
 
@@ -62,14 +67,14 @@ class Store:
         *,
         config: Config = DEFAULT,
         create: bool = True,
-        embedder: Embedder | None = None,
+        embedder: "Embedder | None" = None,
     ) -> None:
         self.path = _ready_file(path, create=create)
         self.config = config
         self._embedder = embedder
         self._open_connection: Callable[..., sqlite3.Connection] = sqlite3.connect
         if embedder is not None:
-            self._open_connection = functools.partial(sqlite3.connect, factory=NotingConnection)
+            self._open_connection = functools.partial(sqlite3.connect, factory=text_index.NotingConnection)
         self._lock = threading.RLock()
         self._writing_thread: int | None = None
         self._local = threading.local()
@@ -143,7 +148,8 @@ class Store:
             finally:
                 if outermost:
                     self._writing_thread = None
-                    text_index.forget_noted(self._writer)
+                    if self._embedder is not None:
+                        text_index.forget_noted(self._writer)
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise _translation(error, self.path, self.config.busy_timeout) from error
         finally:
@@ -169,13 +175,13 @@ class Store:
             if connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[0]:
                 raise _busy(self.path, self.config.busy_timeout)
 
-    def checkpoint(self) -> WalState:
+    def checkpoint(self) -> "model.WalState":
         """Copy what the write-ahead log holds into the database, and cut the log when it has grown, waiting for nobody.
 
         On a connection of its own, so that no writer waits while pages are copied.
         """
         if self.path == MEMORY_PATH:
-            return WalState(False, 0, 0, 0)
+            return model.WalState(False, 0, 0, 0)
         with (
             translated_errors(self.path, self.config.busy_timeout),
             contextlib.closing(self._open_connection(self.path, timeout=0.0, isolation_level=None)) as connection,
@@ -183,7 +189,7 @@ class Store:
             busy, frames, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
             if not busy and frames == copied and size_of(self.path + "-wal") > LARGEST_IDLE_LOG:
                 busy, frames, copied = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        return WalState(bool(busy), max(frames, 0), max(copied, 0), size_of(self.path + "-wal"))
+        return model.WalState(bool(busy), max(frames, 0), max(copied, 0), size_of(self.path + "-wal"))
 
     def quick_check(self) -> tuple[str, ...]:
         """Return what SQLite's quick check complains of, nothing for a sound file. Nobody waits for it."""
@@ -311,7 +317,7 @@ def _ready_file(path: str | os.PathLike[str], *, create: bool) -> str:
         return text
     if not create:
         raise StoreFailed(f"{text} does not exist: check the path")
-    if len(os.fsencode(Path(text).name)) > _LONGEST_NAME:
+    if len(os.fsencode(os.path.split(text)[1])) > _LONGEST_NAME:
         raise StoreFailed(f"{text} cannot be made: no room in the name for '-journal'; shorten it")
     try:
         # Exclusive, so that a file that is in use is never opened here.

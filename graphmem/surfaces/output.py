@@ -1,8 +1,6 @@
 """What commands print: tables for people, one JSON document for machines."""
 
 import contextlib
-import dataclasses
-import json
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,8 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from graphmem.late import late
+
 if TYPE_CHECKING:
+    import dataclasses
+    import json
+
     from rich.console import JustifyMethod, RenderableType
+else:
+    dataclasses = late("dataclasses")
+    json = late("json")
 
 _WIDTH_OF_A_PIPE = 160
 _UNBOUNDED = 1 << 30

@@ -6,15 +6,21 @@ or failed; 2 wrong usage; 3 not found; 4 busy; 130 interrupted; 141 the reader o
 
 import contextlib
 import io
-import logging
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from graphmem.errors import GraphmemError, NotFound, StoreBusy
+from graphmem.late import late
 from graphmem.surfaces.cli.group import graphmem
 from graphmem.surfaces.output import printable, to_json
+
+if TYPE_CHECKING:
+    import logging
+else:
+    logging = late("logging")
 
 __all__ = ["graphmem", "main"]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _source_option = click.option("--source", default="", help="Where it comes from, such as a channel.")
 
 
-@click.group("block", short_help="Keep texts, pictures, videos and sounds.")
+@click.group("block")
 def block_command() -> None:
     """Keep texts, pictures, videos and sounds, and attach them to scenes. Each command takes --json.
 
@@ -104,7 +104,7 @@ def _print_block(block: "Block", *, as_json: bool) -> None:
     print_table(columns, [row], empty="")
 
 
-@click.group("document", short_help="Keep whole texts until they are used.")
+@click.group("document")
 def document_command() -> None:
     """Keep whole texts, find them by words, take them out again. Each command takes --json.
 

@@ -16,7 +16,7 @@ _id_argument = click.argument("relation_id", metavar="ID", type=WholeNumber(1))
 _hard_option = click.option("--hard", is_flag=True, help="Remove for good, with all that told of nothing else.")
 
 
-@click.command("edit", short_help="Correct a fact.")
+@click.command("edit")
 @_id_argument
 @click.option("--subject", help="What it is about.")
 @click.option("--relation", help="What is said of it.")
@@ -58,7 +58,7 @@ def edit_command(
         print_operation(report.operation)
 
 
-@click.command("delete", short_help="Delete a fact.")
+@click.command("delete")
 @_id_argument
 @_hard_option
 @json_option
@@ -75,7 +75,7 @@ def delete_command(session: Session, /, relation_id: int, hard: bool, as_json: b
     _print_purge(report, as_json=as_json)
 
 
-@click.command("purge", short_help="Forget the facts that meet all criteria.")
+@click.command("purge")
 @click.option("--subject-contains", default="", metavar="TEXT", help="A part of the subject; no wildcards.")
 @click.option("--object-contains", default="", metavar="TEXT", help="A part of the object; no wildcards.")
 @click.option("--relation", default="", help="The whole name of the relation.")
@@ -165,7 +165,7 @@ def _print_purge(report: "PurgeReport", *, as_json: bool) -> None:
         print_operation(report.operation)
 
 
-@click.command("verify-forgotten", short_help="Look whether a text is anywhere in a memory.")
+@click.command("verify-forgotten")
 @click.argument("text")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @json_option
@@ -193,7 +193,7 @@ def verify_forgotten_command(session: Session, /, text: str, file: Path | None, 
     return 0 if report.ok else 1
 
 
-@click.command("overview", short_help="Show in numbers what the memory holds.")
+@click.command("overview")
 @json_option
 @click.pass_obj
 def overview_command(session: Session, /, as_json: bool) -> None:

@@ -24,7 +24,7 @@ _TYPED = {
 }
 
 
-@click.group("entities", short_help="Find entities that may be one, merge them or keep them apart.")
+@click.group("entities")
 def entities_command() -> None:
     """Find entities that may be one, merge them or keep them apart. Each command takes --json.
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _SHOWN_FACTS = 3
 
 
-@click.command("commit", short_help="Remember a fact, or a list of them.")
+@click.command("commit")
 @click.argument("words", nargs=-1, metavar="[SUBJECT RELATION OBJECT]")
 @click.option("--sentence", default="", help="The sentence that said it.")
 @click.option("--confidence", type=float, default=1.0, help="Above 0, at most 1.  [default: 1]")
@@ -94,7 +94,7 @@ def _print_commit(report: "CommitReport") -> None:
         click.echo(printable(remark), err=True)
 
 
-@click.command("replay", short_help="Run a log of turns through the memory.")
+@click.command("replay")
 @click.argument("file", type=click.Path(path_type=Path))
 @json_option
 @click.pass_obj

@@ -9,7 +9,7 @@ from graphmem.surfaces.cli.group import Session, dry_run_option, json_option
 from graphmem.surfaces.output import counted, print_operation, print_table, printable, progress_bar, to_json
 
 
-@click.command("backup", short_help="Copy the memory into a new file, also while it is in use.")
+@click.command("backup")
 @click.argument("dest", type=click.Path(path_type=Path))
 @json_option
 @click.pass_obj
@@ -37,7 +37,7 @@ def backup_command(session: Session, /, dest: Path, as_json: bool) -> None:
     _print_remarks(report.remarks)
 
 
-@click.command("restore", short_help="Make the memory anew from a backup.")
+@click.command("restore")
 @click.argument("src", type=click.Path(path_type=Path))
 @click.option("--without-payloads", is_flag=True, help="Also where payload files of SRC are missing or damaged.")
 @json_option
@@ -76,7 +76,7 @@ def _print_remarks(remarks: Sequence[str]) -> None:
         click.echo(printable(f"note: {remark}"), err=True)
 
 
-@click.command("check", short_help="Tell whether the memory is sound.")
+@click.command("check")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @json_option
 @click.pass_obj
@@ -107,7 +107,7 @@ def check_command(session: Session, /, file: Path | None, as_json: bool) -> int:
     return int(not report.ok)
 
 
-@click.command("repair", short_help="Mend what can be made anew from the rest.")
+@click.command("repair")
 @dry_run_option
 @json_option
 @click.pass_obj

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _at_option = click.option("--at", metavar="TIME", help="What held then, in ISO 8601.  [default: now]")
 
 
-@click.command("neighbours", short_help="Show what is known around a name.")
+@click.command("neighbours")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("--depth", type=WholeNumber(0), default=2, help="How many facts away at the most.  [default: 2]")
 @click.option(
@@ -78,7 +78,7 @@ def _time_of(fact: "RecalledRelation") -> str:
     return f"  [{(fact.valid_from or '')[:16]} .. {(fact.valid_to or '')[:16]}]"
 
 
-@click.command("path", short_help="Show how two things are connected.")
+@click.command("path")
 @click.argument("start", metavar="A")
 @click.argument("end", metavar="B")
 @_at_option
@@ -108,7 +108,7 @@ def _print_path(found: "FactPath") -> None:
         click.echo(printable(f"  {fact.subject} - {fact.relation} -> {fact.object}{_time_of(fact)}"))
 
 
-@click.command("graph", short_help="Draw the facts of a scene, or around a name.")
+@click.command("graph")
 @click.option("--scene", metavar="KEY", help="Facts of this scene and of those below it.")
 @click.option("--entity", metavar="NAME", help="Facts around this name.")
 @click.option("--depth", type=WholeNumber(0), default=1, help="How far around the name.  [default: 1]")

@@ -2,59 +2,70 @@
 
 import contextlib
 import importlib
-import logging
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from graphmem.errors import InvalidInput, StoreFailed
+from graphmem.late import late
 
 if TYPE_CHECKING:
+    import logging
+    import pathlib
+
+    from graphmem import config as settings
+    from graphmem import memory as memories
     from graphmem.config import Config
+    from graphmem.core import situations
     from graphmem.core.situations import Situation
     from graphmem.memory import Memory
+else:
+    logging = late("logging")
+    memories = late("graphmem.memory")
+    pathlib = late("pathlib")
+    settings = late("graphmem.config")
+    situations = late("graphmem.core.situations")
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
+# The module of each command, and what the list of commands says of it, which so needs none of the modules.
 _COMMANDS = {
-    "enter": "scenes",
-    "match": "scenes",
-    "scenes": "scenes",
-    "evidence": "scenes",
-    "tag": "scenes",
-    "untag": "scenes",
-    "rename": "scenes",
-    "drop": "scenes",
-    "commit": "facts",
-    "recall": "recall",
-    "brief": "prompt",
-    "turn": "prompt",
-    "neighbours": "graph",
-    "path": "graph",
-    "graph": "graph",
-    "replay": "facts",
-    "block": "blocks",
-    "document": "blocks",
-    "upkeep": "upkeep",
-    "reindex": "upkeep",
-    "dedupe": "upkeep",
-    "undo": "upkeep",
-    "operations": "upkeep",
-    "embed": "upkeep",
-    "edit": "edit",
-    "delete": "edit",
-    "purge": "edit",
-    "verify-forgotten": "edit",
-    "overview": "edit",
-    "entities": "entities",
-    "backup": "files",
-    "restore": "files",
-    "check": "files",
-    "repair": "files",
+    "enter": ("scenes", "Enter the scene of a turn."),
+    "match": ("scenes", "Show which scenes answer a situation."),
+    "scenes": ("scenes", "List scenes at and below a key."),
+    "evidence": ("scenes", "List situations without a scene yet."),
+    "tag": ("scenes", "Attach known facts to a scene."),
+    "untag": ("scenes", "Take facts out of a scene."),
+    "rename": ("scenes", "Give a scene another key."),
+    "drop": ("scenes", "Remove a scene; its facts stay."),
+    "commit": ("facts", "Remember a fact, or a list of them."),
+    "recall": ("recall", "Bring back what is known."),
+    "brief": ("prompt", "Show what belongs into a prompt."),
+    "turn": ("prompt", "Run one turn: an event in, the brief out."),
+    "neighbours": ("graph", "Show what is known around a name."),
+    "path": ("graph", "Show how two things are connected."),
+    "graph": ("graph", "Draw the facts of a scene, or around a name."),
+    "replay": ("facts", "Run a log of turns through the memory."),
+    "block": ("blocks", "Keep texts, pictures, videos and sounds."),
+    "document": ("blocks", "Keep whole texts until they are used."),
+    "upkeep": ("upkeep", "Put the memory in order."),
+    "reindex": ("upkeep", "Make the text index anew."),
+    "dedupe": ("upkeep", "Merge scenes that are one under several keys."),
+    "undo": ("upkeep", "Reverse a merge, an edit or a deletion."),
+    "operations": ("upkeep", "List what can be undone and what was."),
+    "embed": ("upkeep", "Make the vectors that are missing, for recall by meaning."),
+    "edit": ("edit", "Correct a fact."),
+    "delete": ("edit", "Delete a fact."),
+    "purge": ("edit", "Forget the facts that meet all criteria."),
+    "verify-forgotten": ("edit", "Look whether a text is anywhere in a memory."),
+    "overview": ("edit", "Show in numbers what the memory holds."),
+    "entities": ("entities", "Find entities that may be one, merge them or keep them apart."),
+    "backup": ("files", "Copy the memory into a new file, also while it is in use."),
+    "restore": ("files", "Make the memory anew from a backup."),
+    "check": ("files", "Tell whether the memory is sound."),
+    "repair": ("files", "Mend what can be made anew from the rest."),
 }
 
 
@@ -64,12 +75,12 @@ _READING = (
 )
 
 
-@dataclass(frozen=True, slots=True)
 class Session:
     """The options of the group, which every command needs."""
 
-    database: str | None
-    config_file: Path | None
+    def __init__(self, database: str | None, config_file: str | None) -> None:
+        self.database = database
+        self.config_file = config_file
 
     def path(self) -> str:
         """Return the path of the memory: the one that was named, else one in the user's data folder."""
@@ -81,9 +92,7 @@ class Session:
 
     def config(self) -> "Config":
         """Return the settings: defaults, file, environment."""
-        from graphmem.config import Config
-
-        return Config.load(self.config_file)
+        return settings.Config.load(None if self.config_file is None else pathlib.Path(self.config_file))
 
     @contextlib.contextmanager
     def open(self, *, create: bool) -> "Iterator[Memory]":
@@ -91,11 +100,11 @@ class Session:
 
         The refusal of one that cannot be written names the commands that need no more than to read it.
         """
-        from graphmem.memory import Memory
-
         config = self.config()
         try:
-            with Memory.open(self.ready_path(), config=config, create=create or self.database is None) as memory:
+            with memories.Memory.open(
+                self.ready_path(), config=config, create=create or self.database is None
+            ) as memory:
                 yield memory
         except StoreFailed as error:
             if not self.is_read_only():
@@ -104,22 +113,23 @@ class Session:
 
     def is_read_only(self) -> bool:
         """Tell whether the memory can be read, and it or its folder cannot be written."""
-        file = Path(self.path()).expanduser()
+        file = pathlib.Path(self.path()).expanduser()
         return os.access(file, os.R_OK) and not all(os.access(each, os.W_OK) for each in (file, file.resolve().parent))
 
     def ready_path(self) -> str:
         """Return the path of the memory; the folder in the user's data folder is made."""
-        path = Path(self.path())
+        path = self.path()
         if self.database is None:
+            folder = pathlib.Path(path).parent
             try:
-                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             except OSError as error:
-                raise StoreFailed(f"{path.parent} cannot be made: {error.strerror}; name a file with --db") from error
-        return self.path()
+                raise StoreFailed(f"{folder} cannot be made: {error.strerror}; name a file with --db") from error
+        return path
 
 
 class _LazyGroup(click.Group):
-    """Loads the module of a command when the command is run or its help is shown."""
+    """Loads the module of a command when the command is run or its own help is shown."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -127,9 +137,15 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        module = importlib.import_module(f"graphmem.surfaces.cli.{_COMMANDS[cmd_name]}")
+        home, told = _COMMANDS[cmd_name]
+        module = importlib.import_module(f"graphmem.surfaces.cli.{home}")
         command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
+        command.short_help = told
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, told) for name, (_, told) in _COMMANDS.items()])
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -137,14 +153,14 @@ class _LazyGroup(click.Group):
 @click.option(
     "--config",
     "config_file",
-    type=click.Path(path_type=Path),
+    type=click.Path(),
     envvar="GRAPHMEM_CONFIG",
     help="A TOML file of settings.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Log decisions to standard error.")
 @click.version_option(package_name="graphmem", prog_name="graphmem")
 @click.pass_context
-def graphmem(ctx: click.Context, db: str | None, config_file: Path | None, verbose: bool) -> None:
+def graphmem(ctx: click.Context, db: str | None, config_file: str | None, verbose: bool) -> None:
     """A scene-graph memory for AI agents, in one SQLite file.
 
     Without --db the file lies in the user's data folder.
@@ -172,11 +188,9 @@ class WholeNumber(click.ParamType[int]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number that was typed."""
-        from graphmem.config import check_count
-
         number: int = click.INT.convert(value, param, ctx)
         try:
-            check_count("", number, low=self._low)
+            settings.check_count("", number, low=self._low)
         except InvalidInput as error:
             self.fail(f"{value!r}: {error.reason}", param, ctx)
         return number
@@ -209,8 +223,6 @@ def situation_options(command: _Command) -> _Command:
 
 def situation_of(options: dict[str, Any], config: "Config") -> "Situation":
     """Take the options of a situation out of a command's keyword arguments."""
-    from graphmem.core.situations import Situation
-
     names = {"chan": "chan", "peer": "peer", "group": "peer_group", "tool": "tool", "topic": "topics", "part": "part"}
     given = {name: options.pop(option) for option, name in names.items()}
-    return Situation.of(**given, at=options.pop("at"), config=config)
+    return situations.Situation.of(**given, at=options.pop("at"), config=config)

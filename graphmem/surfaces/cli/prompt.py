@@ -26,7 +26,7 @@ budget_option = click.option(
 )
 
 
-@click.command("brief", short_help="Show what belongs into a prompt.")
+@click.command("brief")
 @click.argument("words", nargs=-1, metavar="[QUERY]")
 @scene_option
 @situation_options
@@ -62,7 +62,7 @@ def brief_command(
         _print_text(brief.text)
 
 
-@click.command("turn", short_help="Run one turn: an event in, the brief out.")
+@click.command("turn")
 @click.argument("event", required=False)
 @scope_option
 @budget_option

@@ -25,7 +25,7 @@ _OF_WORDS = {"kinds": (), "since": None, "until": None, "mode": "hybrid", "preci
 _TIMES = {"since": "--since", "until": "--until", "as_of": "--as-of"}
 
 
-@click.command("recall", short_help="Bring back what is known.")
+@click.command("recall")
 @click.argument("words", nargs=-1)
 @scene_option
 @click.option("--exact", is_flag=True, help="Only the named scenes, not those below them.")

@@ -1,11 +1,10 @@
 """Commands about scenes: enter, match, scenes, evidence, tag, untag, rename, drop."""
 
-import dataclasses
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from graphmem.late import late
 from graphmem.surfaces.cli.group import (
     Session,
     WholeNumber,
@@ -17,7 +16,11 @@ from graphmem.surfaces.cli.group import (
 from graphmem.surfaces.output import counted, print_operation, print_table, printable, to_json
 
 if TYPE_CHECKING:
+    import dataclasses
+
     from graphmem.core.model import DropReport, ResetReport, SceneHealth
+else:
+    dataclasses = late("dataclasses")
 
 _relations_option = click.option(
     "--relation", "relations", type=WholeNumber(1), multiple=True, help="The id of a fact."
@@ -25,7 +28,7 @@ _relations_option = click.option(
 _glob_option = click.option("--glob", help="Facts with an end whose name matches: * ? [...], case-sensitive.")
 
 
-@click.command("enter", short_help="Enter the scene of a turn.")
+@click.command("enter")
 @situation_options
 @click.option("--declare", "declared", multiple=True, metavar="KEY", help="A scene key to declare; may be repeated.")
 @json_option
@@ -62,7 +65,7 @@ def enter_command(session: Session, /, declared: tuple[str, ...], as_json: bool,
             click.echo(f"{name:8} {printable(', '.join(keys))}")
 
 
-@click.command("match", short_help="Show which scenes answer a situation.")
+@click.command("match")
 @situation_options
 @json_option
 @click.pass_obj
@@ -119,7 +122,6 @@ class _Scenes(click.Group):
     cls=_Scenes,
     invoke_without_command=True,
     subcommand_metavar="[PREFIX | reset --emergent]",
-    short_help="List scenes at and below a key.",
 )
 @click.argument("prefix", default="", cls=_Prefix)
 @click.option("--origin", type=click.Choice(["declared", "emergent"]), help="Only scenes of this origin.")
@@ -169,13 +171,11 @@ def _print_health(health: "SceneHealth", *, as_json: bool) -> None:
 
 @scenes_command.command("reset", short_help="Let the scenes that grew grow anew.")
 @click.option("--emergent", is_flag=True, help="Needed: says that it is about these alone.")
-@click.option("--backup", type=click.Path(path_type=Path), metavar="PATH", help="Where the backup before it goes.")
+@click.option("--backup", type=click.Path(), metavar="PATH", help="Where the backup before it goes.")
 @dry_run_option
 @json_option
 @click.pass_obj
-def reset_scenes_command(
-    session: Session, /, emergent: bool, backup: Path | None, dry_run: bool, as_json: bool
-) -> None:
+def reset_scenes_command(session: Session, /, emergent: bool, backup: str | None, dry_run: bool, as_json: bool) -> None:
     """Remove all scenes that grew by themselves, so that they grow anew, and what waits for a scene.
 
     Declared scenes and facts stay. A backup is made before, beside the memory or at PATH; `graphmem undo` reverses it.
@@ -202,7 +202,7 @@ def reset_scenes_command(
     print_operation(report.operation)
 
 
-@click.command("evidence", short_help="List situations without a scene yet.")
+@click.command("evidence")
 @json_option
 @click.pass_obj
 def evidence_command(session: Session, /, as_json: bool) -> None:
@@ -221,7 +221,7 @@ def evidence_command(session: Session, /, as_json: bool) -> None:
     print_table(["label", "visits#", "last (UTC)"], rows, empty="no situation waits for its scene")
 
 
-@click.command("tag", short_help="Attach known facts to a scene.")
+@click.command("tag")
 @click.argument("key")
 @_relations_option
 @_glob_option
@@ -253,7 +253,7 @@ def tag_command(
     print_operation(report.operation)
 
 
-@click.command("untag", short_help="Take facts out of a scene.")
+@click.command("untag")
 @click.argument("key")
 @_relations_option
 @_glob_option
@@ -290,7 +290,7 @@ def _require_choice(relations: tuple[int, ...], glob: str | None) -> None:
         raise click.UsageError("say which facts: --relation ID, or --glob PATTERN")
 
 
-@click.command("rename", short_help="Give a scene another key.")
+@click.command("rename")
 @click.argument("key")
 @click.argument("new_key")
 @dry_run_option
@@ -320,7 +320,7 @@ def rename_command(session: Session, /, key: str, new_key: str, dry_run: bool, a
     print_operation(report.operation)
 
 
-@click.command("drop", short_help="Remove a scene; its facts stay.")
+@click.command("drop")
 @click.argument("key")
 @click.option("--below", is_flag=True, help="All scenes below KEY too.")
 @dry_run_option

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from graphmem.core.model import DedupeReport, UpkeepReport
 
 
-@click.command("reindex", short_help="Make the text index anew.")
+@click.command("reindex")
 @json_option
 @click.pass_obj
 def reindex_command(session: Session, /, as_json: bool) -> None:
@@ -32,7 +32,7 @@ def reindex_command(session: Session, /, as_json: bool) -> None:
     click.echo(to_json({"indexed": indexed}) if as_json else f"{counted(indexed, 'text')} indexed")
 
 
-@click.command("dedupe", short_help="Merge scenes that are one under several keys.")
+@click.command("dedupe")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @dry_run_option
 @json_option
@@ -96,7 +96,7 @@ def _print_dedupe(report: "DedupeReport") -> None:
     print_operation(report.operation)
 
 
-@click.command("undo", short_help="Reverse a merge, an edit or a deletion.")
+@click.command("undo")
 @click.argument("operation", type=WholeNumber(1))
 @dry_run_option
 @json_option
@@ -122,7 +122,7 @@ def undo_command(session: Session, /, operation: int, dry_run: bool, as_json: bo
         click.echo(printable(f"note: {remark}"), err=True)
 
 
-@click.command("operations", short_help="List what can be undone and what was.")
+@click.command("operations")
 @click.option("--limit", type=WholeNumber(0), help="How many at the most.  [default: all]")
 @json_option
 @click.pass_obj
@@ -166,7 +166,7 @@ class _Duration(click.ParamType[float]):
         return float(int(found[1]) * self._UNITS[found[2]])
 
 
-@click.command("upkeep", short_help="Put the memory in order.")
+@click.command("upkeep")
 @click.option("--every", type=_Duration(), metavar="TIME", help="Go on, a pass each TIME: 90s, 30m, 2h, 1d.")
 @click.option("--allow-shrink", is_flag=True, help="Let a step go on that would lose much of what there is.")
 @dry_run_option
@@ -240,7 +240,7 @@ def _ranges(numbers: Sequence[int]) -> str:
     return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
-@click.command("embed", short_help="Make the vectors that are missing, for recall by meaning.")
+@click.command("embed")
 @json_option
 @click.pass_obj
 def embed_command(session: Session, /, as_json: bool) -> None:
