@@ -1,5 +1,7 @@
 """AsyncMemory: the verbs of Memory as coroutines."""
 
+from __future__ import annotations
+
 import asyncio
 import concurrent.futures
 import functools
@@ -26,10 +28,10 @@ _THREADS = 8
 
 def _in_thread(
     verb: Callable[Concatenate[Memory, _P], _T],
-) -> Callable[Concatenate["AsyncMemory", _P], Coroutine[Any, Any, _T]]:
+) -> Callable[Concatenate[AsyncMemory, _P], Coroutine[Any, Any, _T]]:
     """Return a coroutine method that runs a verb of Memory in a thread."""
 
-    async def run(self: "AsyncMemory", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    async def run(self: AsyncMemory, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         return await self._run(functools.partial(verb, self.memory, *args, **kwargs))
 
     functools.update_wrapper(run, verb)
@@ -38,10 +40,10 @@ def _in_thread(
 
 def _in_thread_of_turn(
     method: Callable[Concatenate[Turn, _P], _T],
-) -> Callable[Concatenate["AsyncTurn", _P], Coroutine[Any, Any, _T]]:
+) -> Callable[Concatenate[AsyncTurn, _P], Coroutine[Any, Any, _T]]:
     """Return a coroutine method that runs a method of Turn in a thread."""
 
-    async def run(self: "AsyncTurn", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    async def run(self: AsyncTurn, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         return await self.memory._run(functools.partial(method, self.turn, *args, **kwargs))
 
     functools.update_wrapper(run, method)
@@ -55,13 +57,13 @@ class _Opening:
         self._opening = opening
         self._opened: AsyncMemory | None = None
 
-    def __await__(self) -> Generator[Any, None, "AsyncMemory"]:
+    def __await__(self) -> Generator[Any, None, AsyncMemory]:
         return self._open().__await__()
 
-    async def _open(self) -> "AsyncMemory":
+    async def _open(self) -> AsyncMemory:
         return AsyncMemory(await asyncio.to_thread(self._opening))
 
-    async def __aenter__(self) -> "AsyncMemory":
+    async def __aenter__(self) -> AsyncMemory:
         self._opened = await self._open()
         return self._opened
 
@@ -94,7 +96,7 @@ class AsyncMemory:
         clock: Clock = system_clock,
         create: bool = True,
         embedder: Embedder | None = None,
-    ) -> "_Opening":
+    ) -> _Opening:
         """Open a memory file as `Memory.open` does: `await` it, or use it with `async with`."""
         opening = functools.partial(Memory.open, path, config=config, clock=clock, create=create, embedder=embedder)
         return _Opening(opening)
@@ -196,7 +198,7 @@ class AsyncMemory:
         *,
         channel: ChannelPolicy = ChannelPolicy(),  # noqa: B008
         scopes: str | Iterable[str] | None = None,
-    ) -> "AsyncTurn":
+    ) -> AsyncTurn:
         """Begin a turn, as `Memory.turn` does: `async with await memory.turn(event) as turn`."""
         began = functools.partial(self.memory.turn, event, channel=channel, scopes=scopes)
         return AsyncTurn(self, await self._run(began))

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import pathlib
 import stat
 import threading
 
@@ -368,7 +369,7 @@ def test_a_disk_that_fails_leaves_no_row_and_no_half_file(memory, path, monkeypa
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(blobs.os if step == "fsync" else blobs.Path, step, fail)
+        patch.setattr(blobs.os if step == "fsync" else pathlib.Path, step, fail)
         with pytest.raises(StoreFailed, match="No space left"):
             memory.put_block(modality="image", payload=LARGE, scenes="chan:qq")
 
@@ -423,7 +424,7 @@ def test_a_payload_that_may_not_be_read_is_one_clear_error(path):
             def refuse(*_):
                 raise PermissionError(13, "Permission denied")
 
-            patch.setattr(blobs.Path, "read_bytes", refuse)
+            patch.setattr(pathlib.Path, "read_bytes", refuse)
             with pytest.raises(StoreFailed, match="permissions"):
                 memory.block(block.id)
 
