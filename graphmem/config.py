@@ -2,7 +2,6 @@
 
 import dataclasses
 import datetime as dt
-import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from graphmem import log
 from graphmem.errors import InvalidInput
 from graphmem.late import late
 
@@ -29,8 +29,6 @@ KIND_WEIGHTS: Mapping[str, float] = MappingProxyType(
 _KIND = re.compile(r"[^\W_A-Z](?:[^\W_A-Z]|[-._](?=[^\W_A-Z]))*")
 SELF_NAMES = frozenset({"me", "self", "assistant", "agent", "bot", "system", "default", "unknown", "anonymous"})
 LANGUAGES = ("en", "zh")
-
-_log = logging.getLogger("graphmem")
 
 _LARGEST_COUNT = 2**63 - 1  # what a column of SQLite holds
 
@@ -246,7 +244,7 @@ class Config:
         for variable in environ:
             name = variable.removeprefix(_ENVIRONMENT)
             if name != variable and name not in _OTHER_VARIABLES and name.lower() not in simple:
-                _log.warning("%s is no setting; known are %s", variable, ", ".join(sorted(simple)))
+                log.warning("%s is no setting; known are %s", variable, ", ".join(sorted(simple)))
         settings.update(arguments)
         for name in settings:
             if name not in known:

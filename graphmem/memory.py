@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import functools
-import logging
 import os
 import time
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from graphmem import log
 from graphmem.config import DEFAULT, Config, check_count
 from graphmem.core import model
 from graphmem.core.keys import channel_key, clean_text, key_list, require_key, text_list
@@ -85,8 +85,6 @@ else:
     notes = late("graphmem.records.notes")
     relations = late("graphmem.graph.relations")
     text_index = late("graphmem.store.text_index")
-
-_log = logging.getLogger("graphmem")
 
 
 class Memory(Maintenance):
@@ -830,7 +828,7 @@ class Memory(Maintenance):
                 if not block_rows.uses_payload(tx, digest):
                     remove_blob(self.path, digest)
         except (StoreBusy, StoreFailed) as error:
-            _log.warning("the block is deleted, its payload is not: %s", error)
+            log.warning("the block is deleted, its payload is not: %s", error)
 
 
 def _checked(log: Log | Iterable[Event], config: Config) -> Log:

@@ -14,13 +14,14 @@ PATHS = {
     for p in sorted(ROOT.rglob("*.py"))
     if not p.name.startswith("__")
 }
-BASE = {"errors", "late", "config", "core"}
+BASE = {"errors", "late", "log", "config", "core"}
 STORED = BASE | {"store"}
 MAY_IMPORT = {
     "errors": set(),
     "late": set(),
-    "config": {"errors", "late"},
-    "core": {"errors", "late", "config"},
+    "log": {"late"},
+    "config": {"errors", "late", "log"},
+    "core": {"errors", "late", "log", "config"},
     "store": BASE,
     "graph": STORED,
     "records": STORED,

@@ -1,6 +1,5 @@
 """One turn of an agent: its policies, its scene, what it reads, where it writes."""
 
-import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from graphmem import log
 from graphmem.compose.brief import RECALL_MARK, Item, Reader, brief_of
 from graphmem.config import Config, check_count
 from graphmem.core.events import Event
@@ -18,8 +18,6 @@ from graphmem.core.ranking import cosine, inverse_frequency
 from graphmem.core.situations import Feature, Situation
 from graphmem.core.tokens import tokens_of
 from graphmem.errors import Conflict, GraphmemError, InvalidInput
-
-_log = logging.getLogger("graphmem")
 
 LAST_KEPT = 10
 
@@ -141,7 +139,7 @@ class Turn:
                     self._visit = self._memory.enter_scene(self._situation, declared=self._declared)
                 except GraphmemError as error:
                     # What is read and told in this turn matters more than that it is counted.
-                    _log.warning("the turn goes on without its scene: %s", error)
+                    log.warning("the turn goes on without its scene: %s", error)
                     self._visit = Visit(keys=self._declared, write_keys=self._own_keys())
             return self._visit
 
@@ -163,7 +161,7 @@ class Turn:
         try:
             self._memory.declare_scene(key)
         except GraphmemError as error:
-            _log.warning("the turn goes on without the scene of its tool: %s", error)
+            log.warning("the turn goes on without the scene of its tool: %s", error)
 
     # ---- reading
 

@@ -8,11 +8,11 @@ alone: had they features in the index, a channel's scene would swallow every tur
 from __future__ import annotations
 
 import datetime as dt
-import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from graphmem import log
 from graphmem.core import model
 from graphmem.core.keys import (
     auto_key,
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from graphmem.store import text_index
 else:
     text_index = late("graphmem.store.text_index")
-
-_log = logging.getLogger("graphmem")
 
 DEFAULT_LIMIT = 8
 _CHANGES_KEPT = 10_000
@@ -114,7 +112,7 @@ def enter(tx: sqlite3.Connection, index: SceneIndex, revision: Revision, situati
         return _join(tx, index, revision, situation, at, match)
     label = situation.growing_label
     if not label or not _evidence_suffices(tx, label, at, situation.config):
-        _log.debug("no scene yet for %r", label)
+        log.debug("no scene yet for %r", label)
         return Entered()
     scene_id, key, strength = _grow(tx, label, at)
     _add_mass(tx, scene_id, situation, visit=1)
@@ -123,7 +121,7 @@ def enter(tx: sqlite3.Connection, index: SceneIndex, revision: Revision, situati
     _drop(tx, scene_id, surplus_features(features, config))
     tx.execute("DELETE FROM situation_evidence WHERE label = ?", (label,))
     revision.changed.add(scene_id)
-    _log.debug("scene %r grew", key)
+    log.debug("scene %r grew", key)
     return Entered(key, created=True, similarity=1.0, strength=strength)
 
 
@@ -145,7 +143,7 @@ def _join(
     if dropped:
         _drop(tx, match.scene_id, dropped)
     revision.changed.add(match.scene_id)
-    _log.debug("joined %r with score %.3f", key, match.score)
+    log.debug("joined %r with score %.3f", key, match.score)
     return Entered(key, False, match.score, strength, match, dropped)
 
 

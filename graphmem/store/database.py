@@ -7,7 +7,6 @@ fails at once when another writer came between, whatever the timeout.
 
 import contextlib
 import functools
-import logging
 import os
 import sqlite3
 import stat
@@ -18,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from graphmem import log
 from graphmem.config import DEFAULT, Config
 from graphmem.core import model
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
@@ -32,8 +32,6 @@ else:
     vectors = late("graphmem.store.vectors")
 
 MEMORY_PATH = ":memory:"
-
-_log = logging.getLogger("graphmem")
 
 # Files that this process has open, by device and inode. Closing any other descriptor of such a file would drop
 # SQLite's locks on it (https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_).
@@ -348,7 +346,7 @@ def _use_wal(connection: sqlite3.Connection, path: str, timeout: float) -> None:
             mode, reason = "", str(error)
             break
     if mode != "wal":
-        _log.warning("%s: no write-ahead log here (%s); readers and writers wait for each other", path, reason)
+        log.warning("%s: no write-ahead log here (%s); readers and writers wait for each other", path, reason)
 
 
 def _roll_back(connection: sqlite3.Connection, *, outermost: bool) -> None:

@@ -13,21 +13,23 @@ from graphmem.late import late
 if TYPE_CHECKING:
     import dataclasses
     import json
+    import shutil
 
-    from rich.console import JustifyMethod, RenderableType
+    from graphmem.surfaces import tables
 else:
     dataclasses = late("dataclasses")
     json = late("json")
+    shutil = late("shutil")
+    tables = late("graphmem.surfaces.tables")
 
 _WIDTH_OF_A_PIPE = 160
-_UNBOUNDED = 1 << 30
 _BIDI_CONTROLS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
 
 
 def to_json(value: object, *, one_line: bool = False) -> str:
     """Return a value as JSON; ASCII alone where the output is not UTF-8."""
-    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    return json.dumps(value, default=_plain, ensure_ascii=not utf8, allow_nan=False, indent=None if one_line else 2)
+    indent = None if one_line else 2
+    return json.dumps(value, default=_plain, ensure_ascii=not _is_utf8(), allow_nan=False, indent=indent)
 
 
 def counted(number: int, one: str, several: str = "") -> str:
@@ -78,24 +80,16 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, emp
     if not rows:
         click.echo(empty)
         return
-    # rich takes 60 ms to import: only what prints a table pays it.
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    cut = [column.endswith("~") and sys.stdout.isatty() for column in columns]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        justify: JustifyMethod = "right" if column.endswith("#") else "left"
-        # rich takes room from columns that may wrap; so where one is cut, the others may not.
-        keeps = any(cut) and not column.endswith("~")
-        table.add_column(column.rstrip("#~"), justify=justify, overflow="fold", no_wrap=keeps)
-    for row in rows:
-        cells = zip(map(_cell, row), cut, strict=True)
-        table.add_row(
-            *(Text(text, no_wrap=True, overflow="ellipsis") if short else Text(text) for text, short in cells)
-        )
-    _print(table)
+    head, *lines = tables.table_lines(
+        [column.rstrip("#~") for column in columns],
+        [[_cell(value) for value in row] for row in rows],
+        room=_room() or _WIDTH_OF_A_PIPE,
+        right=[column.endswith("#") for column in columns],
+        cuts=[column.endswith("~") and sys.stdout.isatty() for column in columns],
+        rule="─" if _is_utf8() else "-",
+        mark="…" if _is_utf8() else "...",
+    )
+    click.echo("\n".join([click.style(head, bold=True), *lines]))
 
 
 def print_operation(operation: int | None) -> None:
@@ -106,27 +100,20 @@ def print_operation(operation: int | None) -> None:
 
 def print_tree(branches: Iterable[tuple[str, Iterable[str]]]) -> None:
     """Print lines, each with the lines below it; on a terminal they are cut to its width."""
-    from rich.text import Text
-    from rich.tree import Tree
-
-    def line(text: str) -> Text:
-        return Text(printable(text), no_wrap=True, overflow="ellipsis")
-
+    room = _room()
+    guides = ("├── ", "└── ") if _is_utf8() else ("+-- ", "`-- ")
     for head, below in branches:
-        tree = Tree(line(head))
-        for text in below:
-            tree.add(line(text))
-        _print(tree, width_of_a_pipe=_UNBOUNDED)
+        for line in tables.tree_lines(printable(head), map(printable, below), guides):
+            click.echo(tables.cut(line, room) if room else line)
 
 
-def _print(shown: "RenderableType", *, width_of_a_pipe: int = _WIDTH_OF_A_PIPE) -> None:
-    from rich.console import Console
+def _room() -> int | None:
+    """Return how many places a line of the terminal has, None where the output goes elsewhere."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
-    width = None if sys.stdout.isatty() else width_of_a_pipe
-    console = Console(width=width, highlight=False, markup=False, emoji=False)
-    with console.capture() as capture:
-        console.print(shown)
-    click.echo("\n".join(line.rstrip() for line in capture.get().split("\n") if line.strip()))
+
+def _is_utf8() -> bool:
+    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
 
 
 def _cell(value: object) -> str:

@@ -1,15 +1,13 @@
 """A thread that runs something again and again until it is stopped."""
 
-import logging
 import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from graphmem import log
 from graphmem.errors import GraphmemError
 
 _T = TypeVar("_T")
-
-_log = logging.getLogger("graphmem")
 
 
 class Repeating(Generic[_T]):
@@ -35,7 +33,7 @@ class Repeating(Generic[_T]):
                 self._report(self._act())
             except GraphmemError as error:
                 if not self._stopped.is_set():
-                    _log.warning("upkeep: %s", error)
+                    log.warning("upkeep: %s", error)
             except Exception:  # noqa: BLE001 (told in the log; a thread that dies of it would keep nothing in order)
-                _log.exception("upkeep failed; it is tried again in %g s", self._every)
+                log.exception("upkeep failed; it is tried again in %g s", self._every)
             self._stopped.wait(self._every)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from graphmem import log
 from graphmem.errors import InvalidInput, StoreFailed
 from graphmem.late import late
 
@@ -174,8 +175,15 @@ def graphmem(ctx: click.Context, db: str | None, config_file: str | None, verbos
     Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 not found, 4 busy,
     130 interrupted, 141 the reader of the output went away.
     """
-    logging.basicConfig(level=logging.DEBUG if verbose else logging.WARNING, format="%(name)s: %(message)s")
+    if verbose:
+        _log_from(logging.DEBUG)
+    else:
+        log.before_the_first(lambda: _log_from(logging.WARNING))
     ctx.obj = Session(db, config_file)
+
+
+def _log_from(level: int) -> None:
+    logging.basicConfig(level=level, format="%(name)s: %(message)s")
 
 
 class WholeNumber(click.ParamType[int]):
