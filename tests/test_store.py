@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import functools
+import gc
 import hashlib
 import inspect
 import logging
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,7 +38,9 @@ from graphmem import (
 )
 from graphmem.exchange.events import Event
 from graphmem.graph.blocks import content_id
+from graphmem.store import database
 from graphmem.store.schema import APPLICATION_ID, VERSION
+from graphmem.store.text_index import Vocabulary
 
 NOBODY = 65534
 IMPATIENT = Config(busy_timeout=0.02)
@@ -240,6 +244,12 @@ def handles(folder):
     return [name for name in found if name.startswith(str(folder))]
 
 
+def living():
+    """How many objects there are of what an open memory is made of."""
+    gc.collect()
+    return Counter(type(each) for each in gc.get_objects() if type(each) in (Memory, database.Store, Vocabulary))
+
+
 def graphmem_process(path, code):
     """Run code with an open `memory` in a process of its own; return what it prints."""
     script = f"import sys\nfrom graphmem import *\nwith Memory.open(sys.argv[1]) as memory:\n    {code}"
@@ -431,6 +441,29 @@ def test_a_current_file_opens_without_the_heavy_packages(filled_path):
     loaded = graphmem_process(filled_path, "print({'sqlite_utils', 'numpy', 'networkx'} & sys.modules.keys())")
 
     assert loaded == "set()"
+
+
+def test_a_current_file_is_opened_by_five_statements_that_write_nothing(filled_path, monkeypatch):
+    told = []
+
+    class Traced(sqlite3.Connection):
+        def __init__(self, *arguments, **named):
+            super().__init__(*arguments, **named)
+            self.set_trace_callback(told.append)
+
+    connect_with(monkeypatch, Traced)
+    before = Path(filled_path).read_bytes()
+    with Memory.open(filled_path) as memory:
+        opening = [line for line in told if not line.startswith("--")]  # what a statement runs within
+        told.clear()
+        with memory._store.read():
+            reading = told[:]
+
+    assert len(opening) == 5
+    assert all(line.startswith("PRAGMA") or "user_version" in line for line in opening)
+    assert [line for line in reading if not line.startswith("PRAGMA")] == ["BEGIN"]
+    assert len(reading) == 5
+    assert Path(filled_path).read_bytes() == before
 
 
 def test_objects_and_processes_on_one_file_see_each_others_writes(path, clock):
@@ -1286,6 +1319,55 @@ def test_a_failed_open_does_not_count_as_open(filled_path):
 
     with pytest.raises(SchemaTooNew):  # and not Conflict: it reads the file
         Memory.preview_dedupe(filled_path)
+
+
+def test_a_memory_that_was_dropped_does_not_count_as_open(filled_path):
+    script = "import sys\nfrom graphmem import Memory\nMemory.open(sys.argv[1])\nMemory.preview_dedupe(sys.argv[1])"
+
+    subprocess.run([sys.executable, "-W", "ignore", "-c", script, str(filled_path)], check=True)
+
+
+# ---- many stores
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors where the system lists them")
+def test_many_files_in_turn_leave_nothing_behind(tmp_path):
+    def use(number):
+        with Memory.open(tmp_path / f"{number}.db") as memory:
+            memory.commit([FACT], scenes=["chan:qq"])
+            memory.recall_by_scene("chan:qq")
+            memory.recall("偏好")
+
+    use(0)
+    before = living()
+    threads = threading.active_count()
+    counted = dict(database._open_files)
+    for number in range(1, 30):
+        use(number)
+        assert handles(tmp_path) == []
+        assert database._open_files == counted
+
+    assert threading.active_count() == threads
+    assert living() == before
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors where the system lists them")
+def test_many_open_files_take_three_handles_each_and_two_more_for_each_thread_that_reads(tmp_path):
+    with contextlib.ExitStack() as stack:
+        memories = [stack.enter_context(Memory.open(tmp_path / f"{number}.db")) for number in range(20)]
+        for memory in memories:
+            memory.commit([FACT], scenes=["chan:qq"])
+        assert len(handles(tmp_path)) == 3 * len(memories)
+
+        for memory in memories:
+            memory.recall_by_scene("chan:qq")
+        assert len(handles(tmp_path)) == 5 * len(memories)
+
+        for _ in range(10):  # SQLite keeps the handle of a thread that has ended, and gives it to the next one
+            for memory in memories:
+                in_thread(lambda memory=memory: memory.recall_by_scene("chan:qq"))
+        assert len(handles(tmp_path)) <= 7 * len(memories)
+    assert handles(tmp_path) == []
 
 
 def test_a_refused_preview_costs_no_rows(memory, path):

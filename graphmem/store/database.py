@@ -13,7 +13,6 @@ import stat
 import threading
 import time
 import weakref
-from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -35,8 +34,8 @@ MEMORY_PATH = ":memory:"
 
 # Files that this process has open, by device and inode. Closing any other descriptor of such a file would drop
 # SQLite's locks on it (https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_).
-_open_files: Counter[tuple[int, int]] = Counter()
-_open_files_lock = threading.Lock()
+_open_files: dict[tuple[int, int], int] = {}
+_open_files_lock = threading.RLock()  # since the garbage collector may drop a store while a count is changed
 
 _STATEMENTS_KEPT = 256
 # Bytes to which a -wal is cut when it starts anew. An ordinary one has 4 MB; while somebody reads for long it grows,
@@ -79,8 +78,11 @@ class Store:
         self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
         self._readers_lock = threading.Lock()
         self._closed = False
-        self._identity = file_identity(self.path)
-        _count_open(self._identity, 1)
+        identity = file_identity(self.path)
+        _count_open(identity, 1)
+        # Also when the store is dropped without being closed, which closes its connections too.
+        self._uncount = weakref.finalize(self, _count_open, identity, -1)
+        self._uncount.atexit = False
         try:
             with translated_errors(self.path, config.busy_timeout):
                 self._writer = self._connect()
@@ -90,7 +92,7 @@ class Store:
                     self._writer.close()
                     raise
         except BaseException:
-            _count_open(self._identity, -1)
+            self._uncount()
             raise
 
     def _prepare(self) -> None:
@@ -244,7 +246,7 @@ class Store:
                 with reader.lock:
                     reader.connection.close()
             self._writer.close()
-        _count_open(self._identity, -1)
+        self._uncount()
 
     def _take_lock(self) -> None:
         self._check_open()
@@ -426,10 +428,12 @@ def file_identity(path: str) -> tuple[int, int] | None:
 def _count_open(identity: tuple[int, int] | None, change: int) -> None:
     if identity is not None:
         with _open_files_lock:
-            _open_files[identity] += change
+            stores = _open_files.pop(identity, 0) + change
+            if stores:
+                _open_files[identity] = stores
 
 
 def is_open_here(path: str) -> bool:
     """Tell whether this process holds the file open, so that plain file I/O on it would drop SQLite's locks."""
     identity = file_identity(path)
-    return identity is not None and _open_files[identity] > 0
+    return identity in _open_files
