@@ -1765,6 +1765,51 @@ def test_commands_that_look_for_no_scene_load_no_numpy(filled):
     assert loaded == []
 
 
+OF_OTHER_COMMANDS = {
+    *("asyncio", "decimal", "hashlib", "importlib.metadata", "inspect", "json", "logging", "networkx", "numpy"),
+    *("pathlib", "pickle", "regex", "rich", "shlex", "snowballstemmer", "sqlite_utils", "subprocess", "tempfile"),
+    *("tomllib", "urllib.parse", "zoneinfo"),
+}
+
+
+@pytest.mark.parametrize(
+    ("call", "allowed"),
+    [
+        (["--help"], {"surfaces.cli.group", "surfaces.output"}),
+        (
+            ["--db", "FILE", "recall", "--scene", "chan:qq"],
+            {"surfaces.cli.group", "surfaces.cli.recall", "surfaces.output", "surfaces.tables", "memory", "maintenance"}
+            | {"config", "core.keys", "core.model.recalled", "core.policies", "core.situations", "core.times"}
+            | {"graph.scenes", "graph.validity", "store.blobs", "store.database", "store.lists", "store.schema"},
+        ),
+    ],
+    ids=["help", "recall"],
+)
+def test_a_command_starts_with_what_it_needs_and_no_more(filled, call, allowed):
+    told = "import sys; print(*sorted(sys.modules), sep='\\n', file=sys.stderr)"
+    script = (
+        f"import atexit, sys; from graphmem.surfaces.cli import main; atexit.register(lambda: exec({told!r})); main()"
+    )
+    call = [str(filled) if word == "FILE" else word for word in call]
+
+    def loaded(code, *arguments):
+        ran = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+        return set(ran.stderr.split())
+
+    needed = loaded(script, *call) - loaded(f"import click, sqlite3; {told}")
+
+    assert needed & OF_OTHER_COMMANDS == set()
+    own = {name.removeprefix("graphmem.") for name in needed if name.startswith("graphmem.")}
+    packages = {name for name in own if any(other.startswith(f"{name}.") for other in own)}
+    assert own - packages <= allowed | {"errors", "late", "log"}
+
+
+def test_a_warning_has_its_form_though_logging_is_loaded_late(filled):
+    ran = shell("--db", filled, "scenes", environ={"GRAPHMEM_COLOUR": "red"})
+
+    assert ran.stderr.startswith(b"graphmem: GRAPHMEM_COLOUR is no setting; known are ")
+
+
 def test_the_readme_names_the_commands_that_there_are():
     readme = (ROOT / "README.md").read_text("utf-8")
     fences = "".join(re.findall(r"^```\w*\n(.*?)^```", readme, re.DOTALL | re.MULTILINE))

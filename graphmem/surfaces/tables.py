@@ -73,16 +73,18 @@ def table_lines(
      ─────────
       1   a b
     """
-    widths = [max(map(width_of, column)) for column in zip(columns, *rows, strict=True)]
+    widths = [max(1, *map(width_of, column)) for column in zip(columns, *rows, strict=True)]
     shrinking = [place for place, cutting in enumerate(cuts) if cutting] or list(range(len(columns)))
     widths = _fitted(widths, shrinking, room - 2 - len(_GAP) * (len(columns) - 1))
-    lines = [_line(columns, widths, right), f" {rule * (sum(widths) + len(_GAP) * (len(widths) - 1))}"]
-    for row in rows:
+    lines: list[str] = []
+    for cells in (columns, *rows):
         parts = [
             [cut(cell, width, mark)] if cutting else wrapped(cell, width)
-            for cell, width, cutting in zip(row, widths, cuts, strict=True)
+            for cell, width, cutting in zip(cells, widths, cuts, strict=True)
         ]
-        lines += [_line(cells, widths, right) for cells in itertools.zip_longest(*parts, fillvalue="")]
+        lines += [_line(line, widths, right) for line in itertools.zip_longest(*parts, fillvalue="")]
+        if cells is columns:
+            lines.append(f" {rule * (sum(widths) + len(_GAP) * (len(widths) - 1))}")
     return lines
 
 

@@ -58,11 +58,9 @@ if TYPE_CHECKING:
     from graphmem.core.model.replayed import Learnt as Learnt
     from graphmem.core.model.replayed import ReplayReport as ReplayReport
     from graphmem.core.model.scenes import Bucket as Bucket
-    from graphmem.core.model.scenes import DeclaredScene as DeclaredScene
     from graphmem.core.model.scenes import Scene as Scene
     from graphmem.core.model.scenes import SceneMatch as SceneMatch
     from graphmem.core.model.scenes import SharedFeature as SharedFeature
-    from graphmem.core.model.scenes import Visit as Visit
     from graphmem.core.model.upkeep import DedupeReport as DedupeReport
     from graphmem.core.model.upkeep import Operation as Operation
     from graphmem.core.model.upkeep import Overview as Overview
@@ -72,6 +70,8 @@ if TYPE_CHECKING:
     from graphmem.core.model.upkeep import UndoReport as UndoReport
     from graphmem.core.model.upkeep import UpkeepReport as UpkeepReport
     from graphmem.core.model.upkeep import UpkeepStep as UpkeepStep
+    from graphmem.core.model.visits import DeclaredScene as DeclaredScene
+    from graphmem.core.model.visits import Visit as Visit
 
 _SUBJECTS = {
     "ApartReport": "entities",
@@ -83,7 +83,7 @@ _SUBJECTS = {
     "Bucket": "scenes",
     "CheckReport": "files",
     "CommitReport": "facts",
-    "DeclaredScene": "scenes",
+    "DeclaredScene": "visits",
     "DedupeReport": "upkeep",
     "Document": "content",
     "DropReport": "edits",
@@ -135,7 +135,7 @@ _SUBJECTS = {
     "UntagReport": "edits",
     "UpkeepReport": "upkeep",
     "UpkeepStep": "upkeep",
-    "Visit": "scenes",
+    "Visit": "visits",
     "WalState": "files",
     "triple_problem": "facts",
 }
