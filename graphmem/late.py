@@ -10,7 +10,6 @@ many verbs names what only some of them need twice, once for who checks types an
 """
 
 import importlib
-from types import ModuleType
 from typing import Any
 
 
@@ -24,11 +23,13 @@ def late(name: str) -> Any:
 
 
 class _Late:
+    __slots__ = ("__dict__", "_name")
+
     def __init__(self, name: str) -> None:
         self._name = name
-        self._module: ModuleType | None = None
 
     def __getattr__(self, attribute: str) -> Any:
-        if self._module is None:
-            self._module = importlib.import_module(self._name)
-        return getattr(self._module, attribute)
+        module = importlib.import_module(self._name)
+        # The dictionary itself and no copy: what is found there needs no second look, and what is changed is seen.
+        self.__dict__ = module.__dict__
+        return getattr(module, attribute)

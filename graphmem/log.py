@@ -3,6 +3,7 @@
 To load logging takes a tenth of the time in which a command starts, and most commands log nothing that anybody sees.
 """
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -24,8 +25,8 @@ def before_the_first(set_up: Callable[[], None]) -> None:
 
 def debug(message: str, *values: object) -> None:
     """Log what is seen only where somebody has set logging up, and so has loaded it."""
-    if "logging" in sys.modules:
-        logging.getLogger("graphmem").debug(message, *values, stacklevel=2)
+    if "logging" in sys.modules and _logger().isEnabledFor(logging.DEBUG):
+        _logger().debug(message, *values, stacklevel=2)
 
 
 def warning(message: str, *values: object) -> None:
@@ -41,4 +42,9 @@ def exception(message: str, *values: object) -> None:
 def _ready() -> "logging.Logger":
     while _set_up:
         _set_up.pop()()
+    return _logger()
+
+
+@functools.cache
+def _logger() -> "logging.Logger":
     return logging.getLogger("graphmem")
