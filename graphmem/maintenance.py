@@ -43,7 +43,7 @@ from graphmem.core.model import (
 from graphmem.core.times import Clock, read_time, utc_text
 from graphmem.errors import Conflict, InvalidInput
 from graphmem.graph import scenes as scene_graph
-from graphmem.store import backups, text_index, traces, vectors
+from graphmem.store import backups, postings, text_index, traces, vectors
 from graphmem.store.copies import open_copy, open_scratch
 from graphmem.store.database import MEMORY_PATH, Store, full_path
 from graphmem.store.schema import refuse_newer
@@ -53,6 +53,7 @@ from graphmem.upkeep.repeating import Repeating
 
 if TYPE_CHECKING:
     import sqlite3
+    from contextlib import AbstractContextManager
 
 
 class Maintenance:
@@ -583,9 +584,12 @@ class Maintenance:
     def _at(self, given: dt.datetime | str | None, argument: str = "at") -> str:
         return utc_text(read_time(self._clock() if given is None else given, self.config.zone, argument=argument))
 
-    @contextlib.contextmanager
-    def _writing(self, at: str, *, keep: bool = True) -> "Iterator[sqlite3.Connection]":
+    def _writing(self, at: str, *, keep: bool = True) -> "AbstractContextManager[sqlite3.Connection]":
         """Open a write transaction whose day is marked as one of use; with keep=False a rehearsal."""
+        return self._store.write(keep=keep) if at[:10] == self._last_day else self._writing_first(at, keep=keep)
+
+    @contextlib.contextmanager
+    def _writing_first(self, at: str, *, keep: bool) -> "Iterator[sqlite3.Connection]":
         with self._store.write(keep=keep) as tx:
             yield tx
             self._mark_day(tx, at)
@@ -609,9 +613,7 @@ def _free_path(prefix: str, at: str) -> str:
 
 
 def _scenes_changed(tx: "sqlite3.Connection", changed: set[int]) -> None:
-    """Tell the indexes of scenes and of texts which scenes an operation changed, made or removed."""
+    """Bring up to date what leads to scenes that an operation changed, made or removed."""
     if changed:
-        revision = scene_graph.begin_revision(tx)
-        revision.changed |= changed
-        scene_graph.end_revision(tx, revision)
+        postings.settle(tx, changed)
         text_index.replace(tx, "scene", changed)
