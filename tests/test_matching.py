@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from sqlite_utils import Database
 
 from graphmem import Config, Conflict, Feature, Memory, Situation
 from graphmem.config import DEFAULT
 from graphmem.core.situations import may_join, recall_ground, score
 from graphmem.graph import matching
-from graphmem.store import postings
+from graphmem.store import postings, schema
 
 TIME = "2026-08-01T00:00:00.000Z"
 ALPHABET = {"chan": "xy", "peer": "ab", "peer_group": "gh", "tool": "tu", "topic": "pqrs", "part": "m", "place": "12"}
@@ -396,3 +397,28 @@ def test_a_memory_without_a_file_matches_too(clock):
         assert check(memory, Situation.of(chan="x")) == 1
         assert check(memory, Situation.of(chan="z")) == 0
         assert check(memory, Situation()) == 0
+
+
+def test_a_file_of_before_is_posted_when_it_is_opened(path):
+    with raw(path) as connection:
+        schema._migrations().apply(Database(connection), stop_before="m006_postings")
+        connection.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
+        connection.execute("PRAGMA user_version = 5")
+    import_scene(path, "auto:peer:a_chan:x", {"peer:a": 2.4, "chan:x": 2.0, "topic:p": 0.4}, visits=2)
+    import_scene(path, "auto:chan:x", {"chan:x": 2.0, "topic:p": 0.4}, visits=2)
+    import_scene(path, "auto:topic:p", {"topic:p": 0.8}, visits=2)
+    import_scene(path, "chan:x/peer:a", {"chan:x": 0.0, "peer:a": 0.0}, visits=0, origin="declared")
+
+    with Memory.open(path) as memory:
+        assert memory.enter_scene(Situation.of(chan="x", peer="a")).strength == 2
+        check(memory, Situation.of(chan="x", topics="p"))
+
+    posted = "SELECT s.key, f.feature, f.posted FROM scene_features f JOIN scenes s ON s.id = f.scene_id"
+    with raw(path) as connection:
+        rows = {(key, feature): value for key, feature, value in connection.execute(posted) if value is not None}
+    assert rows == {
+        ("auto:peer:a_chan:x", "peer:a"): 1,
+        ("auto:chan:x", "chan:x"): postings.FOR_ALL,
+        ("auto:chan:x", "topic:p"): postings.WITHOUT_CHANNEL,
+        ("auto:topic:p", "topic:p"): postings.FOR_ALL,
+    }
