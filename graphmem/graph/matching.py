@@ -6,6 +6,7 @@ the heaviest features, those that many scenes share last, until the rest weighs 
 What is found is read and scored in full.
 """
 
+import math
 import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -116,8 +117,11 @@ def _of_nobody(tx: sqlite3.Connection, situation: Situation, least: float) -> It
         yield from (one for one in _scored(tx, rows.fetchall(), situation) if not one.people)
 
 
-def _reaching(tx: sqlite3.Connection, situation: Situation, least: float) -> set[int]:
-    """Return the scenes without people that have one of so many features that the rest cannot reach a score."""
+def _reaching(tx: sqlite3.Connection, situation: Situation, least: float) -> list[int]:
+    """Return the scenes without people that have enough of the features of a situation to reach a score.
+
+    Features are looked up until the rest, shared in full, would not suffice.
+    """
     weights, identity, channels = situation.weights, situation.identity, situation.channels
     people = situation.peers | situation.groups
     left = [*people, *sorted(channels), *(each for each in weights if each not in people and each not in channels)]
@@ -125,12 +129,17 @@ def _reaching(tx: sqlite3.Connection, situation: Situation, least: float) -> set
     enough, enough_identity = (least - _ROUNDING) * rest, (least - _ROUNDING) * rest_identity
     # Beside its channels a situation only misses scenes without any; those with others are vetoed.
     lowest = FOR_ALL if channels else WITHOUT_CHANNEL
-    found: set[int] = set()
+    found: dict[int, tuple[float, float]] = {}  # at most what is shared, of all features and of identity features
+
+    def suffices(shared: float, shared_identity: float) -> bool:
+        return shared + rest >= enough or 0 < enough_identity <= shared_identity + rest_identity
+
     for limit in (_COMMON, _NO_LIMIT):
         common = []
         for feature in left:
-            if rest < enough and (not rest_identity or rest_identity < enough_identity):
-                return found
+            if not suffices(0.0, 0.0):
+                break
+            weight, weight_identity = weights[feature], weights[feature] if feature in identity else 0.0
             if feature not in people:  # which lead to no scene without people
                 at_most = _NO_LIMIT if feature in channels else limit
                 posted = tx.execute(
@@ -141,12 +150,15 @@ def _reaching(tx: sqlite3.Connection, situation: Situation, least: float) -> set
                 if len(posted) == at_most:
                     common.append(feature)
                     continue
-                found.update(scene_id for (scene_id,) in posted)
-            rest -= weights[feature]
-            if feature in identity:
-                rest_identity -= weights[feature]
+                # What shares a channel is not looked for by the rest, and may share all of it.
+                given, given_identity = (math.inf, math.inf) if feature in channels else (weight, weight_identity)
+                for (scene_id,) in posted:
+                    shared, shared_identity = found.get(scene_id, (0.0, 0.0))
+                    found[scene_id] = shared + given, shared_identity + given_identity
+            rest -= weight
+            rest_identity -= weight_identity
         left = common
-    return found
+    return [scene_id for scene_id, shared in found.items() if suffices(*shared)]
 
 
 def _scored(tx: sqlite3.Connection, scenes: Iterable[tuple[Any, ...]], situation: Situation) -> Iterator[Candidate]:
