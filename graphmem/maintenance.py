@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import datetime as dt
     import sqlite3
     from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
 
     from graphmem.config import Config
     from graphmem.core.embedding import Embedder
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
         UpkeepReport,
     )
     from graphmem.core.times import Clock
-    from graphmem.store import backups, copies, text_index, traces, vectors
+    from graphmem.store import backups, copies, postings, text_index, traces, vectors
     from graphmem.store.database import Store
     from graphmem.upkeep import (
         check,
@@ -81,6 +82,7 @@ else:
     merge = late("graphmem.upkeep.merge")
     merge_entities = late("graphmem.upkeep.merge_entities")
     overview = late("graphmem.upkeep.overview")
+    postings = late("graphmem.store.postings")
     purge = late("graphmem.upkeep.purge")
     repeating = late("graphmem.upkeep.repeating")
     review = late("graphmem.upkeep.review")
@@ -618,9 +620,12 @@ class Maintenance:
     def _at(self, given: dt.datetime | str | None, argument: str = "at") -> str:
         return utc_text(read_time(self._clock() if given is None else given, self.config.zone, argument=argument))
 
-    @contextlib.contextmanager
-    def _writing(self, at: str, *, keep: bool = True) -> Iterator[sqlite3.Connection]:
+    def _writing(self, at: str, *, keep: bool = True) -> AbstractContextManager[sqlite3.Connection]:
         """Open a write transaction whose day is marked as one of use; with keep=False a rehearsal."""
+        return self._store.write(keep=keep) if at[:10] == self._last_day else self._writing_first(at, keep=keep)
+
+    @contextlib.contextmanager
+    def _writing_first(self, at: str, *, keep: bool) -> Iterator[sqlite3.Connection]:
         with self._store.write(keep=keep) as tx:
             yield tx
             self._mark_day(tx, at)
@@ -644,9 +649,7 @@ def _free_path(prefix: str, at: str) -> str:
 
 
 def _scenes_changed(tx: sqlite3.Connection, changed: set[int]) -> None:
-    """Tell the indexes of scenes and of texts which scenes an operation changed, made or removed."""
+    """Bring up to date what leads to scenes that an operation changed, made or removed."""
     if changed:
-        revision = scene_graph.begin_revision(tx)
-        revision.changed |= changed
-        scene_graph.end_revision(tx, revision)
+        postings.settle(tx, changed)
         text_index.replace(tx, "scene", changed)

@@ -19,6 +19,7 @@ from graphmem.core.policies import ChannelPolicy
 from graphmem.core.situations import Situation
 from graphmem.core.times import read_time, system_clock, utc_text
 from graphmem.errors import InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
+from graphmem.graph import matching
 from graphmem.graph import scenes as scene_graph
 from graphmem.late import late
 from graphmem.maintenance import Maintenance
@@ -26,7 +27,6 @@ from graphmem.store.blobs import lies_in_row, read_blob, remove_blob, write_blob
 from graphmem.store.database import Store
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
     from typing import Any, Self
@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from graphmem.graph import documents as document_rows
     from graphmem.graph import neighbours as around
     from graphmem.graph import relations
-    from graphmem.graph.scene_index import SceneIndex
     from graphmem.graph.view import Graph
     from graphmem.records import history, notes
     from graphmem.store import text_index
@@ -101,7 +100,6 @@ class Memory(Maintenance):
             from graphmem.compose import meaning
 
             self._meanings = meaning.MeaningIndex(embedder)
-        self._index: SceneIndex | None = None
 
     @functools.cached_property
     def _vocabulary(self) -> Vocabulary:
@@ -157,14 +155,8 @@ class Memory(Maintenance):
             return model.Visit()
         at = utc_text(situation.at) if situation.at else self._at(None)
         with self._writing(at) as tx:
-            index = self._current_index()
-            revision = scene_graph.begin_revision(tx)
-            index.catch_up(tx, revision.number - 1)
-            made = [scene_graph.declare(tx, revision, key, at, self.config) for key in keys]
-            entered = scene_graph.enter(tx, index, revision, situation, at) if situation else scene_graph.Entered()
-            scene_graph.end_revision(tx, revision)
-        if entered.joined is not None and revision.changed == {entered.joined.scene_id} and not revision.strengthened:
-            index.joined(revision.number, entered.joined, entered.dropped)
+            made = [scene_graph.declare(tx, key, at, self.config) for key in keys]
+            entered = scene_graph.enter(tx, situation, at) if situation else scene_graph.Entered()
         return scene_graph.visit_of(entered, made, situation)
 
     def declare_scene(self, key: str) -> DeclaredScene:
@@ -172,16 +164,13 @@ class Memory(Maintenance):
         name = require_key(key)
         at = self._at(None)
         with self._writing(at) as tx:
-            revision = scene_graph.begin_revision(tx)
-            made = scene_graph.declare(tx, revision, name, at, self.config)
-            scene_graph.end_revision(tx, revision)
-        return made
+            return scene_graph.declare(tx, name, at, self.config)
 
     def match_scenes(self, situation: Situation) -> tuple[SceneMatch, ...]:
         """Return the scenes that answer a situation, best first, by which features and how strongly. Writes nothing."""
         situation = _situation(situation).under(self.config)
         with self._store.read() as tx:
-            return scene_graph.match(tx, self._read_index(tx), situation)
+            return scene_graph.match(tx, situation)
 
     def scenes(self, prefix: str = "", *, origin: str | None = None) -> tuple[Scene, ...]:
         """Return the scenes at and below a key, those with most refs first; '' means all."""
@@ -239,7 +228,7 @@ class Memory(Maintenance):
         situation = _situation(situation).under(self.config)
         keys = key_list(declared, "declared")
         with self._store.read() as tx:
-            candidates = self._read_index(tx).answering(situation) if situation else []
+            candidates = matching.answering(tx, situation) if situation else []
             return scene_graph.recall_by_candidates(
                 tx, keys, candidates, limit=_limit(limit), scopes=_scopes(scopes), at=at
             )
@@ -418,7 +407,7 @@ class Memory(Maintenance):
 
         with self._store.read() as tx:
             here = request.situation
-            answering = self._read_index(tx).answering(here) if here else []
+            answering = matching.answering(tx, here) if here else []
             return search.search(
                 tx, self._vocabulary, request, self.config.ranking,
                 within=within, answering=answering, meanings=self._meanings,
@@ -806,19 +795,6 @@ class Memory(Maintenance):
             with contextlib.suppress(ValueError):  # no bare date
                 time = dt.datetime.combine(dt.date.fromisoformat(time.strip()), dt.time())
         return utc_text(read_time(time, self.config.zone, argument=argument))
-
-    def _current_index(self) -> SceneIndex:
-        if self._index is None:
-            # numpy takes 60 ms to import: only verbs that look for scenes pay it.
-            from graphmem.graph.scene_index import SceneIndex
-
-            self._index = SceneIndex(self.config)
-        return self._index
-
-    def _read_index(self, tx: sqlite3.Connection) -> SceneIndex:
-        index = self._current_index()
-        index.catch_up(tx, scene_graph.current_revision(tx))
-        return index
 
     def _forget_payload(self, digest: str) -> None:
         """Remove the file of a payload that no block has any more, while nobody can put such a block anew."""

@@ -219,6 +219,11 @@ DAMAGE = {
         ["text_sizes", "part", "repair"],
         True,
     ),
+    "a feature that leads nowhere": (
+        ["UPDATE scene_features SET posted = NULL"],
+        ["scene_features", "scene", "posted", "repair"],
+        True,
+    ),
     "counts that are gone": (["DELETE FROM text_sizes WHERE kind = 5"], ["text_sizes", "part", "repair"], True),
     "a text behind the index's back": (
         ["UPDATE notes SET body = 'of a foreign program' WHERE id = 1"],

@@ -12,6 +12,7 @@ import pytest
 from support import dump, sql
 
 from graphmem import Config, Conflict, InvalidInput, Memory, NotFound, Situation, StoreFailed, Triple, normalize_key
+from graphmem.store import postings
 
 TIME = "2026-08-01T00:00:00.000Z"
 SCENE_TABLES = ("scenes", "scene_aliases", "scene_features", "scene_refs")
@@ -43,10 +44,7 @@ def plant(path, key, *, strength=1, visits=1, origin="emergent", features=(), re
             " VALUES (?, 'entity', ?, ?, ?, ?)",
             [(scene_id, ref_id, weight, clock, TIME) for ref_id, weight, clock in refs],
         )
-        (revision,) = connection.execute(
-            "UPDATE counters SET value = value + 1 WHERE name = 'scene_revision' RETURNING value"
-        ).fetchone()
-        connection.execute("INSERT INTO scene_changes VALUES (?, ?)", (revision, scene_id))
+        postings.settle(connection, [scene_id])
     return scene_id
 
 
@@ -311,7 +309,7 @@ def test_a_merged_scene_keeps_to_its_number_of_features(path, clock):
 
 def test_a_dedupe_that_fails_leaves_everything(memory, path, twins):
     before = dump(path)
-    sql(path, "CREATE TRIGGER fail BEFORE INSERT ON scene_changes BEGIN SELECT RAISE(ABORT, 'full'); END")
+    sql(path, "CREATE TRIGGER fail BEFORE INSERT ON operation_rows BEGIN SELECT RAISE(ABORT, 'full'); END")
 
     with pytest.raises(StoreFailed):
         memory.dedupe_scenes()
@@ -320,10 +318,10 @@ def test_a_dedupe_that_fails_leaves_everything(memory, path, twins):
     assert dump(path) == before
 
 
-# ---- what the index sees
+# ---- what a turn sees
 
 
-def test_the_index_sees_a_dedupe_and_its_undo(memory, path, clock):
+def test_a_turn_sees_a_dedupe_and_its_undo(memory, path, clock):
     """In the memory that did it and in another one on the same file."""
     plant(path, TWINS[0], strength=4, visits=4, features=[("chan:qq", 1.0, 4.0), ("tool:t", 0.8, 3.2)])
     plant(path, TWINS[1], strength=1, visits=1, features=[("chan:qq", 1.0, 1.0)])

@@ -21,8 +21,8 @@ GROWN = "auto:peer:boss_chan:qq"
 RULE = Triple("老大", "偏好", "纯文本", sentence="老大偏好纯文本。")
 OTHER = Triple("老大", "喜欢", "咖啡", sentence="老大喜欢咖啡。")
 
-# What an undo need not bring back: the journal, what is counted for other processes, and the day it was.
-OWN_TABLES = {"operations", "operation_rows", "counters", "scene_changes", "active_days", "sqlite_sequence"}
+# What an undo need not bring back: the journal, what is counted, and the day it was.
+OWN_TABLES = {"operations", "operation_rows", "counters", "active_days", "sqlite_sequence"}
 
 
 def stored(path):

@@ -323,7 +323,7 @@ def test_a_visit_that_fails_to_be_written_leaves_no_trace(memory, path):
     here = Situation.of(chan="x")
     grow(memory, here)
     before = dump(path)
-    sql(path, "CREATE TRIGGER fail BEFORE INSERT ON scene_changes BEGIN SELECT RAISE(ABORT, 'full'); END")
+    sql(path, "CREATE TRIGGER fail BEFORE UPDATE ON scene_features BEGIN SELECT RAISE(ABORT, 'full'); END")
 
     with pytest.raises(StoreFailed):
         memory.enter_scene(here, declared=["chan:x", "chan:new"])

@@ -37,7 +37,7 @@ from graphmem.store import text_index
 from graphmem.store.text_index import Passage, Vocabulary
 
 if TYPE_CHECKING:
-    from graphmem.graph.scene_index import Candidate
+    from graphmem.graph.matching import Candidate
 
 DEFAULT_LIMIT = 10
 

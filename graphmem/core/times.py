@@ -45,7 +45,7 @@ def utc_text(moment: dt.datetime) -> str:
     '2026-09-04T05:59:00.000Z'
     """
     there = moment if moment.tzinfo is dt.UTC else moment.astimezone(dt.UTC)
-    return there.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return there.isoformat("T", "milliseconds")[:23] + "Z"
 
 
 def part_of_day(moment: dt.datetime) -> str:

@@ -2,14 +2,14 @@
 
 All functions take an open transaction and never commit. A turn joins the emergent scene that fits it best; where none
 fits, its label is counted, and at the second count a scene of that label is made. Declared scenes are found by key
-alone: had they features in the index, a channel's scene would swallow every turn on it.
+alone: did their features lead to them, a channel's scene would swallow every turn on it.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from graphmem import log
@@ -24,9 +24,12 @@ from graphmem.core.keys import (
 )
 from graphmem.core.situations import Situation, place_of, surplus_features
 from graphmem.errors import InvalidInput
+from graphmem.graph import matching
 from graphmem.graph.validity import holding
 from graphmem.late import late
+from graphmem.store import postings
 from graphmem.store.lists import of_scopes
+from graphmem.store.postings import posting
 
 if TYPE_CHECKING:
     import sqlite3
@@ -42,124 +45,105 @@ if TYPE_CHECKING:
         SceneMatch,
         Visit,
     )
-    from graphmem.graph.scene_index import Candidate, SceneIndex
     from graphmem.store import text_index
 else:
     text_index = late("graphmem.store.text_index")
 
 DEFAULT_LIMIT = 8
-_CHANGES_KEPT = 10_000
-_TRIM_EVERY = 1_000
 # Three values a scene; SQLite allows 32766 in a statement. Scenes beyond fit so badly that they add nothing.
 _SCENES_IN_A_RECALL = 5_000
 KEYS_IN_A_RECALL = 5_000
-
-
-@dataclass(slots=True)
-class Revision:
-    """The scene changes of one write transaction, under one number of the revision counter."""
-
-    number: int
-    changed: set[int] = field(default_factory=set)
-    strengthened: bool = False  # a declaration changed an emergent scene, which the index holds
-
-
-def begin_revision(tx: sqlite3.Connection) -> Revision:
-    """Take the next revision number; it is this transaction's own, since writers come one by one."""
-    (number,) = tx.execute(
-        "UPDATE counters SET value = value + 1 WHERE name = 'scene_revision' RETURNING value"
-    ).fetchone()
-    return Revision(number)
-
-
-def end_revision(tx: sqlite3.Connection, revision: Revision) -> None:
-    """Write down which scenes changed, for the indexes of other processes; now and then forget the oldest."""
-    tx.executemany(
-        "INSERT INTO scene_changes(revision, scene_id) VALUES (?, ?)",
-        [(revision.number, scene_id) for scene_id in revision.changed],
-    )
-    if revision.number % _TRIM_EVERY == 0:
-        oldest = revision.number - _CHANGES_KEPT
-        tx.execute("DELETE FROM scene_changes WHERE revision <= ?", (oldest,))
-        tx.execute(
-            "UPDATE counters SET value = ? WHERE name = 'scene_revision_trimmed' AND value < ?", (oldest, oldest)
-        )
-
-
-def current_revision(tx: sqlite3.Connection) -> int:
-    """Return the revision of the state that the transaction sees."""
-    return int(tx.execute("SELECT value FROM counters WHERE name = 'scene_revision'").fetchone()[0])
 
 
 # ---- entering
 
 
 class Entered(NamedTuple):
-    """What a situation came to among the emergent scenes. dropped: features that the scene it joined gave up."""
+    """What a situation came to among the emergent scenes."""
 
     key: str = ""
     created: bool = False
     similarity: float = 0.0
     strength: int = 0
-    joined: Candidate | None = None
-    dropped: Sequence[str] = ()
 
 
-def enter(tx: sqlite3.Connection, index: SceneIndex, revision: Revision, situation: Situation, at: str) -> Entered:
+def enter(tx: sqlite3.Connection, situation: Situation, at: str) -> Entered:
     """Join the best scene, or count the visit towards a new one."""
-    match = index.best(situation)
-    if match is not None:
-        return _join(tx, index, revision, situation, at, match)
+    found = matching.best(tx, situation)
+    if found is not None:
+        return _join(tx, situation, at, found)
     label = situation.growing_label
     if not label or not _evidence_suffices(tx, label, at, situation.config):
         log.debug("no scene yet for %r", label)
         return Entered()
     scene_id, key, strength = _grow(tx, label, at)
-    _add_mass(tx, scene_id, situation, visit=1)
-    config = situation.config
-    features = {key: (weight, 1, place_of(kind_of(key), config)) for key, weight in situation.weights.items()}
-    _drop(tx, scene_id, surplus_features(features, config))
+    _add_features(tx, scene_id, situation.weights, situation, visit=1, channels=bool(situation.channels))
+    _give_up_surplus(tx, scene_id, len(situation.weights), situation.config)
     tx.execute("DELETE FROM situation_evidence WHERE label = ?", (label,))
-    revision.changed.add(scene_id)
     log.debug("scene %r grew", key)
     return Entered(key, created=True, similarity=1.0, strength=strength)
 
 
-def _join(
-    tx: sqlite3.Connection,
-    index: SceneIndex,
-    revision: Revision,
-    situation: Situation,
-    at: str,
-    match: Candidate,
-) -> Entered:
-    dropped = index.surplus(match)
-    key, strength, visits = tx.execute(
+def _join(tx: sqlite3.Connection, situation: Situation, at: str, scene: matching.Candidate) -> Entered:
+    visit = scene.visits + 1
+    tx.execute(
         """UPDATE scenes SET strength = strength + 1, visits = visits + 1, updated_at = MAX(updated_at, ?)
-           WHERE id = ? RETURNING key, strength, visits""",
-        (at, match.scene_id),
-    ).fetchone()
-    _add_mass(tx, match.scene_id, situation, visit=visits)
-    if dropped:
-        _drop(tx, match.scene_id, dropped)
-    revision.changed.add(match.scene_id)
-    log.debug("joined %r with score %.3f", key, match.score)
-    return Entered(key, False, match.score, strength, match, dropped)
-
-
-def _add_mass(tx: sqlite3.Connection, scene_id: int, situation: Situation, *, visit: int) -> None:
-    tx.executemany(
-        """INSERT INTO scene_features(scene_id, feature, weight, mass, touched) VALUES (?, ?, ?, ?, ?)
-           ON CONFLICT (scene_id, feature) DO UPDATE SET
-               weight = MAX(weight, excluded.weight), mass = mass + excluded.mass, touched = excluded.touched""",
-        [(scene_id, feature, weight, weight, visit) for feature, weight in situation.weights.items()],
+           WHERE id = ?""",
+        (at, scene.scene_id),
     )
-
-
-def _drop(tx: sqlite3.Connection, scene_id: int, features: Sequence[str]) -> None:
+    known, fresh = [], {}
+    for feature, weight in situation.weights.items():
+        if feature in scene.masses:
+            known.append((weight, visit, scene.scene_id, feature))
+        else:
+            fresh[feature] = weight
     tx.executemany(
-        "DELETE FROM scene_features WHERE scene_id = ? AND feature = ?", [(scene_id, feature) for feature in features]
+        """UPDATE scene_features SET weight = MAX(weight, ?1), mass = mass + ?1, touched = ?2
+           WHERE scene_id = ?3 AND feature = ?4""",
+        known,
     )
+    if fresh:
+        _add_features(tx, scene.scene_id, fresh, situation, visit=visit, channels=scene.names_channel)
+        _give_up_surplus(tx, scene.scene_id, len(scene.masses) + len(fresh), situation.config)
+    log.debug("joined %r with score %.3f", scene.key, scene.score)
+    return Entered(scene.key, False, scene.score, scene.strength + 1)
+
+
+def _add_features(
+    tx: sqlite3.Connection,
+    scene_id: int,
+    fresh: Mapping[str, float],
+    situation: Situation,
+    *,
+    visit: int,
+    channels: bool,
+) -> None:
+    """Add features of a situation to a scene; channels: whether it named any before."""
+    people = len(situation.peers) + len(situation.groups)
+    named = channels or bool(situation.channels)
+    tx.executemany(
+        "INSERT INTO scene_features(scene_id, feature, weight, mass, touched, posted) VALUES (?1, ?2, ?3, ?3, ?4, ?5)",
+        [
+            (scene_id, feature, weight, visit, posting(kind_of(feature), people=people, channels=named))
+            for feature, weight in fresh.items()
+        ],
+    )
+    if named != channels:
+        postings.settle(tx, [scene_id])
+
+
+def _give_up_surplus(tx: sqlite3.Connection, scene_id: int, count: int, config: Config) -> None:
+    """Drop the features that a scene with so many of them has no room for."""
+    if count <= config.scene_features:
+        return
+    rows = tx.execute("SELECT feature, mass, touched FROM scene_features WHERE scene_id = ?", (scene_id,))
+    features = {feature: (mass, touched, place_of(kind_of(feature), config)) for feature, mass, touched in rows}
+    dropped = surplus_features(features, config)
+    tx.executemany(
+        "DELETE FROM scene_features WHERE scene_id = ? AND feature = ?", [(scene_id, feature) for feature in dropped]
+    )
+    if any(kind_of(feature) == "chan" for feature in dropped):  # perhaps its last one
+        postings.settle(tx, [scene_id])
 
 
 def _evidence_suffices(tx: sqlite3.Connection, label: str, at: str, config: Config) -> bool:
@@ -230,39 +214,30 @@ def scene_id_of(tx: sqlite3.Connection, key: str) -> int | None:
 def ensure_scenes(tx: sqlite3.Connection, keys: Iterable[str], at: str, config: Config) -> list[int]:
     """Return the ids of scenes; those that are new are made."""
     ids = {key: scene_id_of(tx, key) for key in keys}
-    if None not in ids.values():
-        return [scene_id for scene_id in ids.values() if scene_id is not None]
-    revision = begin_revision(tx)
-    made = [_make(tx, revision, key, at, config) if scene_id is None else scene_id for key, scene_id in ids.items()]
-    end_revision(tx, revision)
-    return made
+    return [_make(tx, key, at, config) if scene_id is None else scene_id for key, scene_id in ids.items()]
 
 
-def _make(tx: sqlite3.Connection, revision: Revision, key: str, at: str, config: Config) -> int:
+def _make(tx: sqlite3.Connection, key: str, at: str, config: Config) -> int:
     """Make a scene; a declared one gets the features that its key spells."""
     scene_id = _insert_scene(tx, key, visits=0, at=at)
     tx.executemany(
-        "INSERT INTO scene_features(scene_id, feature, weight) VALUES (?, ?, ?)",
+        "INSERT INTO scene_features(scene_id, feature, weight, posted) VALUES (?, ?, ?, NULL)",
         [(scene_id, feature, config.weight_of(kind_of(feature))) for feature in features_of_key(key)],
     )
-    revision.changed.add(scene_id)
     return scene_id
 
 
-def declare(tx: sqlite3.Connection, revision: Revision, key: str, at: str, config: Config) -> DeclaredScene:
+def declare(tx: sqlite3.Connection, key: str, at: str, config: Config) -> DeclaredScene:
     """Make a scene exist; one that existed is strengthened by one."""
     scene_id = scene_id_of(tx, key)
     created = scene_id is None
     if scene_id is None:
-        scene_id = _make(tx, revision, key, at, config)
-    strength, own_key, origin = tx.execute(
+        scene_id = _make(tx, key, at, config)
+    strength, own_key = tx.execute(
         """UPDATE scenes SET strength = strength + ?, updated_at = MAX(updated_at, ?) WHERE id = ?
-           RETURNING strength, key, origin""",
+           RETURNING strength, key""",
         (0 if created else 1, at, scene_id),
     ).fetchone()
-    if origin == "emergent":
-        revision.changed.add(scene_id)
-        revision.strengthened = True
     return model.DeclaredScene(own_key, created, strength)
 
 
@@ -281,11 +256,12 @@ def visit_of(entered: Entered, declared: Sequence[DeclaredScene], situation: Sit
     """Put together what the caller sees. Another's key is for reading only: what a person says stays with them."""
     visited = (entered.key,) if entered.key else ()
     keys = write_keys = visited
+    made: tuple[str, ...] = ()
     if declared:
         given = [scene.key for scene in declared]
         own = [key for key in given if situation.may_write_to(key)]
         keys, write_keys = tuple(dict.fromkeys((*given, *visited))), tuple(dict.fromkeys((*visited, *own)))
-    made = tuple(scene.key for scene in declared if scene.created)
+        made = tuple(scene.key for scene in declared if scene.created)
     return model.Visit(entered.key, entered.created, entered.similarity, entered.strength, keys, write_keys, made)
 
 
@@ -397,19 +373,18 @@ def list_evidence(tx: sqlite3.Connection) -> tuple[Bucket, ...]:
     return tuple(model.Bucket(*row) for row in rows)
 
 
-def match(tx: sqlite3.Connection, index: SceneIndex, situation: Situation) -> tuple[SceneMatch, ...]:
+def match(tx: sqlite3.Connection, situation: Situation) -> tuple[SceneMatch, ...]:
     """Return the scenes that answer a situation, best first, and by which features."""
+    joined = matching.best(tx, situation)
     found: list[SceneMatch] = []
-    for candidate, joins, profile in index.explained(situation):
-        row = tx.execute("SELECT key, strength FROM scenes WHERE id = ?", (candidate.scene_id,)).fetchone()
-        if row is None:  # the index may be ahead of what this transaction sees
-            continue
+    for scene in matching.answering(tx, situation):
         shared = tuple(
-            model.SharedFeature(feature, weight, profile[feature])
+            model.SharedFeature(feature, weight, scene.masses[feature] / scene.visits)
             for feature, weight in situation.weights.items()
-            if feature in profile
+            if feature in scene.masses
         )
-        found.append(model.SceneMatch(row[0], candidate.score, joins, candidate.ground, row[1], shared))
+        joins = joined is not None and scene.scene_id == joined.scene_id
+        found.append(model.SceneMatch(scene.key, scene.score, joins, scene.ground, scene.strength, shared))
     return tuple(found)
 
 
@@ -464,7 +439,7 @@ def below(keys: Sequence[str], *, exact: bool = False) -> Selection:
 def recall_by_candidates(
     tx: sqlite3.Connection,
     declared: Sequence[str],
-    candidates: Sequence[Candidate],
+    candidates: Sequence[matching.Candidate],
     *,
     limit: int,
     scopes: Sequence[str] | None,

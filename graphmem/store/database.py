@@ -38,9 +38,12 @@ _open_files: dict[tuple[int, int], int] = {}
 _open_files_lock = threading.RLock()  # since the garbage collector may drop a store while a count is changed
 
 _STATEMENTS_KEPT = 256
-# Bytes to which a -wal is cut when it starts anew. An ordinary one has 4 MB; while somebody reads for long it grows,
-# and without a limit it would stay as large as it ever was.
+# Bytes to which a -wal is cut when it starts anew. While somebody reads for long it grows, and without a limit it would
+# stay as large as it ever was.
 LARGEST_IDLE_LOG = 16 << 20
+# Pages of the -wal until a commit copies them into the database, 16 MB: the one commit that does so waits some
+# milliseconds, and at SQLite's 1000 pages that is one turn in a hundred.
+_PAGES_TO_COPY = 4000
 _LEAST_PAGE = 512
 _LONGEST_NAME = 255 - len("-journal")
 _REMEDIES = {
@@ -115,6 +118,7 @@ class Store:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute(f"PRAGMA synchronous = {'FULL' if self.config.durable else 'NORMAL'}")
             connection.execute(f"PRAGMA journal_size_limit = {LARGEST_IDLE_LOG}")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_TO_COPY}")
         except BaseException:
             connection.close()
             raise

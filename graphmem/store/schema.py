@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
 APPLICATION_ID = 0x676D656D  # "gmem"
-VERSION = 5  # the number of migrations below, kept in user_version: a current file is told by one read
+VERSION = 6  # the number of migrations below, kept in user_version: a current file is told by one read
 
 
 def _execute(db: "Database", script: str) -> None:
@@ -388,6 +388,21 @@ def _migrations() -> "Migrations":
         """,
         )
 
+    @migrations()
+    def m006_postings(db: "Database") -> None:
+        _execute(
+            db,
+            """
+            -- Which features lead to a scene: store/postings.py. Those that another program writes do in any case.
+            ALTER TABLE scene_features ADD COLUMN posted INTEGER DEFAULT 0 CHECK (posted >= -1);
+            CREATE INDEX scene_features_posted ON scene_features(feature, posted) WHERE posted IS NOT NULL;
+
+            -- Nobody holds scenes in memory any more, so nobody has to hear of changes.
+            DROP TABLE scene_changes;
+            DELETE FROM counters WHERE name IN ('scene_revision', 'scene_revision_trimmed');
+        """,
+        )
+
     return migrations
 
 
@@ -431,7 +446,7 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
         return
     from sqlite_utils import Database
 
-    from graphmem.store import text_index
+    from graphmem.store import postings, text_index
 
     # Table rewrites must not fire ON DELETE actions, and inside a transaction the pragma does nothing.
     connection.execute("PRAGMA foreign_keys = OFF")
@@ -440,7 +455,8 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
         try:
             if not is_current(connection, path):  # another process may have been first
                 _migrations().apply(Database(connection))
-                # The text index is derived: it is made anew by the code of today, and no migration touches it.
+                # What is derived is made anew by the code of today, and no migration touches it.
+                postings.settle_all(connection)
                 text_index.clear(connection)
                 for _ in text_index.fill(connection):
                     pass

@@ -17,7 +17,7 @@ from graphmem.core.keys import entity_key, normalize_key
 from graphmem.core.model import CheckReport, RepairReport
 from graphmem.errors import InvalidInput, StoreCorrupt
 from graphmem.graph.scenes import REF_TARGETS
-from graphmem.store import soundness, text_index
+from graphmem.store import postings, soundness, text_index
 from graphmem.store.blobs import blob_sizes, read_blob
 from graphmem.store.database import MEMORY_PATH, primary_code, size_of
 from graphmem.upkeep import merge, scenes
@@ -36,6 +36,7 @@ _COUNTS = "counts"
 _KEYS = "keys"
 _ALIASES = "aliases"
 _REFS = "refs"
+_POSTINGS = "postings"
 _NAMELESS = "nameless"
 
 # What the integrity check complains of, when it is not damaged pages.
@@ -75,7 +76,17 @@ def find(tx: sqlite3.Connection, path: str) -> list[Finding]:
     """Return what is wrong as one read sees it, the gravest first."""
     found: list[Finding] = []
     payloads = functools.partial(_of_payloads, path=path)
-    for look in (_of_file, _of_text, _of_keys, _of_aliases, _of_refs, _of_journal, _of_sessions, payloads):
+    for look in (
+        _of_file,
+        _of_text,
+        _of_keys,
+        _of_aliases,
+        _of_refs,
+        _of_postings,
+        _of_journal,
+        _of_sessions,
+        payloads,
+    ):
         try:
             found += look(tx)
         except sqlite3.DatabaseError as error:
@@ -154,6 +165,8 @@ def mend(tx: sqlite3.Connection, found: Iterable[Finding], path: str, at: str, c
             """UPDATE sessions SET parts = (SELECT COUNT(*) FROM parts p WHERE p.session_id = sessions.id),
                    length = (SELECT COALESCE(SUM(p.length), 0) FROM parts p WHERE p.session_id = sessions.id)"""
         )
+    if _POSTINGS in wanted:
+        postings.settle_all(tx)
     operations: list[int] = []
     changed: set[int] = set()
     renamed: set[int] = set()
@@ -288,6 +301,12 @@ def _of_refs(tx: sqlite3.Connection) -> Iterator[Finding]:
     for kind in REF_TARGETS:
         if lost := _refs_to_nothing(tx, kind):
             yield Finding(f"{_named('scene_refs', lost)}: they point at no {kind}", f"{_REPAIR} removes them", _REFS)
+
+
+def _of_postings(tx: sqlite3.Connection) -> Iterator[Finding]:
+    if wrong := postings.wrong_scenes(tx):
+        line = f"{_named('scene_features', wrong, what='scene')}: not posted as its features say, turns may miss it"
+        yield Finding(line, f"{_REPAIR} posts it anew", _POSTINGS)
 
 
 def _of_journal(tx: sqlite3.Connection) -> Iterator[Finding]:

@@ -1,0 +1,188 @@
+"""Which emergent scenes fit a situation, exactly, asked of SQLite: nothing is held in memory, so nothing grows stale.
+
+The column `posted` says which features lead to a scene (`store/postings.py`). A scene that names people can only answer
+a situation that names one of them, so it is looked for by people. Other scenes are looked for by channels and then by
+the heaviest features, those that many scenes share last, until the rest weighs too little to reach the score by itself.
+What is found is read and scored in full.
+"""
+
+import math
+import sqlite3
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from graphmem.core.keys import PERSON_KINDS
+from graphmem.core.situations import DIGITS, Situation, recall_ground
+from graphmem.store.lists import in_list, in_parts
+from graphmem.store.postings import FOR_ALL, WITHOUT_CHANNEL
+
+# A feature that leads to more scenes is looked up only where the others do not suffice.
+_COMMON = 64
+_NO_LIMIT = -1
+_ROUNDING = 0.5 * 10.0**-DIGITS
+_PEOPLE = tuple(f"{kind}:" for kind in PERSON_KINDS)
+_CHANNEL = "chan:"
+
+_VISITED = "SELECT s.id, s.key, s.strength, s.visits FROM scenes s WHERE s.origin = 'emergent' AND s.visits > 0"
+_OF_FEATURE = """
+    SELECT s.id, s.key, s.strength, s.visits, p.posted FROM scene_features p CROSS JOIN scenes s ON s.id = p.scene_id
+    WHERE p.feature = ? AND s.origin = 'emergent' AND s.visits > 0"""
+_WITH_ANOTHER = "AND EXISTS (SELECT 1 FROM scene_features other WHERE other.scene_id = s.id AND other.feature = ?)"
+
+
+class Candidate(NamedTuple):
+    """A scene that may be joined or recalled: its score, rounded, and the ground of `recall_ground`.
+
+    masses: of each feature, in the order of their names.
+    """
+
+    scene_id: int
+    key: str
+    score: float
+    strength: int
+    visits: int
+    masses: dict[str, float]
+    ground: str = "score"
+
+    @property
+    def rank(self) -> tuple[float, int, int]:
+        """Sorts the best first: the highest score, then the strongest, then the oldest."""
+        return -self.score, -self.strength, self.scene_id
+
+    @property
+    def people(self) -> list[str]:
+        """The people and groups that the scene names."""
+        return [feature for feature in self.masses if feature.startswith(_PEOPLE)]
+
+    @property
+    def names_channel(self) -> bool:
+        """Whether the scene names channels."""
+        return any(feature.startswith(_CHANNEL) for feature in self.masses)
+
+
+def best(tx: sqlite3.Connection, situation: Situation) -> Candidate | None:
+    """Return the scene that the situation joins: the best score, then the strongest, then the oldest."""
+    least = situation.config.join_score
+    found = _of_party(tx, situation) if situation.people else _of_nobody(tx, situation, least)
+    fit = [one for one in found if one.score >= least and not _vetoed(one, situation)]
+    return min(fit, key=lambda one: one.rank) if fit else None
+
+
+def answering(tx: sqlite3.Connection, situation: Situation) -> list[Candidate]:
+    """Return the scenes that a situation recalls, best first."""
+    least = situation.config.recall_score
+    found = [one for one in _of_nobody(tx, situation, least) if one.score >= least and not _vetoed(one, situation)]
+    return sorted([*found, *_of_anybody(tx, situation)], key=lambda one: one.rank)
+
+
+def _vetoed(scene: Candidate, situation: Situation) -> bool:
+    """Tell whether both name channels and share none."""
+    return bool(situation.channels) and situation.channels.isdisjoint(scene.masses) and scene.names_channel
+
+
+def _of_party(tx: sqlite3.Connection, situation: Situation) -> list[Candidate]:
+    """Return the scenes that name just the people of a situation."""
+    first, *others = (*situation.peers, *situation.groups)
+    named = 1 + len(others)
+    rows = tx.execute(
+        f"{_OF_FEATURE} AND p.posted BETWEEN {FOR_ALL} AND ? {_WITH_ANOTHER * len(others)}", (first, named, *others)
+    ).fetchall()
+    # What another program posted for all may name more people.
+    return [
+        one
+        for (*_, posted), one in zip(rows, _scored(tx, rows, situation), strict=True)
+        if posted == named or len(one.people) == named
+    ]
+
+
+def _of_anybody(tx: sqlite3.Connection, situation: Situation) -> Iterator[Candidate]:
+    """Yield the scenes that name some of the people of a situation and answer for that, whatever their score."""
+    if not situation.people:
+        return
+    marks, people = in_list([*situation.peers, *situation.groups])
+    rows = tx.execute(
+        f"""{_VISITED} AND s.id IN (
+                SELECT scene_id FROM scene_features WHERE feature IN ({marks}) AND posted >= {FOR_ALL})""",
+        people,
+    )
+    for one in _scored(tx, rows.fetchall(), situation):
+        if ground := recall_ground(situation, one.people):
+            yield one._replace(ground=ground)
+
+
+def _of_nobody(tx: sqlite3.Connection, situation: Situation, least: float) -> Iterator[Candidate]:
+    """Yield scenes that name no people: all that reach a score, and others."""
+    for part, marks in in_parts(_reaching(tx, situation, least)):
+        rows = tx.execute(f"{_VISITED} AND s.id IN ({marks})", part)
+        yield from (one for one in _scored(tx, rows.fetchall(), situation) if not one.people)
+
+
+def _reaching(tx: sqlite3.Connection, situation: Situation, least: float) -> list[int]:
+    """Return the scenes without people that have enough of the features of a situation to reach a score.
+
+    Features are looked up until the rest, shared in full, would not suffice.
+    """
+    weights, identity, channels = situation.weights, situation.identity, situation.channels
+    people = situation.peers | situation.groups
+    left = [*people, *sorted(channels), *(each for each in weights if each not in people and each not in channels)]
+    rest, rest_identity = situation.weight, situation.identity_weight
+    enough, enough_identity = (least - _ROUNDING) * rest, (least - _ROUNDING) * rest_identity
+    # Beside its channels a situation only misses scenes without any; those with others are vetoed.
+    lowest = FOR_ALL if channels else WITHOUT_CHANNEL
+    found: dict[int, tuple[float, float]] = {}  # at most what is shared, of all features and of identity features
+
+    def suffices(shared: float, shared_identity: float) -> bool:
+        return shared + rest >= enough or 0 < enough_identity <= shared_identity + rest_identity
+
+    for limit in (_COMMON, _NO_LIMIT):
+        common = []
+        for feature in left:
+            if not suffices(0.0, 0.0):
+                break
+            weight, weight_identity = weights[feature], weights[feature] if feature in identity else 0.0
+            if feature not in people:  # which lead to no scene without people
+                at_most = _NO_LIMIT if feature in channels else limit
+                posted = tx.execute(
+                    f"""SELECT scene_id FROM scene_features
+                        WHERE feature = ? AND posted BETWEEN ? AND {FOR_ALL} LIMIT ?""",
+                    (feature, lowest, at_most),
+                ).fetchall()
+                if len(posted) == at_most:
+                    common.append(feature)
+                    continue
+                # What shares a channel is not looked for by the rest, and may share all of it.
+                given, given_identity = (math.inf, math.inf) if feature in channels else (weight, weight_identity)
+                for (scene_id,) in posted:
+                    shared, shared_identity = found.get(scene_id, (0.0, 0.0))
+                    found[scene_id] = shared + given, shared_identity + given_identity
+            rest -= weight
+            rest_identity -= weight_identity
+        left = common
+    return [scene_id for scene_id, shared in found.items() if suffices(*shared)]
+
+
+def _scored(tx: sqlite3.Connection, scenes: Iterable[tuple[Any, ...]], situation: Situation) -> Iterator[Candidate]:
+    """Yield scenes, given as rows that begin with id, key, strength and visits, with their scores."""
+    for scene_id, key, strength, visits, *_ in scenes:
+        masses = dict(tx.execute("SELECT feature, mass FROM scene_features WHERE scene_id = ?", (scene_id,)).fetchall())
+        yield Candidate(scene_id, key, _score(situation, masses, visits), strength, visits, masses)
+
+
+def _score(situation: Situation, masses: dict[str, float], visits: int) -> float:
+    """What `situations.score` says readably, for a profile of masses divided by visits."""
+    config, identity = situation.config, situation.identity
+    shared = shared_identity = 0.0
+    for feature, weight in situation.weights.items():
+        mass = masses.get(feature)
+        if mass is not None:
+            least = min(weight, mass / visits)
+            shared += least
+            if feature in identity:
+                shared_identity += least
+    score = shared / (situation.weight + sum(masses.values()) / visits - shared)
+    if shared_identity:
+        kinds = [feature.partition(":")[0] for feature in masses]
+        heavy = {kind for kind in set(kinds) if config.weight_of(kind) >= config.identity_floor}
+        theirs = sum([mass for kind, mass in zip(kinds, masses.values(), strict=True) if kind in heavy]) / visits
+        score = max(score, shared_identity / (situation.identity_weight + theirs - shared_identity))
+    return round(score, DIGITS)
