@@ -288,12 +288,18 @@ def test_bounds_pass_over_no_scene_of_a_crowd(memory, path, seed, limit, settled
 # ---- what a turn reads
 
 
-def scored(memory, situation):
-    """Enter a scene; return how many were read and scored for it."""
+@contextlib.contextmanager
+def scored():
+    """Yield a list that grows by one for each scene that is read and scored."""
     with pytest.MonkeyPatch.context() as patch:
         calls = []
         score = matching._score
         patch.setattr(matching, "_score", lambda *each: calls.append(each) or score(*each))
+        yield calls
+
+
+def scored_to_enter(memory, situation):
+    with scored() as calls:
         memory.enter_scene(situation)
     return len(calls)
 
@@ -303,8 +309,8 @@ def test_a_person_on_a_crowded_channel_is_found_by_name_alone(memory):
         for _ in range(2):
             memory.enter_scene(Situation.of(chan="x", peer=f"p{n}", topics=["a", "b"]))
 
-    assert scored(memory, Situation.of(chan="x", peer="p7", topics=["a", "b"])) == 1
-    assert scored(memory, Situation.of(chan="x", topics=["a", "b"])) == 0
+    assert scored_to_enter(memory, Situation.of(chan="x", peer="p7", topics=["a", "b"])) == 1
+    assert scored_to_enter(memory, Situation.of(chan="x", topics=["a", "b"])) == 0
 
 
 def test_a_channel_among_many_on_one_subject_is_found_by_channel_alone(memory):
@@ -312,7 +318,7 @@ def test_a_channel_among_many_on_one_subject_is_found_by_channel_alone(memory):
         for _ in range(2):
             memory.enter_scene(Situation.of(chan=f"room{n}", tool="t", topics=["a", "b"]))
 
-    assert scored(memory, Situation.of(chan="room7", tool="t", topics=["a", "b"])) == 1
+    assert scored_to_enter(memory, Situation.of(chan="room7", tool="t", topics=["a", "b"])) == 1
 
 
 def test_one_person_in_much_company_joins_without_reading_about_all_of_it(memory):
@@ -322,8 +328,20 @@ def test_one_person_in_much_company_joins_without_reading_about_all_of_it(memory
     for _ in range(2):
         memory.enter_scene(Situation.of(chan="x", peer="boss"))
 
-    assert scored(memory, Situation.of(chan="x", peer="boss")) == 1
-    assert scored(memory, Situation.of(chan="x", peer=["boss", "p7"])) == 1
+    assert scored_to_enter(memory, Situation.of(chan="x", peer="boss")) == 1
+    assert scored_to_enter(memory, Situation.of(chan="x", peer=["boss", "p7"])) == 1
+
+
+def test_a_member_of_a_large_group_recalls_without_reading_about_all_others(memory):
+    for n in range(100):
+        for _ in range(2):
+            memory.enter_scene(Situation.of(peer=f"p{n}", peer_group="g"))
+    for _ in range(2):
+        memory.enter_scene(Situation.of(peer_group="g"))
+
+    with scored() as calls:
+        memory.recall_by_situation(Situation.of(peer="p7", peer_group="g"))
+    assert len(calls) == 2
 
 
 @pytest.mark.parametrize("named", [{"chan": "x", "peer": "a"}, {"chan": "x"}, {"peer": ["a", "b"]}])

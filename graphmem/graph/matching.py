@@ -97,13 +97,17 @@ def _of_party(tx: sqlite3.Connection, situation: Situation) -> list[Candidate]:
 
 def _of_anybody(tx: sqlite3.Connection, situation: Situation) -> Iterator[Candidate]:
     """Yield the scenes that name some of the people of a situation and answer for that, whatever their score."""
-    if not situation.people:
-        return
-    marks, people = in_list([*situation.peers, *situation.groups])
+    peer_marks, peers = in_list(situation.peers)
+    group_marks, groups = in_list(situation.groups)
+    # A scene that names peers answers for one of them alone, whoever else is in its groups.
     rows = tx.execute(
         f"""{_VISITED} AND s.id IN (
-                SELECT scene_id FROM scene_features WHERE feature IN ({marks}) AND posted >= {FOR_ALL})""",
-        people,
+                SELECT scene_id FROM scene_features WHERE feature IN ({peer_marks}) AND posted >= {FOR_ALL}
+                UNION
+                SELECT scene_id FROM scene_features p WHERE feature IN ({group_marks}) AND posted >= {FOR_ALL}
+                    AND NOT EXISTS (SELECT 1 FROM scene_features peer WHERE peer.scene_id = p.scene_id
+                                    AND peer.feature >= 'peer:' AND peer.feature < 'peer;'))""",
+        [*peers, *groups],
     )
     for one in _scored(tx, rows.fetchall(), situation):
         if ground := recall_ground(situation, one.people):
