@@ -134,10 +134,10 @@ class Journal:
         ).fetchone()
         self.tx.executemany(
             "INSERT INTO operation_rows(operation_id, seq, name, row, before, after) VALUES (?, ?, ?, ?, ?, ?)",
-            [
+            (
                 (operation_id, seq, table, key, before and image_of(before), after and image_of(after))
                 for seq, (table, key, before, after) in enumerate(self.images)
-            ],
+            ),
         )
         return int(operation_id)
 
