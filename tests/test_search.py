@@ -4,6 +4,7 @@ import itertools
 import json
 import random
 import re
+import sqlite3
 import subprocess
 import sys
 import unicodedata
@@ -11,6 +12,10 @@ import unicodedata
 import pytest
 
 from graphmem import Config, InvalidInput, Memory, Part, Situation, Triple
+from graphmem.graph import found
+from graphmem.graph.found import Holding
+from graphmem.records import history
+from graphmem.records.history import Turn
 from graphmem.store import text_index
 
 EVERYTHING = ["note", "relation", "part", "document", "block", "entity", "scene"]
@@ -1087,3 +1092,22 @@ def test_precise_facts_answer_what_is_asked_of_a_name(memory):
     assert texts(memory.recall("card pin", precise=True)) == ["Ann card pin 4417"]
     assert set(texts(memory.recall("Bob", precise=True))) == {"Bob salary 91000", "Bob plays tennis"}
     assert memory.recall("does Bob eat shellfish", precise=True) == ()
+
+
+NOW = "2026-09-07T08:00:00.000Z"
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda tx, many: found.standing(tx, many, NOW, None, past=True),
+        lambda tx, many: found.holders(tx, "relation", many),
+        lambda tx, many: found.closed_to(tx, ALICE, (Holding(number, "chan:qq", None, 1.0) for number in many)),
+        lambda tx, many: found.predecessors(tx, many),
+        lambda tx, many: history.beside(tx, [Turn(number, 1, 3 * number, "", NOW, 1) for number in many]),
+    ],
+)
+def test_a_long_answer_takes_no_more_values_than_a_statement_of_sqlite(memory, look):
+    with memory._store.read() as tx:
+        tx.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 32_766)  # as it is built where nobody asks for more
+        assert not look(tx, range(1, 20_001))

@@ -429,3 +429,19 @@ def test_refused_input_writes_no_words(memory, path):
             refused()
         memory.remember("a note", status="forgotten")
     assert index_of(path) == before
+
+
+def test_many_texts_leave_the_index_in_few_statements(memory):
+    memory.commit([Triple(f"boss {n}", "wants", f"plain text {n}") for n in range(600)])
+    statements = []
+    with memory._store.write() as tx:
+        facts = [fact for (fact,) in tx.execute("SELECT id FROM relations")]
+        tx.set_trace_callback(statements.append)
+        text_index.drop(tx, "relation", facts)
+        tx.set_trace_callback(None)
+        left = tx.execute("SELECT texts FROM text_sizes WHERE kind = ?", (text_index.CODES["relation"],)).fetchone()
+
+    assert left == (0,)
+    # FTS5 tells of each statement of its own, which removes one passage.
+    own = [line for line in statements if not line.startswith(("--", "DELETE FROM text_index"))]
+    assert len(own) < 20

@@ -2,11 +2,14 @@
 
 import itertools
 import math
+import sys
 import unicodedata
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import snowballstemmer
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -101,6 +104,21 @@ def test_every_substring_of_a_run_finds_it(run, data):  # KEY-15
     start = data.draw(st.integers(0, len(run) - 1))
     end = data.draw(st.integers(start + 1, len(run)))
     assert finds(run[start:end], run)
+
+
+def test_threads_that_read_texts_at_once_have_the_tokens_of_each():
+    words = [*map("".join, itertools.product("bdfgl", "aeiou", "mnprst", ("ational", "ization", "fulness", "ement")))]
+    texts = [" ".join(thread + word for word in words) for thread in "xyz"]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(len(texts)) as threads:
+            found = list(threads.map(tokens_of, texts))
+    finally:
+        sys.setswitchinterval(interval)
+
+    alone = snowballstemmer.stemmer("porter")
+    assert found == [[alone.stemWord(word) for word in text.split()] for text in texts]
 
 
 @pytest.mark.parametrize("name", IDENTIFIERS)

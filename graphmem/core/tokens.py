@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from graphmem.core.keys import clean_text, fold, visible
 
@@ -326,15 +326,17 @@ def _plain(name: str) -> str:
 def _stem(word: str) -> str:
     if len(word) < 3 or not _LETTERS.fullmatch(word):
         return word[:_LONGEST_TOKEN]
-    stem: str = _porter().stemWord(_IRREGULAR.get(word, word)[:_LONGEST_TOKEN])
-    return stem
+    return _porter(_IRREGULAR.get(word, word)[:_LONGEST_TOKEN])
 
 
-@functools.cache
-def _porter() -> Any:
+# The words that scene keys and identifiers are made of are few, and a word takes 60 microseconds.
+@functools.lru_cache(maxsize=1 << 14)
+def _porter(word: str) -> str:
     import snowballstemmer  # type: ignore[import-untyped]  # takes 9 ms: only what searches or writes pays it
 
-    return snowballstemmer.stemmer("porter")
+    # A new one for each word: a stemmer holds the word it is at, and threads that share one mix up theirs.
+    stem: str = snowballstemmer.stemmer("porter").stemWord(word)
+    return stem
 
 
 # ---- content words

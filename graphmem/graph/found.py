@@ -10,7 +10,7 @@ from graphmem.core.situations import Situation, recall_ground
 from graphmem.graph.entities import visible
 from graphmem.graph.scenes import TEXT_TABLES, scene_id_of
 from graphmem.graph.validity import holding
-from graphmem.store.lists import in_list, of_scopes
+from graphmem.store.lists import in_list, in_parts, of_scopes
 
 _NO_SCENE = 0
 # What was told in no scene, by kind: the item, and the sentence that told it.
@@ -45,13 +45,15 @@ def standing(
     """Return the facts that hold at an instant and, with `past`, those that did before and were superseded."""
     holds, moments = holding(at)
     in_scope, parameters = of_scopes(scopes)
-    marks, ids = in_list(relation_ids)
-    rows = tx.execute(
-        f"""SELECT r.id, r.updated_at, {holds} AS current FROM relations r
-            WHERE r.id IN ({marks}) AND (current OR (? AND r.status = 'superseded')) {in_scope}""",
-        (*moments, *ids, past, *parameters),
-    )
-    return {relation_id: Standing(told_at, bool(current)) for relation_id, told_at, current in rows}
+    return {
+        relation_id: Standing(told_at, bool(current))
+        for ids, marks in in_parts(relation_ids)
+        for relation_id, told_at, current in tx.execute(
+            f"""SELECT r.id, r.updated_at, {holds} AS current FROM relations r
+                WHERE r.id IN ({marks}) AND (current OR (? AND r.status = 'superseded')) {in_scope}""",
+            (*moments, *ids, past, *parameters),
+        )
+    }
 
 
 def told_by(tx: sqlite3.Connection, sentence_ids: Sequence[int]) -> dict[int, list[int]]:
@@ -84,22 +86,22 @@ def holders(tx: sqlite3.Connection, kind: str, ids: Sequence[int]) -> dict[int, 
     ref, join = "ref.ref_id", ""
     if kind in TEXT_TABLES:
         ref, join = "t.num", f"JOIN {TEXT_TABLES[kind]} t ON t.id = ref.ref_text"
-    marks, wanted = in_list(ids)
-    rows = tx.execute(
-        f"""SELECT {ref}, s.id, s.key, ref.sentence_id, ref.weight
-            FROM scene_refs ref {join} JOIN scenes s ON s.id = ref.scene_id
-            WHERE ref.kind = ? AND {ref} IN ({marks}) ORDER BY ref.weight DESC, s.key""",
-        (kind, *wanted),
-    )
     held: dict[int, list[Holding]] = {}
-    for ref_id, *holding_scene in rows:
-        held.setdefault(ref_id, []).append(Holding(*holding_scene))
-    if kind == "note":
-        told = [(note_id, None) for note_id in ids if note_id not in held]
-    else:
-        told = tx.execute(_TOLD_OPENLY[kind].format(marks=marks), wanted).fetchall()
-    for ref_id, sentence_id in told:
-        held.setdefault(ref_id, []).append(Holding(_NO_SCENE, "", sentence_id, 0.0))
+    for part, marks in in_parts(ids):
+        rows = tx.execute(
+            f"""SELECT {ref}, s.id, s.key, ref.sentence_id, ref.weight
+                FROM scene_refs ref {join} JOIN scenes s ON s.id = ref.scene_id
+                WHERE ref.kind = ? AND {ref} IN ({marks}) ORDER BY ref.weight DESC, s.key""",
+            (kind, *part),
+        )
+        for ref_id, *holding_scene in rows:
+            held.setdefault(ref_id, []).append(Holding(*holding_scene))
+        if kind == "note":
+            told = [(note_id, None) for note_id in {*part} if note_id not in held]
+        else:
+            told = tx.execute(_TOLD_OPENLY[kind].format(marks=marks), part).fetchall()
+        for ref_id, sentence_id in told:
+            held.setdefault(ref_id, []).append(Holding(_NO_SCENE, "", sentence_id, 0.0))
     return held
 
 
@@ -107,11 +109,10 @@ def closed_to(tx: sqlite3.Connection, situation: Situation, scenes: Iterable[Hol
     """Return which of the scenes name people, none of whom is in the situation: what they hold is not for it."""
     keys = {scene.scene_id: scene.key for scene in scenes if scene.scene_id != _NO_SCENE}
     people = {scene_id: [*features_of_key(key)] for scene_id, key in keys.items()}
-    marks, ids = in_list(keys)
-    for scene_id, feature in tx.execute(
-        f"SELECT scene_id, feature FROM scene_features WHERE scene_id IN ({marks})", ids
-    ):
-        people[scene_id].append(feature)
+    for ids, marks in in_parts(keys):
+        rows = tx.execute(f"SELECT scene_id, feature FROM scene_features WHERE scene_id IN ({marks})", ids)
+        for scene_id, feature in rows:
+            people[scene_id].append(feature)
     return {
         scene_id
         for scene_id, features in people.items()
@@ -208,11 +209,13 @@ def scene_keys(tx: sqlite3.Connection, scene_ids: Sequence[int]) -> dict[int, tu
 
 def predecessors(tx: sqlite3.Connection, relation_ids: Sequence[int]) -> dict[int, int]:
     """Return the superseded values of the functional relations of some facts, each with that fact."""
-    marks, ids = in_list(relation_ids)
-    rows = tx.execute(
-        f"""SELECT old.id, r.id FROM relations r JOIN relations old
-                ON old.source_id = r.source_id AND old.relation_key = r.relation_key AND old.scope = r.scope
-            WHERE r.id IN ({marks}) AND old.status = 'superseded' AND old.id <> r.id""",
-        ids,
-    )
-    return dict(rows.fetchall())
+    return {
+        old: new
+        for ids, marks in in_parts(sorted(relation_ids))
+        for old, new in tx.execute(
+            f"""SELECT old.id, r.id FROM relations r JOIN relations old
+                    ON old.source_id = r.source_id AND old.relation_key = r.relation_key AND old.scope = r.scope
+                WHERE r.id IN ({marks}) AND old.status = 'superseded' AND old.id <> r.id""",
+            ids,
+        )
+    }

@@ -12,7 +12,7 @@ from graphmem.core.model import MirrorReport, Part
 from graphmem.core.times import read_time, utc_text
 from graphmem.errors import InvalidInput
 from graphmem.store import text_index
-from graphmem.store.lists import in_list, of_scopes
+from graphmem.store.lists import in_list, in_parts, of_scopes
 
 _AT_ONCE = 10_000
 
@@ -223,15 +223,15 @@ def beside(tx: sqlite3.Connection, these: Sequence[Turn]) -> dict[int, Turn]:
     """Return the parts right before and right after some."""
     places = {(turn.session_id, turn.seq + step) for turn in these for step in (-1, 1)}
     places -= {(turn.session_id, turn.seq) for turn in these}
-    if not places:
-        return {}
-    _, filled = in_list(sorted(places))
-    rows = tx.execute(
-        f"""SELECT {_TURN} FROM (VALUES {", ".join(["(?, ?)"] * len(filled))}) AS k
-            JOIN parts p ON p.session_id = k.column1 AND p.seq = k.column2""",
-        [value for place in filled for value in place],
-    )
-    return {row[0]: Turn._make(row) for row in rows}
+    found: dict[int, Turn] = {}
+    for part, _ in in_parts(sorted(places)):
+        rows = tx.execute(
+            f"""SELECT {_TURN} FROM (VALUES {", ".join(["(?, ?)"] * len(part))}) AS k
+                JOIN parts p ON p.session_id = k.column1 AND p.seq = k.column2""",
+            [value for place in part for value in place],
+        )
+        found |= {row[0]: Turn._make(row) for row in rows}
+    return found
 
 
 def session_lengths(tx: sqlite3.Connection, session_ids: Sequence[int]) -> tuple[dict[int, int], int]:

@@ -123,7 +123,7 @@ class Journal:
     def remember(self, table: str, before: Row | None, after: Row | None) -> None:
         """Remember a change of a row, which was made where `before` is None, and removed where `after` is."""
         row = before or after or {}
-        key = json.dumps([row[column] for column in TABLES[table].key], ensure_ascii=False)
+        key = _KEYS.encode([row[column] for column in TABLES[table].key])
         self.images.append((table, key, before, after))
 
     def close(self, kind: str, at: str, summary: Mapping[str, Any], marks: Mapping[str, Any] | None = None) -> int:
@@ -134,10 +134,10 @@ class Journal:
         ).fetchone()
         self.tx.executemany(
             "INSERT INTO operation_rows(operation_id, seq, name, row, before, after) VALUES (?, ?, ?, ?, ?, ?)",
-            [
+            (
                 (operation_id, seq, table, key, before and image_of(before), after and image_of(after))
                 for seq, (table, key, before, after) in enumerate(self.images)
-            ],
+            ),
         )
         return int(operation_id)
 
@@ -395,12 +395,17 @@ def _delete(tx: sqlite3.Connection, table: str, row: Row) -> None:
 
 def image_of(value: Mapping[str, Any]) -> str:
     """Return a row as the journal keeps it."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_bytes_as_hex)
+    return _IMAGES.encode(value)
 
 
 def _bytes_as_hex(value: object) -> dict[str, str]:
     assert isinstance(value, bytes)
     return {"hex": value.hex()}
+
+
+# Made once: json.dumps makes an encoder for each row where it is told how to write.
+_KEYS = json.JSONEncoder(ensure_ascii=False)
+_IMAGES = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_bytes_as_hex)
 
 
 def _row(image: str) -> Row:

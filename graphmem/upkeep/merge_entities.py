@@ -398,10 +398,8 @@ def _restore(tx: sqlite3.Connection, images: Sequence[Image], said: Mapping[str,
     for (table, key), row in first.items():
         by_table[table].append((key, row))
     # No row may stand in the way of another: places in scenes go first, and no fact is active meanwhile.
-    for (ref_id,), _ in by_table["scene_refs"]:
-        tx.execute("DELETE FROM scene_refs WHERE id = ?", (ref_id,))
-    for (relation_id,), _ in by_table["relations"]:
-        tx.execute("UPDATE relations SET status = 'archived' WHERE id = ?", (relation_id,))
+    tx.executemany("DELETE FROM scene_refs WHERE id = ?", [key for key, _ in by_table["scene_refs"]])
+    tx.executemany("UPDATE relations SET status = 'archived' WHERE id = ?", [key for key, _ in by_table["relations"]])
     for table in ("entities", "entity_aliases", "entities_apart", "relations", "evidence", "scene_refs"):
         for key, row in sorted(by_table[table], key=lambda one: one[0]):
             set_row(tx, table, key, row)
