@@ -45,8 +45,8 @@ THOUSANDS = (1_000, 10_000, 100_000)
 SUBJECTS: Mapping[str, Subject] = {
     "enter": Subject(
         entering.run,
-        "one enter_scene that joins, among so many scenes. Floor: the statements of a join on the same file, prepared, in "
-        "one transaction. Anchor: an upsert of six rows and a commit in a file of its own.",
+        "one enter_scene that joins, among so many scenes. Floor: the statements of a join on the same file, prepared, "
+        "in one transaction. Anchor: an upsert of six rows and a commit in a file of its own.",
         (100, 10_000, 100_000, 1_000_000), (100, 1_000, 10_000, 100_000), entering.TURNS, 5,
     ),
     "recall": Subject(
@@ -68,14 +68,14 @@ SUBJECTS: Mapping[str, Subject] = {
     ),
     "ingest": Subject(
         writing.run_ingest,
-        "so many facts by commit in batches of 1 000, and texts by mirror. Floors: executemany into the same tables and "
-        "indexes, the text index too; for mirror the making of the tokens as well.",
+        "so many facts by commit in batches of 1 000, and texts by mirror. Floors: executemany into the same tables "
+        "and indexes, the text index too; for mirror the making of the tokens as well.",
         (10_000, 100_000), (10_000,), 0, 2,
     ),
     "start": Subject(
         starting.run,
-        "graphmem --help, recall --scene and enter as processes, on a file of so many scenes. Floor: python that imports "
-        "click, and sqlite3 where a file is read.",
+        "graphmem --help, recall --scene and enter as processes, on a file of so many scenes. Floor: python that "
+        "imports click, and sqlite3 where a file is read.",
         (100_000,), (100_000,), starting.TURNS, 1,
     ),
     "dedupe": Subject(

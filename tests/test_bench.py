@@ -30,7 +30,7 @@ COLUMNS = {
     "tenants": {"files", "how", "handles_left", "grown_mib"},
     "writers": {"who", "one_a_second", "8_a_second", "kept"},
     "fresh": {"turns", "median_us", "scenes", "features_at_most"},
-    "entities": {"entities", "seconds", "pairs", "peak_mib"},
+    "entities": {"entities", "review_s", "pairs", "peak_mib"},
     "upkeep": {"scenes", "refs_faded", "p50_ms", "max_ms"},
 }
 SCALES = {"writers": ["30"], "start": ["30"], "upkeep": ["30"], "entities": ["60"], "tenants": ["10"]}
@@ -65,7 +65,7 @@ def test_a_benchmark_tells_rows_verdicts_and_growth(subject):
     assert found["rows"]
     assert all(row.keys() >= COLUMNS[subject] for row in found["rows"])
     assert all(must.keys() == {"what", "bound", "allowed", "measured", "holds"} for must in found["musts"])
-    assert all(isinstance(growth["slope"], float) and len(growth["points"]) > 1 for growth in found["growth"])
+    assert all(isinstance(growth["slope"], float) and len(growth["points_us"]) > 1 for growth in found["growth"])
 
 
 def test_every_benchmark_is_tried_here(benchmarks, monkeypatch):
@@ -145,7 +145,8 @@ WRITTEN = (
            r.recorded_at, r.updated_at, r.valid_from, r.valid_to, r.closed_at
        FROM relations r JOIN entities a ON a.id = r.source_id JOIN entities b ON b.id = r.target_id ORDER BY 1""",
     "SELECT * FROM evidence ORDER BY 1",
-    """SELECT f.scene_id, f.kind, COALESCE(e.name, f.ref_id) AS what, f.weight, f.sentence_id, f.decayed_at, f.created_at
+    """SELECT f.scene_id, f.kind, COALESCE(e.name, f.ref_id) AS what, f.weight, f.sentence_id, f.decayed_at,
+              f.created_at
        FROM scene_refs f LEFT JOIN entities e ON f.kind = 'entity' AND e.id = f.ref_id ORDER BY 1, 2, what""",
     "SELECT title, labels, body FROM text_index ORDER BY 1, 3",
     "SELECT * FROM text_sizes ORDER BY 1",

@@ -11,11 +11,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from graphmem import Memory, Situation, Triple
-
 from benchmarks.entering import floor
 from benchmarks.measure import Finding, Must, Row, median, microseconds, open_handles, resident, say, started, summary
 from benchmarks.seeds import AT, SEED, bare, fill, situation
+from graphmem import Memory, Situation, Triple
 
 PROCESSES = 8
 TURNS = 16_000

@@ -5,10 +5,9 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from graphmem import Memory, Situation
-
-from benchmarks.measure import Finding, Row, in_blocks, median, say, summary
+from benchmarks.measure import Finding, Row, Work, in_blocks, median, say, summary
 from benchmarks.seeds import AT, SEED, VOCABULARY, fill, plain_scene, turn_topics
+from graphmem import Memory, Situation
 
 TURNS = 240
 SECONDS = 20.0
@@ -45,41 +44,40 @@ def run(sizes: Sequence[int], turns: int) -> Finding:
             fill(path, scenes)
             say(f"scenes: among {scenes} scenes")
             with Memory.open(path) as memory:
-                for named, make in TURNS_THAT_NAME.items():
-                    rng = random.Random(f"{SEED} {named}")
-                    answered: list[int] = []
-
-                    def ready(act: Callable[[Situation], object]) -> Callable[[], Callable[[], object]]:
-                        def prepare() -> Callable[[], object]:
-                            here = make(rng, scenes)  # noqa: B023: used in this turn of the loop
-                            return lambda: act(here)
-
-                        return prepare
-
-                    def recalling(here: Situation) -> None:
-                        answered.append(len(memory.recall_by_situation(here, limit=8).scenes))  # noqa: B023
-
-                    works = {
-                        "enter": ready(memory.enter_scene),
-                        "match": ready(memory.match_scenes),
-                        "recall": ready(recalling),
-                    }
-                    times = in_blocks(works, measured=turns, seconds=SECONDS)
-                    row: Row = {
-                        "scenes": scenes,
-                        "turn_names": named,
-                        "enter_us": median(times["enter"]),
-                        "enter_p99_us": summary(times["enter"])["p99_us"],
-                        "match_us": median(times["match"]),
-                        "recall_us": median(times["recall"]),
-                        "answering": round(sum(answered) / len(answered), 1),
-                    }
-                    finding.rows.append(row)
+                for named in TURNS_THAT_NAME:
+                    finding.rows.append({"scenes": scenes, "turn_names": named, **_turns(memory, named, scenes, turns)})
     for named in TURNS_THAT_NAME:
-        where = {"turn_names": named}
-        finding.growth_of(f"enter, a turn that names {named}", "scenes", "enter_us", _ENTER_SLOPE, **where)
-        finding.growth_of(
-            f"recall_by_situation, a turn that names {named}", "scenes", "recall_us", _RECALL_SLOPE, **where
-        )
+        for verb, column, allowed in (
+            ("enter", "enter_us", _ENTER_SLOPE),
+            ("recall_by_situation", "recall_us", _RECALL_SLOPE),
+        ):
+            what = f"{verb}, a turn that names {named}"
+            finding.growth_of(what, "scenes", column, allowed, turn_names=named)
     finding.notes.append("answering: how many scenes a recall found; what more scenes answer, more has to be read")
     return finding
+
+
+def _turns(memory: Memory, named: str, scenes: int, turns: int) -> Row:
+    rng = random.Random(f"{SEED} {named}")
+    answered: list[int] = []
+
+    def turn(act: Callable[[Situation], object]) -> Work:
+        def ready() -> Callable[[], object]:
+            here = TURNS_THAT_NAME[named](rng, scenes)
+            return lambda: act(here)
+
+        return ready
+
+    def recalling(here: Situation) -> None:
+        answered.append(len(memory.recall_by_situation(here, limit=8).scenes))
+
+    works = {"enter": turn(memory.enter_scene), "match": turn(memory.match_scenes), "recall": turn(recalling)}
+    times = in_blocks(works, measured=turns, seconds=SECONDS)
+    return {
+        "enter_us": median(times["enter"]),
+        "enter_p99_us": summary(times["enter"])["p99_us"],
+        "match_us": median(times["match"]),
+        "recall_us": median(times["recall"]),
+        "recall_p99_us": summary(times["recall"])["p99_us"],
+        "answering": round(sum(answered) / len(answered), 1),
+    }

@@ -19,6 +19,7 @@ from pathlib import Path
 SCRIPTS = Path(__file__).parent.parent
 BLOCKS = 8
 WARM_UP = 20
+_UNITS = {"us": 1.0, "ms": 1e3, "s": 1e6}  # in microseconds
 
 Row = dict[str, float | int | str]
 # Makes ready what is to be measured: only the call of what it returns is timed.
@@ -53,10 +54,12 @@ class Must:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How a time in microseconds grows with a size."""
+    """How a time in microseconds grows with the number of `size`. is_floor: it is there to be compared with."""
 
     what: str
+    size: str
     points: tuple[tuple[float, float], ...]
+    is_floor: bool = False
 
     @property
     def slope(self) -> float:
@@ -72,10 +75,24 @@ class Finding:
     growths: list[Growth] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def growth_of(self, what: str, size: str, time: str, allowed: float | None = None, **where: object) -> None:
-        """Add the growth of a column over another, in the rows that are so, and the verdict on its slope."""
+    def growth_of(
+        self,
+        what: str,
+        size: str,
+        time: str,
+        allowed: float | None = None,
+        *,
+        is_floor: bool = False,
+        **where: object,
+    ) -> None:
+        """Add the growth of a column of times over that of sizes, in the rows that are so, and a verdict on its slope.
+
+        The name of a column of times ends with its unit.
+        """
         rows = [row for row in self.rows if all(row.get(name) == value for name, value in where.items())]
-        growth = Growth(what, tuple((float(row[size]), float(row[time])) for row in rows))
+        unit = _UNITS[time.rpartition("_")[2]]
+        points = tuple((float(row[size]), float(row[time]) * unit) for row in rows)
+        growth = Growth(what, size, points, is_floor)
         if len(growth.points) < 2:
             return
         self.growths.append(growth)
@@ -94,7 +111,8 @@ class Finding:
                 for one in self.musts
             ],
             "growth": [
-                {"what": one.what, "slope": round(one.slope, 3), "points": [list(point) for point in one.points]}
+                {"what": one.what, "size": one.size, "slope": round(one.slope, 3),
+                 "points_us": [list(point) for point in one.points]}
                 for one in self.growths
             ],
             "notes": self.notes,
@@ -186,7 +204,7 @@ def resident(of: str = "VmRSS") -> int:
 
 
 def open_handles() -> int:
-    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208: the handle that lists them is counted each time alike
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def mebibytes(size: float) -> float:

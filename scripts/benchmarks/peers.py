@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
-from graphmem import Memory, Situation, Triple
-
 from benchmarks.measure import SCRIPTS, Finding, Must, Row, in_blocks, median, say
 from benchmarks.seeds import SEED, bulk, fill_scenes, key_of, plain_scene, situation
+from graphmem import Memory, Situation, Triple
 
 ITEMS = 10_000
 TURNS = 200
@@ -103,7 +102,7 @@ def run(places: Places, items: int, turns: int) -> Finding:
     backends = [race for name, race in races.items() if name.startswith("mem0")]
     for place, verb in enumerate(("write", "search")):
         if backends:
-            best = min(backends, key=lambda race: race.theirs[place])  # noqa: B023: called at once
+            best = _best(backends, place)
             what = f"one {verb} at {best.items} items, times as fast as the better of {_names(backends)}, {best.peer}"
             musts.append(Must(what, best.theirs[place] / best.ours[place], 1.0, at_most=False))
     peers.finding.notes.append(
@@ -111,6 +110,10 @@ def run(places: Places, items: int, turns: int) -> Finding:
         "each row is one kind of items, done by the peer and by graphmem"
     )
     return peers.finding
+
+
+def _best(races: Sequence[_Race], place: int) -> _Race:
+    return min(races, key=lambda race: race.theirs[place])
 
 
 def _names(races: Sequence[_Race]) -> str:
@@ -174,7 +177,8 @@ def _reference(peers: _Peers) -> Iterator[_Race]:
             )  # fmt: skip
     yield _Race(
         "reference", peers.items,
-        (median(times["their enter"]), median(times["their recall"])), (median(times["enter"]), median(times["recall"])),
+        (median(times["their enter"]), median(times["their recall"])),
+        (median(times["enter"]), median(times["recall"])),
     )  # fmt: skip
 
 

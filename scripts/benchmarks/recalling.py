@@ -6,9 +6,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from graphmem import Memory, Situation
-
-from benchmarks.measure import Finding, Must, Row, in_blocks, median, ratio, say, summary
+from benchmarks.measure import Finding, Must, Row, Work, in_blocks, median, ratio, say, summary
 from benchmarks.seeds import (
     AT,
     SEED,
@@ -25,6 +23,7 @@ from benchmarks.seeds import (
     put_refs,
     words,
 )
+from graphmem import Memory, Situation
 
 TURNS = 160
 LIMIT = 8
@@ -33,6 +32,7 @@ GUESTS = 1000
 FACTS = 50  # of a guest; with the names at their ends a hundred refs
 SECONDS = 40.0
 BRIEF_SECONDS = 30.0
+_RECALLED_BY_A_BRIEF = 40  # as graphmem.compose.brief reads
 HOST = Situation.of(chan="lobby", peer="host", topics=words(1)[:3], at=AT)
 
 # As many rows of each kind as a recall returns: the keys, the heaviest facts with names and sentences, the names.
@@ -139,58 +139,64 @@ def run(sizes: Sequence[int], turns: int) -> Finding:
     """Measure recalls by scene below a prefix, of one key and by situation, in a store that grows around them."""
     finding = Finding()
     for scenes in sizes:
-        rng = random.Random(SEED)
         guests = min(GUESTS, max(scenes, 8))
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "bench.db"
             say(f"recall: filling {scenes} scenes")
             fill(path, scenes, guests)
             say(f"recall: among {scenes} scenes")
-            with bare(path) as db, Memory.open(path) as memory:
-
-                def one_of(act: Callable[[str], object]) -> Callable[[], Callable[[], object]]:
-                    def ready() -> Callable[[], object]:
-                        key = guest(rng.randrange(guests))  # noqa: B023: called within this turn of the loop
-                        return lambda: act(key)
-
-                    return ready
-
-                works = {
-                    "prefix": lambda: lambda: memory.recall_by_scene(HALL, limit=LIMIT),  # noqa: B023
-                    "prefix floor": lambda: lambda: floor(db, HALL, LIMIT),  # noqa: B023
-                    "key": one_of(lambda key: memory.recall_by_scene(key, limit=LIMIT)),  # noqa: B023
-                    "key floor": one_of(lambda key: floor(db, key, LIMIT)),  # noqa: B023
-                    "situation": lambda: lambda: memory.recall_by_situation(HOST, limit=LIMIT),  # noqa: B023
-                }
-                times = in_blocks(works, measured=turns, warm_up=4, seconds=SECONDS)
-                (refs,) = db.execute(
-                    "SELECT COUNT(*) FROM scene_refs WHERE scene_id IN (SELECT id FROM scenes WHERE key >= ? AND key < ?)",
-                    (HALL + "/", HALL + "0"),
-                ).fetchone()
-                assert memory.recall_by_situation(HOST, limit=LIMIT).relations, "the situation found nothing"
-        row: Row = {
-            "scenes": scenes,
-            "below": guests,
-            "refs_below": refs,
-            **{name.replace("median", "prefix"): value for name, value in summary(times["prefix"]).items()},
-            "floor_us": median(times["prefix floor"]),
-            "to_floor": ratio(times["prefix"], times["prefix floor"]),
-            "key_us": median(times["key"]),
-            "key_floor_us": median(times["key floor"]),
-            "key_to_floor": ratio(times["key"], times["key floor"]),
-            "situation_us": median(times["situation"]),
-        }
+            row = {"scenes": scenes, "below": guests, "refs_below": refs_below(path), **_recalls(path, guests, turns)}
         finding.rows.append(row)
         if guests == GUESTS:
-            what = (
-                f"recall_by_scene, {guests} scenes and {refs} refs below, among {scenes} scenes, times the bare joins"
-            )
+            below = f"{guests} scenes and {row['refs_below']} refs below"
+            what = f"recall_by_scene, {below}, among {scenes} scenes, times the bare joins"
             finding.musts.append(Must(what, float(row["to_floor"]), 4.0, to_floor=True))
     if all(row["below"] == GUESTS for row in finding.rows):  # else the prefix has grown with the store
         finding.growth_of("recall_by_scene, a prefix", "scenes", "prefix_us", 0.25)
+        finding.growth_of("bare joins of the prefix", "scenes", "floor_us", is_floor=True)
     finding.growth_of("recall_by_scene, one key", "scenes", "key_us", 0.25)
     finding.growth_of("recall_by_situation", "scenes", "situation_us", 0.25)
     return finding
+
+
+def refs_below(path: Path) -> int:
+    with bare(path) as db:
+        below = "SELECT id FROM scenes WHERE key >= ? AND key < ?"
+        (refs,) = db.execute(
+            f"SELECT COUNT(*) FROM scene_refs WHERE scene_id IN ({below})", (HALL + "/", HALL + "0")
+        ).fetchone()
+    return int(refs)
+
+
+def _recalls(path: Path, guests: int, turns: int) -> Row:
+    rng = random.Random(SEED)
+    with bare(path) as db, Memory.open(path) as memory:
+
+        def one_of(act: Callable[[str], object]) -> Work:
+            def ready() -> Callable[[], object]:
+                key = guest(rng.randrange(guests))
+                return lambda: act(key)
+
+            return ready
+
+        works: dict[str, Work] = {
+            "prefix": lambda: lambda: memory.recall_by_scene(HALL, limit=LIMIT),
+            "prefix floor": lambda: lambda: floor(db, HALL, LIMIT),
+            "key": one_of(lambda key: memory.recall_by_scene(key, limit=LIMIT)),
+            "key floor": one_of(lambda key: floor(db, key, LIMIT)),
+            "situation": lambda: lambda: memory.recall_by_situation(HOST, limit=LIMIT),
+        }
+        times = in_blocks(works, measured=turns, warm_up=4, seconds=SECONDS)
+        assert memory.recall_by_situation(HOST, limit=LIMIT).relations, "the situation found nothing"
+    return {
+        **{name.replace("median", "prefix"): value for name, value in summary(times["prefix"]).items()},
+        "floor_us": median(times["prefix floor"]),
+        "to_floor": ratio(times["prefix"], times["prefix floor"]),
+        "key_us": median(times["key"]),
+        "key_floor_us": median(times["key floor"]),
+        "key_to_floor": ratio(times["key"], times["key floor"]),
+        "situation_us": median(times["situation"]),
+    }
 
 
 def run_brief(sizes: Sequence[int], turns: int) -> Finding:
@@ -198,7 +204,6 @@ def run_brief(sizes: Sequence[int], turns: int) -> Finding:
     finding = Finding()
     speech = Speech()
     for size in sizes:
-        rng = random.Random(SEED)
         guests = min(GUESTS // 10, size)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "bench.db"
@@ -206,28 +211,7 @@ def run_brief(sizes: Sequence[int], turns: int) -> Finding:
             fill(path, size, guests)
             fill_texts(path, size, speech)
             say(f"brief: among {size} scenes and texts")
-            known = speech.lines(1, min(size, SESSION))
-            asked: dict[str, object] = {}
-            with Memory.open(path) as memory:
-
-                def ready(act: Callable[[str, str], object]) -> Callable[[], Callable[[], object]]:
-                    def make() -> Callable[[], object]:
-                        query = " ".join(rng.sample(rng.choice(known).split(), 3))  # noqa: B023
-                        key = guest(rng.randrange(guests))  # noqa: B023
-                        return lambda: act(query, key)
-
-                    return make
-
-                def recalls(query: str, key: str) -> None:
-                    memory.recall_by_situation(HOST, declared=[key], limit=40)  # noqa: B023
-                    asked["hits"] = memory.recall(query, situation=HOST)  # noqa: B023
-
-                def brief(query: str, key: str) -> None:
-                    asked["brief"] = memory.brief(HOST, query=query, declared=[key])  # noqa: B023
-
-                works = {"brief": ready(brief), "recalls": ready(recalls)}
-                times = in_blocks(works, measured=turns, warm_up=8, seconds=BRIEF_SECONDS)
-        assert asked["brief"], "the brief is empty"
+            times = _briefs(path, guests, speech.lines(1, min(size, SESSION)), turns)
         row: Row = {
             "size": size,
             **summary(times["brief"]),
@@ -238,4 +222,29 @@ def run_brief(sizes: Sequence[int], turns: int) -> Finding:
         what = f"brief among {size} scenes and texts, times the recalls inside it"
         finding.musts.append(Must(what, float(row["to_recalls"]), 1.5, to_floor=True))
     finding.growth_of("brief", "size", "median_us")
+    finding.growth_of("the recalls inside it", "size", "recalls_us", is_floor=True)
     return finding
+
+
+def _briefs(path: Path, guests: int, known: Sequence[str], turns: int) -> dict[str, list[float]]:
+    with Memory.open(path) as memory:
+
+        def asking(act: Callable[[str, str], object]) -> Work:
+            rng = random.Random(SEED)  # each asks the same
+
+            def ready() -> Callable[[], object]:
+                query = " ".join(rng.sample(rng.choice(known).split(), 3))
+                key = guest(rng.randrange(guests))
+                return lambda: act(query, key)
+
+            return ready
+
+        def recalls(query: str, key: str) -> None:
+            memory.recall_by_situation(HOST, declared=[key], limit=_RECALLED_BY_A_BRIEF)
+            memory.recall(query, situation=HOST)
+
+        def brief(query: str, key: str) -> None:
+            assert memory.brief(HOST, query=query, declared=[key]).text
+
+        works = {"brief": asking(brief), "recalls": asking(recalls)}
+        return in_blocks(works, measured=turns, warm_up=8, seconds=BRIEF_SECONDS)

@@ -1,6 +1,7 @@
 """Seeded data: scenes, turns, facts and texts that are the same in every run, written in bulk as graphmem would."""
 
 import contextlib
+import functools
 import hashlib
 import itertools
 import random
@@ -36,8 +37,9 @@ def bulk(path: Path) -> Iterator[sqlite3.Connection]:
     """Yield a connection that fills a new memory: no journal, no syncs, and indexes made after all rows."""
     Memory.open(path).close()
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
-        for setting in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{_CACHE_KIB}"):
+        for setting in ("journal_mode = OFF", "synchronous = OFF", "ignore_check_constraints = ON"):
             db.execute(f"PRAGMA {setting}").fetchall()
+        db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         indexes = db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL").fetchall()
         for name, _ in indexes:
             db.execute(f"DROP INDEX {name}")
@@ -93,14 +95,18 @@ def key_of(i: int) -> str:
     return f"auto:{first[0]}:{first[1]}" + (f"_{second[0]}:{second[1]}" if second[0] else "")
 
 
+@functools.cache
+def _words_of(start: int) -> list[tuple[str, float, float]]:
+    topic, part = CONFIG.weight_of("topic"), CONFIG.weight_of("part")
+    own = [(f"topic:{word}", topic / 3, topic * VISITS / 12) for word in words(start)]
+    return own + [(f"part:{name}", part, part * VISITS / 2) for name in ("morning", "evening")]
+
+
 def _features(i: int) -> list[tuple[str, float, float]]:
     """Feature, weight and mass of a scene after ten visits, in which each of its words was met two or three times."""
     weigh = CONFIG.weight_of
     own = [(f"{kind}:{value}", weigh(kind), weigh(kind) * VISITS) for kind, value in plain_scene(i).items()]
-    topic, part = weigh("topic"), weigh("part")
-    own += [(f"topic:{word}", topic / 3, topic * VISITS / 12) for word in words(i)]
-    own += [(f"part:{name}", part, part * VISITS / 2) for name in ("morning", "evening")]
-    return sorted(own)  # in the order of the table, which is then only appended to
+    return sorted(own + _words_of(i % VOCABULARY))  # in the order of the table, which is then only appended to
 
 
 def fill_scenes(db: sqlite3.Connection, scenes: int) -> None:
