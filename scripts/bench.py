@@ -25,7 +25,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import crowding, entering, matching, peers, plots, recalling, searching, starting, tidying, writing
+from benchmarks import (
+    entering,
+    matching,
+    peers,
+    plots,
+    recalling,
+    searching,
+    starting,
+    tenants,
+    tidying,
+    writers,
+    writing,
+)
 from benchmarks.measure import Finding, machine, say, table
 
 
@@ -96,16 +108,16 @@ SUBJECTS: Mapping[str, Subject] = {
         (*THOUSANDS, 1_000_000), THOUSANDS, matching.TURNS, 8,
     ),
     "tenants": Subject(
-        crowding.run_tenants,
+        tenants.run,
         "so many files, each opened, entered, committed to, recalled from and closed in turn, and 200 at once: time, "
         "handles, memory.",
         (10_000,), (500,), 0, 6,
     ),
     "writers": Subject(
-        crowding.run_writers,
+        writers.run,
         "eight processes that enter turns on one file of so many scenes, against one. Floor: the bare statements in as "
         "many processes.",
-        (10_000,), (10_000,), crowding.TURNS, 1,
+        (10_000,), (10_000,), writers.TURNS, 1,
     ),
     "fresh": Subject(
         entering.run_fresh,

@@ -28,7 +28,7 @@ COLUMNS = {
     "brief": {"size", "median_us", "recalls_us", "to_recalls"},
     "scenes": {"scenes", "turn_names", "enter_us", "match_us", "recall_us"},
     "tenants": {"files", "how", "handles_left", "grown_mib"},
-    "writers": {"who", "one_a_second", "8_a_second", "kept"},
+    "writers": {"who", "processes", "turns_a_second", "kept", "refused"},
     "fresh": {"turns", "median_us", "scenes", "features_at_most"},
     "entities": {"entities", "review_s", "pairs", "peak_mib"},
     "upkeep": {"scenes", "refs_faded", "p50_ms", "max_ms"},
