@@ -33,7 +33,7 @@ COLUMNS = {
     "entities": {"entities", "review_s", "pairs", "peak_mib"},
     "upkeep": {"scenes", "refs_faded", "p50_ms", "max_ms"},
 }
-SCALES = {"writers": ["30"], "start": ["30"], "upkeep": ["30"], "entities": ["60"], "tenants": ["10"]}
+SCALES = {"writers": ["30"], "start": ["30"], "upkeep": ["30"], "entities": ["60"], "tenants": ["10"], "dedupe": ["60"]}
 
 
 def bench(*arguments):
@@ -58,7 +58,7 @@ def rows_of(path, *tables):
 
 @pytest.mark.parametrize("subject", COLUMNS)
 def test_a_benchmark_tells_rows_verdicts_and_growth(subject):
-    told = json.loads(bench(subject, "--json", "--turns", "2", "--scale", *SCALES.get(subject, ["20", "40"])))
+    told = json.loads(bench(subject, "--json", "--turns", "1", "--scale", *SCALES.get(subject, ["20", "40"])))
 
     found = told["benchmarks"][subject]
     assert told.keys() - {"benchmarks"} == MACHINE
@@ -80,7 +80,7 @@ def test_peers_that_are_not_there_are_skipped_with_a_remedy(tmp_path):
 
 
 def test_the_table_ends_with_verdicts_in_words():
-    told = bench("commit", "--turns", "2", "--scale", "20")
+    told = bench("commit", "--turns", "1", "--scale", "20")
 
     assert "must: commit of a fact into three scenes beside 20 facts, times the bare inserts: at most 4.0" in told
 
@@ -187,6 +187,6 @@ def test_the_floor_of_mirror_writes_what_mirror_writes(benchmarks, tmp_path):
 
 def test_a_plot_is_written(benchmarks, tmp_path):
     pytest.importorskip("matplotlib")
-    bench("commit", "--turns", "2", "--scale", "20", "40", "--plot", tmp_path / "out.svg")
+    bench("commit", "--turns", "1", "--scale", "20", "40", "--plot", tmp_path / "out.svg")
 
     assert (tmp_path / "out.svg").read_text("utf-8").count("<svg") == 1

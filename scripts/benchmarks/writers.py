@@ -50,7 +50,8 @@ def enter_bare(path: str, seed: int, turns: int, scenes: int) -> Row:
 
 def _enter(ready: Callable[[int], Callable[[], object]], seed: int, turns: int, scenes: int) -> Row:
     rng = random.Random(f"{SEED} {seed}")
-    acts = [ready(rng.randrange(scenes)) for _ in range(_PREPARED)]
+    acts = [ready(rng.randrange(scenes)) for _ in range(min(turns, _PREPARED))]
+    input()
     for act in acts[:_WARM_UP]:
         act()
     print("ready", flush=True)
@@ -60,7 +61,7 @@ def _enter(ready: Callable[[int], Callable[[], object]], seed: int, turns: int, 
     longest, done, refused = 0.0, 0, 0
     while done < turns and time.time() < end:
         try:
-            longest = max(longest, microseconds(acts[done % _PREPARED]))
+            longest = max(longest, microseconds(acts[done % len(acts)]))
             done += 1
         except (StoreBusy, sqlite3.OperationalError):  # locked for longer than the busy timeout
             refused += 1
@@ -76,17 +77,14 @@ def _enter(ready: Callable[[int], Callable[[], object]], seed: int, turns: int, 
 def _crowd(act: Callable[..., Row], path: Path, processes: int, turns: int, scenes: int) -> Row:
     """Return what a number of processes did together."""
     with contextlib.ExitStack() as running:
-        crowd = []
-        for seed in range(processes):  # one after another: none waits for the lock while it makes itself ready
-            process = running.enter_context(started(act, str(path), seed, turns, scenes))
+        crowd = [running.enter_context(started(act, str(path), seed, turns, scenes)) for seed in range(processes)]
+        for process in crowd:  # one after another: none waits for the lock while it makes itself ready
+            _tell(process, "")
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n", "a process did not get ready"
-            crowd.append(process)
         begin = time.time() + _HEAD_START
         for process in crowd:
-            assert process.stdin is not None
-            process.stdin.write(f"{begin} {begin + SECONDS}\n")
-            process.stdin.flush()
+            _tell(process, f"{begin} {begin + SECONDS}")
         told = [_answer(process) for process in crowd]
     each = [float(one["done"]) for one in told]
     return {
@@ -96,6 +94,12 @@ def _crowd(act: Callable[..., Row], path: Path, processes: int, turns: int, scen
         "refused": sum(int(one["refused"]) for one in told),
         "least_share": min(each) * processes / sum(each),
     }
+
+
+def _tell(process: "subprocess.Popen[str]", line: str) -> None:
+    assert process.stdin is not None
+    process.stdin.write(line + "\n")
+    process.stdin.flush()
 
 
 def _answer(process: "subprocess.Popen[str]") -> Row:
@@ -114,8 +118,9 @@ def run(sizes: Sequence[int], turns: int) -> Finding:
             say(f"writers: filling {scenes} scenes")
             fill(path, scenes)
             seen: dict[tuple[str, int], list[Row]] = {}
-            for number in range(ROUNDS):
-                say(f"writers: round {number + 1} of {ROUNDS}")
+            rounds = min(ROUNDS, turns)
+            for number in range(rounds):
+                say(f"writers: round {number + 1} of {rounds}")
                 for who, act in (("graphmem", enter_turns), ("floor", enter_bare)):
                     for processes in (1, PROCESSES):
                         told = _crowd(act, path, processes, turns, scenes)
