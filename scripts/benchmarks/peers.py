@@ -277,6 +277,8 @@ def _mem0(peers: _Peers) -> Iterator[_Race]:
         if not {"3.add", "3.search"} <= by_name.keys():
             continue
         items = int(str(by_name["3.search"]["N"]))
+        if items < peers.items:
+            peers.finding.notes.append(f"mem0 over {store}: {items} items, all that it added in the time of its driver")
         say(f"peers: the same {items} by graphmem")
         theirs = (by_name["3.add"]["last200_p50"] * 1000, by_name["3.search"]["p50"] * 1000)
         yield _Race(f"mem0 {store}", items, theirs, _mem0_work(peers, items, words), by_name["3.search"]["rss_mb"])

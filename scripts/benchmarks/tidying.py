@@ -1,6 +1,5 @@
 """dedupe: twin scenes found and merged. upkeep: how long a commit waits beside a pass. entities: a review of names."""
 
-import collections
 import contextlib
 import functools
 import operator
@@ -43,12 +42,13 @@ def fill_twins(path: Path, scenes: int, every: int) -> int:
 
 
 def scan(path: str) -> float:
-    """Return the microseconds of one scan of the three tables."""
+    """Return the microseconds of one scan of the three tables, of every column, that makes no rows of Python."""
     with bare(Path(path)) as db:
 
         def act() -> None:
             for table in TABLES:
-                collections.deque(db.execute(f"SELECT * FROM {table}"), maxlen=0)
+                columns = [name for _, name, *_ in db.execute(f"PRAGMA table_info({table})")]
+                db.execute(f"SELECT {', '.join(f'TOTAL(length({name}))' for name in columns)} FROM {table}").fetchone()
 
         return microseconds(act)
 
