@@ -190,15 +190,12 @@ def _words(i: int) -> list[tuple[str, str]]:
 
 
 def _told(peers: _Peers, command: Sequence[str], **environment: str) -> list[dict[str, object]]:
-    """Run a driver as it is; return what it printed, one document a line."""
-    ran = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **environment},
-        cwd=tempfile.gettempdir(),
-    )
+    """Run a driver as it is; return what it printed, one document a line. What it leaves behind is removed."""
+    with tempfile.TemporaryDirectory() as folder:
+        ran = subprocess.run(
+            command, capture_output=True, text=True, check=False, cwd=folder,
+            env={**os.environ, "TMPDIR": folder, **environment},
+        )  # fmt: skip
     if ran.returncode:
         last = (ran.stderr.strip() or ran.stdout.strip()).splitlines()[-1:]
         peers.finding.notes.append(f"{Path(command[1]).name} failed: {''.join(last)[:300]}")
