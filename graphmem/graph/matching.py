@@ -8,12 +8,12 @@ What is found is read and scored in full.
 
 import math
 import sqlite3
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from graphmem.core.keys import PERSON_KINDS
 from graphmem.core.situations import DIGITS, Situation, recall_ground
-from graphmem.store.lists import in_list, in_parts
+from graphmem.store.lists import in_list
 from graphmem.store.postings import FOR_ALL, WITHOUT_CHANNEL
 
 # A feature that leads to more scenes is looked up only where the others do not suffice.
@@ -23,11 +23,13 @@ _ROUNDING = 0.5 * 10.0**-DIGITS
 _PEOPLE = tuple(f"{kind}:" for kind in PERSON_KINDS)
 _CHANNEL = "chan:"
 
-_VISITED = "SELECT s.id, s.key, s.strength, s.visits FROM scenes s WHERE s.origin = 'emergent' AND s.visits > 0"
-_OF_FEATURE = """
+_VISITED = "s.origin = 'emergent' AND s.visits > 0"
+_OF_FEATURE = f"""
     SELECT s.id, s.key, s.strength, s.visits, p.posted FROM scene_features p CROSS JOIN scenes s ON s.id = p.scene_id
-    WHERE p.feature = ? AND s.origin = 'emergent' AND s.visits > 0"""
-_WITH_ANOTHER = "AND EXISTS (SELECT 1 FROM scene_features other WHERE other.scene_id = s.id AND other.feature = ?)"
+    WHERE {_VISITED} AND p.feature = ? AND p.posted BETWEEN ? AND ?"""
+_WITH_ANOTHER = " AND EXISTS (SELECT 1 FROM scene_features other WHERE other.scene_id = s.id AND other.feature = ?)"
+
+_Row = tuple[int, str, int, int]  # id, key, strength and visits of a scene
 
 
 class Candidate(NamedTuple):
@@ -84,15 +86,10 @@ def _of_party(tx: sqlite3.Connection, situation: Situation) -> list[Candidate]:
     """Return the scenes that name just the people of a situation."""
     first, *others = (*situation.peers, *situation.groups)
     named = 1 + len(others)
-    rows = tx.execute(
-        f"{_OF_FEATURE} AND p.posted BETWEEN {FOR_ALL} AND ? {_WITH_ANOTHER * len(others)}", (first, named, *others)
-    ).fetchall()
+    rows = tx.execute(_OF_FEATURE + _WITH_ANOTHER * len(others), (first, FOR_ALL, named, *others)).fetchall()
+    found = [(_scored(tx, row[:4], situation), row[4]) for row in rows]
     # What another program posted for all may name more people.
-    return [
-        one
-        for (*_, posted), one in zip(rows, _scored(tx, rows, situation), strict=True)
-        if posted == named or len(one.people) == named
-    ]
+    return [one for one, posted in found if posted != FOR_ALL or len(one.people) == named]
 
 
 def _of_anybody(tx: sqlite3.Connection, situation: Situation) -> Iterator[Candidate]:
@@ -101,7 +98,7 @@ def _of_anybody(tx: sqlite3.Connection, situation: Situation) -> Iterator[Candid
     group_marks, groups = in_list(situation.groups)
     # A scene that names peers answers for one of them alone, whoever else is in its groups.
     rows = tx.execute(
-        f"""{_VISITED} AND s.id IN (
+        f"""SELECT s.id, s.key, s.strength, s.visits FROM scenes s WHERE {_VISITED} AND s.id IN (
                 SELECT scene_id FROM scene_features WHERE feature IN ({peer_marks}) AND posted >= {FOR_ALL}
                 UNION
                 SELECT scene_id FROM scene_features p WHERE feature IN ({group_marks}) AND posted >= {FOR_ALL}
@@ -109,20 +106,14 @@ def _of_anybody(tx: sqlite3.Connection, situation: Situation) -> Iterator[Candid
                                     AND peer.feature >= 'peer:' AND peer.feature < 'peer;'))""",
         [*peers, *groups],
     )
-    for one in _scored(tx, rows.fetchall(), situation):
+    for row in rows.fetchall():
+        one = _scored(tx, row, situation)
         if ground := recall_ground(situation, one.people):
             yield one._replace(ground=ground)
 
 
-def _of_nobody(tx: sqlite3.Connection, situation: Situation, least: float) -> Iterator[Candidate]:
-    """Yield scenes that name no people: all that reach a score, and others."""
-    for part, marks in in_parts(_reaching(tx, situation, least)):
-        rows = tx.execute(f"{_VISITED} AND s.id IN ({marks})", part)
-        yield from (one for one in _scored(tx, rows.fetchall(), situation) if not one.people)
-
-
-def _reaching(tx: sqlite3.Connection, situation: Situation, least: float) -> list[int]:
-    """Return the scenes without people that have enough of the features of a situation to reach a score.
+def _of_nobody(tx: sqlite3.Connection, situation: Situation, least: float) -> list[Candidate]:
+    """Return scenes that name no people: all that reach a score, and others.
 
     Features are looked up until the rest, shared in full, would not suffice.
     """
@@ -133,7 +124,7 @@ def _reaching(tx: sqlite3.Connection, situation: Situation, least: float) -> lis
     enough, enough_identity = (least - _ROUNDING) * rest, (least - _ROUNDING) * rest_identity
     # Beside its channels a situation only misses scenes without any; those with others are vetoed.
     lowest = FOR_ALL if channels else WITHOUT_CHANNEL
-    found: dict[int, tuple[float, float]] = {}  # at most what is shared, of all features and of identity features
+    found: dict[_Row, tuple[float, float]] = {}  # at most what is shared, of all features and of identity features
 
     def suffices(shared: float, shared_identity: float) -> bool:
         return shared + rest >= enough or 0 < enough_identity <= shared_identity + rest_identity
@@ -146,30 +137,26 @@ def _reaching(tx: sqlite3.Connection, situation: Situation, least: float) -> lis
             weight, weight_identity = weights[feature], weights[feature] if feature in identity else 0.0
             if feature not in people:  # which lead to no scene without people
                 at_most = _NO_LIMIT if feature in channels else limit
-                posted = tx.execute(
-                    f"""SELECT scene_id FROM scene_features
-                        WHERE feature = ? AND posted BETWEEN ? AND {FOR_ALL} LIMIT ?""",
-                    (feature, lowest, at_most),
-                ).fetchall()
-                if len(posted) == at_most:
+                rows = tx.execute(f"{_OF_FEATURE} LIMIT ?", (feature, lowest, FOR_ALL, at_most)).fetchall()
+                if len(rows) == at_most:
                     common.append(feature)
                     continue
                 # What shares a channel is not looked for by the rest, and may share all of it.
                 given, given_identity = (math.inf, math.inf) if feature in channels else (weight, weight_identity)
-                for (scene_id,) in posted:
-                    shared, shared_identity = found.get(scene_id, (0.0, 0.0))
-                    found[scene_id] = shared + given, shared_identity + given_identity
+                for scene in (row[:4] for row in rows):
+                    shared, shared_identity = found.get(scene, (0.0, 0.0))
+                    found[scene] = shared + given, shared_identity + given_identity
             rest -= weight
             rest_identity -= weight_identity
         left = common
-    return [scene_id for scene_id, shared in found.items() if suffices(*shared)]
+    scored = (_scored(tx, scene, situation) for scene, shared in found.items() if suffices(*shared))
+    return [one for one in scored if not one.people]
 
 
-def _scored(tx: sqlite3.Connection, scenes: Iterable[tuple[Any, ...]], situation: Situation) -> Iterator[Candidate]:
-    """Yield scenes, given as rows that begin with id, key, strength and visits, with their scores."""
-    for scene_id, key, strength, visits, *_ in scenes:
-        masses = dict(tx.execute("SELECT feature, mass FROM scene_features WHERE scene_id = ?", (scene_id,)).fetchall())
-        yield Candidate(scene_id, key, _score(situation, masses, visits), strength, visits, masses)
+def _scored(tx: sqlite3.Connection, scene: _Row, situation: Situation) -> Candidate:
+    scene_id, key, strength, visits = scene
+    masses = dict(tx.execute("SELECT feature, mass FROM scene_features WHERE scene_id = ?", (scene_id,)).fetchall())
+    return Candidate(scene_id, key, _score(situation, masses, visits), strength, visits, masses)
 
 
 def _score(situation: Situation, masses: dict[str, float], visits: int) -> float:

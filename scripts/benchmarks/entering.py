@@ -3,7 +3,7 @@
 import random
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,36 +24,53 @@ from benchmarks.seeds import AT, SEED, bare, fill, situation
 from graphmem import Memory, Situation
 
 TURNS = 4000
-_ANCHOR_SCENES = 1000
 _ENOUGH_FOR_SHARES = 10_000  # below, what a scene takes is lost in what the process takes
 
 
-def floor(db: sqlite3.Connection, scene_id: int, weights: Mapping[str, float]) -> None:
-    """Issue the statements of one join and no more: the least that the data model allows."""
+def floor(db: sqlite3.Connection, scene_id: int, here: Situation) -> None:
+    """Issue the statements of one join and no more: find the scene, read its features, write the visit."""
+    led_by = next(iter(here.peers or here.channels))
     db.execute("BEGIN IMMEDIATE")
-    (revision,) = db.execute(
-        "UPDATE counters SET value = value + 1 WHERE name = 'scene_revision' RETURNING value"
-    ).fetchone()
-    (visits,) = db.execute(
-        "UPDATE scenes SET strength = strength + 1, visits = visits + 1, updated_at = ? WHERE id = ? RETURNING visits",
+    found = db.execute(
+        """SELECT s.id, s.key, s.strength, s.visits FROM scene_features p CROSS JOIN scenes s ON s.id = p.scene_id
+           WHERE p.feature = ? AND p.posted BETWEEN 0 AND ? AND s.origin = 'emergent' AND s.visits > 0""",
+        (led_by, len(here.peers)),
+    ).fetchall()
+    visit = next(visits for found_id, _, _, visits in found if found_id == scene_id) + 1
+    known = dict(db.execute("SELECT feature, mass FROM scene_features WHERE scene_id = ?", (scene_id,)).fetchall())
+    db.execute(
+        "UPDATE scenes SET strength = strength + 1, visits = visits + 1, updated_at = MAX(updated_at, ?) WHERE id = ?",
         (AT, scene_id),
-    ).fetchone()
-    db.executemany(
-        """INSERT INTO scene_features(scene_id, feature, weight, mass, touched) VALUES (?, ?, ?, ?, ?)
-           ON CONFLICT (scene_id, feature) DO UPDATE SET
-               weight = MAX(weight, excluded.weight), mass = mass + excluded.mass, touched = excluded.touched""",
-        [(scene_id, feature, weight, weight, visits) for feature, weight in weights.items()],
     )
-    db.execute("INSERT INTO scene_changes(revision, scene_id) VALUES (?, ?)", (revision, scene_id))
+    db.executemany(
+        """UPDATE scene_features SET weight = MAX(weight, ?1), mass = mass + ?1, touched = ?2
+           WHERE scene_id = ?3 AND feature = ?4""",
+        [(weight, visit, scene_id, feature) for feature, weight in here.weights.items() if feature in known],
+    )
+    fresh = [
+        (scene_id, feature, weight, visit, None if here.peers else -1)
+        for feature, weight in here.weights.items()
+        if feature not in known
+    ]
+    if fresh:
+        db.executemany(
+            """INSERT INTO scene_features(scene_id, feature, weight, mass, touched, posted)
+               VALUES (?1, ?2, ?3, ?3, ?4, ?5)""",
+            fresh,
+        )
     db.execute("COMMIT")
 
 
 @contextmanager
-def six_rows(path: Path) -> Iterator[Callable[[int], None]]:
-    """Yield an act that upserts six rows into a small table of a file of its own and commits."""
+def six_rows(path: Path, owners: int) -> Iterator[Callable[[int], None]]:
+    """Yield an act that upserts the six rows of one owner, of so many, in a file of its own and commits."""
     with bare(path) as db:
         db.execute("CREATE TABLE six(owner INTEGER, name TEXT, mass REAL, PRIMARY KEY (owner, name)) WITHOUT ROWID")
         names = [f"name {n}" for n in range(6)]
+        db.execute("BEGIN")
+        rows = ((owner, name) for owner in range(owners) for name in names)
+        db.executemany("INSERT INTO six VALUES (?, ?, 1.0)", rows)
+        db.execute("COMMIT")
 
         def act(owner: int) -> None:
             db.execute("BEGIN IMMEDIATE")
@@ -63,8 +80,6 @@ def six_rows(path: Path) -> Iterator[Callable[[int], None]]:
             )
             db.execute("COMMIT")
 
-        for owner in range(_ANCHOR_SCENES):
-            act(owner)
         yield act
 
 
@@ -90,7 +105,7 @@ def _at(scenes: int, turns: int, folder: Path) -> tuple[Row, list[Must]]:
     Memory.open(empty).close()
     first = apart(first_turn, str(empty), str(path), SEED)
     kept: list[str] = []
-    with bare(path) as db, six_rows(folder / "six.db") as six, Memory.open(path) as memory:
+    with bare(path) as db, six_rows(folder / "six.db", scenes) as six, Memory.open(path) as memory:
 
         def entering() -> Callable[[], object]:
             here = situation(rng, rng.randrange(scenes))
@@ -98,11 +113,11 @@ def _at(scenes: int, turns: int, folder: Path) -> tuple[Row, list[Must]]:
 
         def bare_join() -> Callable[[], object]:
             i = rng.randrange(scenes)
-            weights = situation(rng, i).weights
-            return lambda: floor(db, i + 1, weights)
+            here = situation(rng, i)
+            return lambda: floor(db, i + 1, here)
 
         def bare_six() -> Callable[[], object]:
-            owner = rng.randrange(_ANCHOR_SCENES)
+            owner = rng.randrange(scenes)
             return lambda: six(owner)
 
         times = in_blocks({"enter": entering, "floor": bare_join, "six": bare_six}, measured=turns)

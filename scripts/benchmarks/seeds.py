@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from graphmem import Config, Memory, Situation
+from graphmem.core.keys import kind_of
 from graphmem.core.tokens import tokens_of
+from graphmem.store.postings import posting
 
 AT = "2026-09-07T08:00:00.000Z"
 SEED = 20260907
@@ -117,8 +119,12 @@ def fill_scenes(db: sqlite3.Connection, scenes: int) -> None:
         ((i + 1, key_of(i), VISITS, VISITS, AT, AT) for i in range(scenes)),
     )
     db.executemany(
-        "INSERT INTO scene_features(scene_id, feature, weight, mass, touched) VALUES (?, ?, ?, ?, ?)",
-        ((i + 1, *feature, VISITS) for i in range(scenes) for feature in _features(i)),
+        "INSERT INTO scene_features(scene_id, feature, weight, mass, touched, posted) VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            (i + 1, feature, weight, mass, VISITS, posting(kind_of(feature), people=min(i % 3, 1), channels=True))
+            for i in range(scenes)
+            for feature, weight, mass in _features(i)
+        ),
     )
 
 

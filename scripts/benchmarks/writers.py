@@ -42,8 +42,8 @@ def enter_bare(path: str, seed: int, turns: int, scenes: int) -> Row:
     with bare(Path(path)) as db:
 
         def ready(i: int) -> Callable[[], object]:
-            weights = situation(random.Random(f"{seed} {i}"), i).weights
-            return lambda: floor(db, i + 1, weights)
+            here = situation(random.Random(f"{seed} {i}"), i)
+            return lambda: floor(db, i + 1, here)
 
         return _enter(ready, seed, turns, scenes)
 
