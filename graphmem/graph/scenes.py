@@ -38,7 +38,7 @@ from graphmem.core.situations import Situation, place_of, surplus_features
 from graphmem.errors import InvalidInput
 from graphmem.graph.validity import holding
 from graphmem.store import text_index
-from graphmem.store.lists import of_scopes
+from graphmem.store.lists import in_parts, of_scopes
 
 if TYPE_CHECKING:
     from graphmem.graph.scene_index import Candidate, SceneIndex
@@ -227,13 +227,28 @@ def scene_id_of(tx: sqlite3.Connection, key: str) -> int | None:
 
 def ensure_scenes(tx: sqlite3.Connection, keys: Iterable[str], at: str, config: Config) -> list[int]:
     """Return the ids of scenes; those that are new are made."""
-    ids = {key: scene_id_of(tx, key) for key in keys}
-    if None not in ids.values():
-        return [scene_id for scene_id in ids.values() if scene_id is not None]
-    revision = begin_revision(tx)
-    made = [_make(tx, revision, key, at, config) if scene_id is None else scene_id for key, scene_id in ids.items()]
-    end_revision(tx, revision)
-    return made
+    wanted = list(keys)
+    ids = _scene_ids(tx, wanted)
+    missing = [key for key in wanted if key not in ids]
+    if missing:
+        revision = begin_revision(tx)
+        ids |= {key: _make(tx, revision, key, at, config) for key in missing}
+        end_revision(tx, revision)
+    return [ids[key] for key in wanted]
+
+
+def _scene_ids(tx: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
+    """Return the scenes that keys lead to; a scene, which comes last here, before an alias."""
+    found: dict[str, int] = {}
+    for part, marks in in_parts(keys):
+        found.update(
+            tx.execute(
+                f"""SELECT key, scene_id FROM scene_aliases WHERE key IN ({marks}) UNION ALL
+                    SELECT key, id FROM scenes WHERE key IN ({marks})""",
+                part + part,
+            ).fetchall()
+        )
+    return found
 
 
 def _make(tx: sqlite3.Connection, revision: Revision, key: str, at: str, config: Config) -> int:
@@ -290,21 +305,26 @@ def visit_of(entered: Entered, declared: Sequence[DeclaredScene], situation: Sit
 # ---- attaching
 
 
-def attach(
-    tx: sqlite3.Connection,
-    scene_id: int,
-    relation: tuple[int, int | None],
-    ends: tuple[int, int],
-    *,
-    weight: float,
-    at: str,
-) -> None:
-    """Attach a relation, with the sentence that told it here, and the entities at its ends to a scene.
+class Told(NamedTuple):
+    """A relation as it comes into a scene: the sentence that told it here, the entities at its ends."""
+
+    relation_id: int
+    sentence_id: int | None
+    ends: tuple[int, int]
+    weight: float
+
+
+def attach(tx: sqlite3.Connection, scene_ids: Sequence[int], facts: Iterable[Told], at: str) -> None:
+    """Attach relations and the entities at their ends to scenes.
 
     A weight never falls by being attached again, and the decay clock starts anew.
     """
-    refs = [("relation", *relation), ("entity", ends[0], None), ("entity", ends[1], None)]
-    _put_refs(tx, [(scene_id, kind, ref_id, "", sentence, weight, at, at) for kind, ref_id, sentence in refs])
+    rows: list[tuple[object, ...]] = []
+    for relation_id, sentence_id, ends, weight in facts:
+        for scene_id in scene_ids:
+            rows.append((scene_id, "relation", relation_id, "", sentence_id, weight, at, at))
+            rows += [(scene_id, "entity", end, "", None, weight, at, at) for end in ends]
+    _put_refs(tx, rows)
 
 
 def attach_text(tx: sqlite3.Connection, scene_ids: Iterable[int], kind: str, ref_text: str, at: str) -> None:
