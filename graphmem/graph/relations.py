@@ -123,8 +123,8 @@ def tell(
     ]
     new_relations: list[int] = []
     outcomes: list[_Outcome] = []
-    for run in _runs(tx, claims, saying.scope):
-        told, fresh = _write(tx, run, saying, new_id)
+    for run, functional in _runs(tx, claims, saying.scope):
+        told, fresh = _write(tx, run, saying, new_id, functional=functional)
         new_relations += fresh
         outcomes += told
         refs = [
@@ -149,35 +149,34 @@ class _Claim(NamedTuple):
     sentence: int | None
 
 
-def _runs(tx: sqlite3.Connection, claims: Iterable[_Claim], scope: str) -> Iterator[list[_Claim]]:
-    """Part facts into runs that are written at once, since none bears on another of its run.
+def _runs(tx: sqlite3.Connection, claims: Sequence[_Claim], scope: str) -> Iterator[tuple[list[_Claim], bool]]:
+    """Part facts into runs that are written at once, since none bears on another of its run; each is written in turn.
 
     A fact that is told again begins a new one; one of a functional relation, which bears on all its values, is alone.
+    Tells with each whether it is functional.
     """
-    told = list(claims)
-    functional = {(claim.source, claim.relation_key) for claim in told if claim.fact.triple.functional}
-    functional |= _with_history(tx, told, scope)
+    told = {(claim.source, claim.relation_key) for claim in claims if claim.fact.triple.functional}
+    with_values = told | _with_history(tx, claims, scope)
     run: dict[tuple[int, str, int], _Claim] = {}
-    for claim in told:
+    for claim in claims:
         place = (claim.source, claim.relation_key, claim.target)
-        alone = place[:2] in functional
+        alone = place[:2] in with_values
         if run and (alone or place in run):
-            yield list(run.values())
+            yield list(run.values()), False
             run = {}
-        if alone:
-            yield [claim]
+        if alone:  # what was told before it may have begun or ended the history
+            yield [claim], claim.fact.triple.functional or bool(_with_history(tx, [claim], scope))
         else:
             run[place] = claim
     if run:
-        yield list(run.values())
+        yield list(run.values()), False
 
 
 def _write(
-    tx: sqlite3.Connection, run: Sequence[_Claim], saying: Saying, new_id: int | None
+    tx: sqlite3.Connection, run: Sequence[_Claim], saying: Saying, new_id: int | None, *, functional: bool
 ) -> tuple[list[_Outcome], list[int]]:
     """Write the relations and the evidence of a run; return what it came to and the ids of new relations."""
     at, scope = saying.at, saying.scope
-    functional = len(run) == 1 and (run[0].fact.triple.functional or bool(_with_history(tx, run, scope)))
     known = _known(tx, run, saying, functional=functional)
     # Which value of a functional relation is the active one is decided when they are put in order.
     status = "superseded" if functional else "active"
