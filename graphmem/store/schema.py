@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
 APPLICATION_ID = 0x676D656D  # "gmem"
-VERSION = 5  # the number of migrations below, kept in user_version: a current file is told by one read
+VERSION = 6  # the number of migrations below, kept in user_version: a current file is told by one read
 
 
 def _execute(db: "Database", script: str) -> None:
@@ -385,6 +385,19 @@ def _migrations() -> "Migrations":
             CREATE INDEX scene_refs_sentence ON scene_refs(sentence_id) WHERE sentence_id IS NOT NULL;
             CREATE INDEX entity_aliases_entity ON entity_aliases(entity_id);
             CREATE INDEX scene_aliases_scene ON scene_aliases(scene_id);
+        """,
+        )
+
+    @migrations()
+    def m006_lookups_of_a_commit(db: "Database") -> None:
+        _execute(
+            db,
+            """
+            -- A commit looks for the same fact, and for earlier values: with one of ten thousand things that somebody
+            -- likes it would else read them all.
+            DROP INDEX relations_source;
+            CREATE INDEX relations_source ON relations(source_id, relation_key, target_id);
+            CREATE INDEX relations_history ON relations(source_id, relation_key, scope) WHERE status = 'superseded';
         """,
         )
 
