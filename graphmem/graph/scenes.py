@@ -6,6 +6,7 @@ alone: had they features in the index, a channel's scene would swallow every tur
 """
 
 import datetime as dt
+import itertools
 import logging
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -51,6 +52,8 @@ _TRIM_EVERY = 1_000
 # Three values a scene; SQLite allows 32766 in a statement. Scenes beyond fit so badly that they add nothing.
 _SCENES_IN_A_RECALL = 5_000
 KEYS_IN_A_RECALL = 5_000
+# Rows looked at for each fact that is wanted, at first: it may be in several of the scenes.
+_PLACES_OF_A_FACT = 4
 
 
 @dataclass(slots=True)
@@ -529,47 +532,73 @@ def _recall(
         selection.parameters,
     )
     keys = tuple(key for (key,) in scenes)
-    (holds, held), (in_scope, scope_parameters) = holding(at), of_scopes(scopes)
-    # A cross join keeps SQLite from starting with all refs of a kind, of every scene.
-    # Each fact once, with the sentence of the scene that ranks it highest.
-    relations = tx.execute(
-        f"""
-        {chosen}, told(id, tier, weight, sentence_id, updated_at, place) AS (
-            SELECT r.id, c.tier, c.score * ref.weight, ref.sentence_id, r.updated_at,
-                   ROW_NUMBER() OVER (PARTITION BY r.id ORDER BY c.tier, c.score * ref.weight DESC, ref.decayed_at DESC)
-            FROM chosen c CROSS JOIN scene_refs ref JOIN relations r ON r.id = ref.ref_id AND {holds} {in_scope}
-            WHERE ref.scene_id = c.id AND ref.kind = 'relation'
-        ), ranked AS (
-            SELECT * FROM told WHERE place = 1 ORDER BY tier, weight DESC, updated_at DESC, id DESC LIMIT ?
-        )
-        {facts_of("ranked")} ORDER BY k.tier, k.weight DESC, k.updated_at DESC, k.id DESC
-        """,
-        [*selection.parameters, *held, *scope_parameters, limit],
-    )
-    # A name may be as private as a fact: it comes back with a fact of these scenes that may, or when it stands alone.
-    entities = tx.execute(
-        f"""
-        {chosen}, ends(id, known) AS (
-            SELECT e.id, {holds} {in_scope}
-            FROM chosen c CROSS JOIN scene_refs ref JOIN relations r ON r.id = ref.ref_id
-            JOIN entities e ON e.id IN (r.source_id, r.target_id)
-            WHERE ref.scene_id = c.id AND ref.kind = 'relation'
-        )
-        SELECT e.id, e.name, e.type, e.mention_count, MAX(c.score * ref.weight)
-        FROM chosen c CROSS JOIN scene_refs ref JOIN entities e ON e.id = ref.ref_id
-        WHERE ref.scene_id = c.id AND ref.kind = 'entity'
-            AND (e.id IN (SELECT id FROM ends WHERE known) OR e.id NOT IN (SELECT id FROM ends))
-        GROUP BY e.id, e.name, e.type, e.mention_count ORDER BY MIN(c.tier), 5 DESC, 4 DESC, 1 DESC LIMIT ?
-        """,
-        [*selection.parameters, *held, *scope_parameters, limit],
-    )
     return Recollection(
         keys,
-        tuple(RecalledRelation(*row) for row in relations.fetchall()),
-        tuple(RecalledEntity(*row) for row in entities.fetchall()),
+        _relations(tx, chosen, selection.parameters, limit, scopes, at),
+        _entities(tx, chosen, selection.parameters, limit, scopes, at),
         _blocks(tx, chosen, selection.parameters, limit),
         _documents(tx, chosen, selection.parameters, limit),
     )
+
+
+# Cross joins keep SQLite from starting with all refs of a kind, of every scene. What is ordered has a limit: SQLite then
+# keeps the best rows alone, and looks at the names of no other.
+
+
+def _relations(
+    tx: sqlite3.Connection, chosen: str, parameters: Sequence[object], limit: int, scopes: Sequence[str] | None, at: str
+) -> tuple[RecalledRelation, ...]:
+    """Return each fact once, with the sentence of the scene that ranks it highest."""
+    (holds, held), (in_scope, scope_parameters) = holding(at), of_scopes(scopes)
+    at_most = _PLACES_OF_A_FACT * limit
+    while True:
+        rows = tx.execute(
+            f"""
+            {chosen}, told(id, tier, weight, sentence_id, updated_at, decayed_at) AS MATERIALIZED (
+                SELECT r.id, c.tier, c.score * ref.weight AS weight, ref.sentence_id, r.updated_at, ref.decayed_at
+                FROM chosen c CROSS JOIN scene_refs ref CROSS JOIN relations r
+                WHERE ref.scene_id = c.id AND ref.kind = 'relation' AND r.id = ref.ref_id AND {holds} {in_scope}
+                ORDER BY c.tier, weight DESC, r.updated_at DESC, r.id DESC, ref.decayed_at DESC LIMIT ?
+            )
+            {facts_of("told")} ORDER BY k.tier, k.weight DESC, k.updated_at DESC, k.id DESC, k.decayed_at DESC
+            """,
+            [*parameters, *held, *scope_parameters, at_most],
+        ).fetchall()
+        first: dict[int, RecalledRelation] = {}
+        for row in rows:
+            first.setdefault(row[0], RecalledRelation(*row))
+        if len(first) >= limit or len(rows) < at_most:
+            return tuple(itertools.islice(first.values(), limit))
+        at_most *= _PLACES_OF_A_FACT
+
+
+def _entities(
+    tx: sqlite3.Connection, chosen: str, parameters: Sequence[object], limit: int, scopes: Sequence[str] | None, at: str
+) -> tuple[RecalledEntity, ...]:
+    """Return each name once.
+
+    A name may be as private as a fact: it comes back with a fact of these scenes that may, or when it stands alone.
+    """
+    (holds, held), (in_scope, scope_parameters) = holding(at), of_scopes(scopes)
+    ends = """SELECT CASE side.column1 WHEN 0 THEN r.source_id ELSE r.target_id END
+              FROM chosen c CROSS JOIN scene_refs ref CROSS JOIN relations r CROSS JOIN (VALUES (0), (1)) side
+              WHERE ref.scene_id = c.id AND ref.kind = 'relation' AND r.id = ref.ref_id"""
+    rows = tx.execute(
+        f"""
+        {chosen}, met(id, tier, weight) AS (
+            SELECT ref.ref_id, MIN(c.tier), MAX(c.score * ref.weight)
+            FROM chosen c CROSS JOIN scene_refs ref
+            WHERE ref.scene_id = c.id AND ref.kind = 'entity' GROUP BY ref.ref_id
+        )
+        SELECT e.id, e.name, e.type, e.mention_count, met.weight
+        FROM met CROSS JOIN entities e
+        WHERE e.id = met.id
+            AND (e.id NOT IN ({ends} AND ({holds} {in_scope}) IS NOT TRUE) OR e.id IN ({ends} AND {holds} {in_scope}))
+        ORDER BY met.tier, met.weight DESC, e.mention_count DESC, e.id DESC LIMIT ?
+        """,
+        [*parameters, *held, *scope_parameters, *held, *scope_parameters, limit],
+    )
+    return tuple(RecalledEntity(*row) for row in rows.fetchall())
 
 
 def _blocks(tx: sqlite3.Connection, chosen: str, parameters: Sequence[object], limit: int) -> tuple[RecalledBlock, ...]:
