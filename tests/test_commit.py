@@ -7,7 +7,7 @@ import pytest
 from conftest import FakeClock
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import refusal
+from support import refusal, sql
 
 from graphmem import Memory, Triple
 
@@ -90,6 +90,18 @@ def test_facts_told_in_one_commit_are_those_told_one_by_one(steps):
                 assert report.relations == tuple(relation for one in singles for relation in one.relations)
         assert everything(together) == everything(singly)
         assert together.check().ok
+
+
+def test_a_value_that_had_ended_when_it_was_told_makes_room_for_one_that_holds(memory, path):
+    ended = Triple("boss", "lives in", "Rome", valid_to="2026-09-05")
+    memory.commit([ended])
+
+    report = memory.commit([Triple("boss", "lives in", "Rome", valid_from="2026-09-06", functional=True)])
+    assert (report.created, report.superseded) == (1, 0)
+    assert sql(path, "SELECT status, valid_from, valid_to FROM relations ORDER BY id") == [
+        ("superseded", None, "2026-09-05T00:00:00.000Z"),
+        ("active", "2026-09-06T00:00:00.000Z", None),
+    ]
 
 
 def test_a_commit_asks_little_more_than_it_writes(memory):

@@ -331,11 +331,16 @@ def _put_in_order(tx: sqlite3.Connection, told: int, fact: tuple[int, str, int, 
         (source_id, relation_key, scope),
     ).fetchall()
     rows = [(relation_id, status, since) for relation_id, status, since, had_ended in values if not had_ended]
+    tx.executemany(
+        "UPDATE relations SET status = 'superseded', closed_at = COALESCE(closed_at, ?) WHERE id = ?",
+        [
+            (at, relation_id)
+            for relation_id, status, _, had_ended in values
+            if had_ended and (status == "active" or relation_id == told)
+        ],
+    )
     place_told = next((place for place, (relation_id, *_) in enumerate(rows) if relation_id == told), None)
     if place_told is None:
-        tx.execute(
-            "UPDATE relations SET status = 'superseded', closed_at = COALESCE(closed_at, ?) WHERE id = ?", (at, told)
-        )
         return 0
     for place, ((relation_id, status, since), (_, _, until)) in enumerate(itertools.pairwise(rows)):
         if status == "superseded" and place not in (place_told - 1, place_told):
