@@ -439,13 +439,16 @@ def match(tx: sqlite3.Connection, index: "SceneIndex", situation: Situation) -> 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """SQL that yields the scenes of a recall as rows (id, tier, score), with its parameters."""
+    """SQL that yields the scenes of a recall as rows (id, tier, score, place), with its parameters.
+
+    place: which of them goes first where nothing else tells.
+    """
 
     sql: str
     parameters: Sequence[object]
 
 
-EVERY_SCENE = Selection("SELECT id, 0, 1.0 FROM scenes", [])
+EVERY_SCENE = Selection("SELECT id, 0, 1.0, key FROM scenes", [])
 
 
 def recall_by_keys(
@@ -468,7 +471,7 @@ def below(keys: Sequence[str], *, exact: bool = False) -> Selection:
     if len(keys) > KEYS_IN_A_RECALL:
         raise too_many("keys", keys)
     if not keys:
-        return Selection("SELECT id, 0, 1.0 FROM scenes WHERE FALSE", [])
+        return Selection("SELECT id, 0, 1.0, id FROM scenes WHERE FALSE", [])
     one = f"(VALUES {', '.join(['(?)'] * len(keys))}) AS k"
     parts = [
         f"SELECT s.id AS id FROM {one} JOIN scenes s ON s.key = k.column1",
@@ -479,7 +482,7 @@ def below(keys: Sequence[str], *, exact: bool = False) -> Selection:
         two = f"(VALUES {', '.join(['(?, ?)'] * len(keys))}) AS k"
         parts.append(f"SELECT s.id AS id FROM {two} JOIN scenes s ON s.key >= k.column1 AND s.key < k.column2")
         parameters += [bound for key in keys for bound in prefix_range(key)]
-    return Selection(f"SELECT id, 0, 1.0 FROM ({' UNION '.join(parts)})", parameters)
+    return Selection(f"SELECT id, 0, 1.0, id FROM ({' UNION '.join(parts)})", parameters)
 
 
 def recall_by_candidates(
@@ -503,7 +506,7 @@ def recall_by_candidates(
         scored.setdefault(candidate.scene_id, (1, candidate.score))
     if not scored:
         return Recollection()
-    values = ", ".join(["(?, ?, ?)"] * len(scored))
+    values = ", ".join(f"(?, ?, ?, {place})" for place in range(len(scored)))
     parameters = [value for scene_id, (tier, score) in scored.items() for value in (scene_id, tier, score)]
     return _recall(tx, Selection(f"VALUES {values}", parameters), limit, scopes, at)
 
@@ -526,7 +529,7 @@ def too_many(argument: str, values: Sequence[str]) -> InvalidInput:
 def _recall(
     tx: sqlite3.Connection, selection: Selection, limit: int, scopes: Sequence[str] | None, at: str
 ) -> Recollection:
-    chosen = f"WITH chosen(id, tier, score) AS ({selection.sql})"
+    chosen = f"WITH chosen(id, tier, score, place) AS ({selection.sql})"
     scenes = tx.execute(
         f"{chosen} SELECT s.key FROM chosen c JOIN scenes s ON s.id = c.id ORDER BY c.tier, c.score DESC, s.key",
         selection.parameters,
@@ -541,8 +544,8 @@ def _recall(
     )
 
 
-# Cross joins keep SQLite from starting with all refs of a kind, of every scene. What is ordered has a limit: SQLite then
-# keeps the best rows alone, and looks at the names of no other.
+# Cross joins keep SQLite from starting with all refs of a kind, of every scene. What is ordered has a limit: SQLite
+# then keeps the best rows alone, and looks at the names of no other.
 
 
 def _relations(
@@ -554,13 +557,15 @@ def _relations(
     while True:
         rows = tx.execute(
             f"""
-            {chosen}, told(id, tier, weight, sentence_id, updated_at, decayed_at) AS MATERIALIZED (
-                SELECT r.id, c.tier, c.score * ref.weight AS weight, ref.sentence_id, r.updated_at, ref.decayed_at
+            {chosen}, told(id, tier, weight, sentence_id, updated_at, decayed_at, place) AS MATERIALIZED (
+                SELECT r.id, c.tier, c.score * ref.weight AS weight, ref.sentence_id, r.updated_at, ref.decayed_at,
+                       c.place
                 FROM chosen c CROSS JOIN scene_refs ref CROSS JOIN relations r
                 WHERE ref.scene_id = c.id AND ref.kind = 'relation' AND r.id = ref.ref_id AND {holds} {in_scope}
-                ORDER BY c.tier, weight DESC, r.updated_at DESC, r.id DESC, ref.decayed_at DESC LIMIT ?
+                ORDER BY c.tier, weight DESC, r.updated_at DESC, r.id DESC, ref.decayed_at DESC, c.place LIMIT ?
             )
-            {facts_of("told")} ORDER BY k.tier, k.weight DESC, k.updated_at DESC, k.id DESC, k.decayed_at DESC
+            {facts_of("told")}
+            ORDER BY k.tier, k.weight DESC, k.updated_at DESC, k.id DESC, k.decayed_at DESC, k.place
             """,
             [*parameters, *held, *scope_parameters, at_most],
         ).fetchall()
