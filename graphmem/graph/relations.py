@@ -322,25 +322,14 @@ def _put_in_order(tx: sqlite3.Connection, told: int, fact: tuple[int, str, int, 
     The last one is active, unless it is history that was told before; it begins where the one before it ends. A value
     that had ended before it was told has no known beginning: it is history that neither closes another nor is closed.
     """
-    source_id, relation_key, _, scope = fact
-    values = tx.execute(
-        """SELECT id, status, COALESCE(valid_from, recorded_at) AS since, valid_from IS NULL AND valid_to <= recorded_at
-           FROM relations
-           WHERE source_id = ? AND relation_key = ? AND scope = ? AND status IN ('active', 'superseded')
-           ORDER BY since, id""",
-        (source_id, relation_key, scope),
-    ).fetchall()
+    source_id, relation_key, target_id, scope = fact
+    line = (source_id, relation_key, scope)
+    values = _values_beside(tx, told, line)
     rows = [(relation_id, status, since) for relation_id, status, since, had_ended in values if not had_ended]
-    tx.executemany(
-        "UPDATE relations SET status = 'superseded', closed_at = COALESCE(closed_at, ?) WHERE id = ?",
-        [
-            (at, relation_id)
-            for relation_id, status, _, had_ended in values
-            if had_ended and (status == "active" or relation_id == told)
-        ],
-    )
+    close = "UPDATE relations SET status = 'superseded', closed_at = COALESCE(closed_at, ?)"
     place_told = next((place for place, (relation_id, *_) in enumerate(rows) if relation_id == told), None)
     if place_told is None:
+        tx.execute(f"{close} WHERE id = ?", (at, told))
         return 0
     for place, ((relation_id, status, since), (_, _, until)) in enumerate(itertools.pairwise(rows)):
         if status == "superseded" and place not in (place_told - 1, place_told):
@@ -352,11 +341,47 @@ def _put_in_order(tx: sqlite3.Connection, told: int, fact: tuple[int, str, int, 
             (at, since, until, until, relation_id),
         )
     last, _, since = rows[-1]
-    if len(values) > 1:
+    if len(values) > 1 or _with_others(tx, told, line):
         tx.execute("UPDATE relations SET valid_from = ? WHERE id = ?", (since, last))
     if last == told:
+        # An equal value that had ended when it was told may be active, and there is one active fact of a kind.
+        if any(had_ended and status == "active" for _, status, _, had_ended in values):
+            tx.execute(f"{close} WHERE {_OF_LINE} AND target_id = ? AND status = 'active'", (at, *line, target_id))
         tx.execute("UPDATE relations SET status = 'active', closed_at = NULL WHERE id = ?", (told,))
     return sum(status == "active" and relation_id != told for relation_id, status, _ in rows[:-1])
+
+
+_SINCE = "COALESCE(valid_from, recorded_at)"
+_HAD_ENDED = "valid_from IS NULL AND valid_to <= recorded_at"
+_VALUE = f"SELECT id, status, {_SINCE}, {_HAD_ENDED} FROM relations"
+_OF_LINE = "source_id = ? AND relation_key = ? AND scope = ?"
+# Left alone SQLite takes the index of all values, since it does not know that few are active.
+_ACTIVE = f"INDEXED BY relations_active WHERE {_OF_LINE} AND status = 'active'"
+
+
+def _values_beside(tx: sqlite3.Connection, told: int, line: tuple[int, str, str]) -> list[tuple[int, str, str, bool]]:
+    """Return in order the values that a told one may bear on: it, the active ones, those right beside them, the last.
+
+    Each as id, status, since when, and whether it had ended when it was told.
+    """
+    found = tx.execute(f"{_VALUE} {_ACTIVE} UNION {_VALUE} WHERE id = ?", (*line, told)).fetchall()
+    closed = f"{_VALUE} WHERE {_OF_LINE} AND status = 'superseded' AND ({_HAD_ENDED}) IS NOT TRUE"
+    backwards = f"ORDER BY {_SINCE} DESC, id DESC LIMIT 1"
+    beside = tx.execute(f"{closed} {backwards}", line).fetchall()
+    if beside:
+        after = f"{closed} AND {_SINCE} >= ? AND ({_SINCE}, id) > (?, ?) ORDER BY {_SINCE}, id LIMIT 1"
+        before = f"{closed} AND {_SINCE} <= ? AND ({_SINCE}, id) < (?, ?) {backwards}"
+        for relation_id, _, since, _ in found:
+            beside += tx.execute(after, (*line, since, since, relation_id))
+            if relation_id == told:
+                beside += tx.execute(before, (*line, since, since, relation_id))
+    return sorted({row[0]: row for row in (*found, *beside)}.values(), key=lambda row: (row[2], row[0]))
+
+
+def _with_others(tx: sqlite3.Connection, told: int, line: tuple[int, str, str]) -> bool:
+    """Tell whether a relation has had other values, also such as had ended when they were told."""
+    others = f"SELECT 1 FROM relations WHERE {_OF_LINE} AND status = 'superseded' AND id <> ? LIMIT 1"
+    return tx.execute(others, (*line, told)).fetchone() is not None
 
 
 def order_values(tx: sqlite3.Connection, place: tuple[int, str, str], at: str) -> None:
@@ -378,14 +403,18 @@ def _part_what_was_said_again(tx: sqlite3.Connection, place: tuple[int, str, int
     confirmed by being said again.
     """
     source_id, relation_key, target_id, scope = place
+    line = (source_id, relation_key, scope)
+    told = max(since, at)
+    closed = f"SELECT * FROM relations WHERE {_OF_LINE} AND status = 'superseded'"
     row = tx.execute(
-        """SELECT r.id, r.recorded_at, MIN(e.at) FROM relations r JOIN evidence e ON e.relation_id = r.id
-           WHERE r.source_id = ? AND r.relation_key = ? AND r.target_id <> ? AND r.scope = ?
-               AND r.status IN ('active', 'superseded') AND r.recorded_at <= ?
-               AND COALESCE(r.valid_from, r.recorded_at) = r.recorded_at
-               AND e.at > ? AND e.at > ? AND (r.valid_to IS NULL OR r.valid_to > e.at)
-           GROUP BY r.id, r.recorded_at ORDER BY r.recorded_at DESC LIMIT 1""",
-        (source_id, relation_key, target_id, scope, since, since, at),
+        f"""SELECT r.id, r.recorded_at, MIN(e.at)
+            FROM (SELECT * FROM relations {_ACTIVE} UNION ALL
+                  {closed} AND valid_to > ? UNION ALL {closed} AND valid_to IS NULL) r
+            JOIN evidence e ON e.relation_id = r.id
+            WHERE r.target_id <> ? AND r.recorded_at <= ? AND COALESCE(r.valid_from, r.recorded_at) = r.recorded_at
+                AND e.at > ? AND (r.valid_to IS NULL OR r.valid_to > e.at)
+            GROUP BY r.id, r.recorded_at ORDER BY r.recorded_at DESC LIMIT 1""",
+        (*line, *line, told, *line, target_id, since, told),
     ).fetchone()
     if row is None:
         return

@@ -393,11 +393,15 @@ def _migrations() -> "Migrations":
         _execute(
             db,
             """
-            -- A commit looks for the same fact, and for earlier values: with one of ten thousand things that somebody
-            -- likes it would else read them all.
+            -- A commit looks for the same fact: with one of ten thousand things that somebody likes it would else read
+            -- them all.
             DROP INDEX relations_source;
             CREATE INDEX relations_source ON relations(source_id, relation_key, target_id);
-            CREATE INDEX relations_history ON relations(source_id, relation_key, scope) WHERE status = 'superseded';
+            -- Of the values of a functional relation: those beside a new one, and those that hold beyond it.
+            CREATE INDEX relations_order ON relations(source_id, relation_key, scope, COALESCE(valid_from, recorded_at))
+                WHERE status = 'superseded';
+            CREATE INDEX relations_end ON relations(source_id, relation_key, scope, valid_to)
+                WHERE status = 'superseded';
         """,
         )
 
