@@ -104,6 +104,17 @@ def test_a_value_that_had_ended_when_it_was_told_makes_room_for_one_that_holds(m
     ]
 
 
+def test_a_fact_told_again_is_the_active_one_also_where_a_deleted_one_held_before_it(memory, path):
+    memory.commit([Triple("boss", "lives in", "Rome")], at=TIMES[0])
+    later = Triple("boss", "lives in", "Rome", valid_from=TIMES[1], functional=True)
+    memory.commit([later], at=TIMES[0])
+    memory.delete_relation(1)
+
+    report = memory.commit([Triple("boss", "lives in", "Rome")], at=TIMES[0])
+    assert (report.created, report.repeated, report.relations) == (0, 1, (2,))
+    assert sql(path, "SELECT status FROM relations ORDER BY id") == [("deleted",), ("active",)]
+
+
 def test_a_commit_asks_little_more_than_it_writes(memory):
     memory.commit([Triple("boss", "wants", "tea", sentence="The boss wants tea.")], scenes=SCENES)
 
@@ -130,3 +141,24 @@ def test_a_commit_of_one_sitting_leaves_one_segment_of_words(memory):
 
     seen = statements_of(memory, lambda: memory.commit([Triple("a", "b", "c", sentence="A b c.")], scenes=SCENES))
     assert sum("text_index_idx" in one and one.startswith("REPLACE") for one in seen) <= 1
+
+
+def test_a_commit_reads_no_more_of_a_subject_than_it_needs(memory):
+    memory.commit([Triple("server", "load", str(n), functional=True) for n in range(20)])
+
+    for told in (Triple("server", "load", "21", functional=True), Triple("server", "owner", "Lin")):
+        seen = []
+        writer = memory._store._writer
+        writer.set_trace_callback(seen.append)
+        memory.commit([told])
+        writer.set_trace_callback(None)
+        asked = [one for one in seen if one.lstrip().startswith(("SELECT", "WITH")) and "text_index" not in one]
+        steps = [row[3] for one in asked for row in writer.execute(f"EXPLAIN QUERY PLAN {one}")]
+        assert any("relations_source (source_id=? AND relation_key=? AND target_id=?)" in step for step in steps)
+        # All values of a relation, or all facts of a subject.
+        assert not [
+            step
+            for step in steps
+            if step.endswith(("(source_id=? AND relation_key=?)", "(source_id=?)")) and "relations_active" not in step
+        ]
+        assert not [step for step in steps if step.startswith(("SCAN relations", "SCAN r ", "SCAN e "))]

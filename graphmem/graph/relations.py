@@ -264,10 +264,11 @@ def _known(tx: sqlite3.Connection, run: Sequence[_Claim], saying: Saying, *, fun
                 WHERE source_id = told.source_id AND relation_key = told.relation_key AND target_id = told.target_id
                     AND scope = ? AND (status IN ('deleted', 'archived') OR valid_from = told.since
                         OR (? = 1 AND (status = 'active' OR (valid_from <= ? AND valid_to > ?))))
-                ORDER BY ? = 1 AND NOT ((valid_from IS NULL OR valid_from <= ?) AND (valid_to IS NULL OR valid_to > ?)),
+                ORDER BY ? = 1 AND (? = 1 OR status <> 'active')
+                             AND NOT ((valid_from IS NULL OR valid_from <= ?) AND (valid_to IS NULL OR valid_to > ?)),
                          CASE status WHEN 'active' THEN 0 WHEN 'superseded' THEN 2 ELSE 1 END, id DESC LIMIT 1)
             """,
-            (*parameters, saying.scope, at_any_time, at, at, at_any_time, at, at),
+            (*parameters, saying.scope, at_any_time, at, at, at_any_time, int(functional), at, at),
         )
         rows.update((number, _Row(*row)) for number, *row in found)
     known = [rows.get(number) for number in range(len(run))]
