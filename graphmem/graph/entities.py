@@ -31,7 +31,8 @@ def mention(tx: sqlite3.Connection, names: Sequence[str], at: str) -> tuple[list
                 "INSERT INTO entities(name, key, mention_count, created_at, updated_at) VALUES (?, ?, ?, ?, ?)",
                 (name, key, mentions[key], at, at),
             )
-            ids[key] = made.lastrowid or 0
+            assert made.lastrowid is not None
+            ids[key] = made.lastrowid
             fresh.append(ids[key])
     return [ids[key] for key in keys], fresh
 

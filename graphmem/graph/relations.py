@@ -194,7 +194,8 @@ def _write(
                 (new_id, claim.source, claim.relation_key, claim.target, scope, fact.relation, confidence,
                  status, claim.sentence, fact.valid_from, fact.valid_to, at, at),
             )  # fmt: skip
-            fresh.append(made.lastrowid or 0)
+            assert made.lastrowid is not None
+            fresh.append(made.lastrowid)
             outcomes.append(_Outcome(fresh[-1], True, 0))
             continue
         valid_from, valid_to = fact.valid_from, fact.valid_to
@@ -312,7 +313,8 @@ def put_sentences(tx: sqlite3.Connection, texts: Sequence[str], at: str) -> tupl
     for text, digest in digests.items():
         if digest not in ids:
             made = tx.execute("INSERT INTO sentences(hash, text, created_at) VALUES (?, ?, ?)", (digest, text, at))
-            ids[digest] = made.lastrowid or 0
+            assert made.lastrowid is not None
+            ids[digest] = made.lastrowid
             fresh.append(ids[digest])
     return [ids[digests[text]] if text else None for text in texts], fresh
 
