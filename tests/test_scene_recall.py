@@ -181,6 +181,12 @@ def test_a_fact_of_many_scenes_takes_one_place_of_the_limit(memory):
     assert [(one.object, one.weight) for one in found.relations] == [("tea", 1.0), ("pie", 0.5)]
 
 
+def test_any_limit_is_allowed(memory):
+    memory.commit([Triple("boss", "wants", "tea")], scenes=KEYS[:2])
+
+    assert len(memory.recall_by_scene("", limit=2**63 - 1).relations) == 1
+
+
 def plans_of(memory, act):
     """The query plans of what an act asks."""
     seen = []

@@ -54,6 +54,7 @@ _SCENES_IN_A_RECALL = 5_000
 KEYS_IN_A_RECALL = 5_000
 # Rows looked at for each fact that is wanted, at first: it may be in several of the scenes.
 _PLACES_OF_A_FACT = 4
+_MOST_ROWS = 1 << 60
 
 
 @dataclass(slots=True)
@@ -553,8 +554,9 @@ def _relations(
 ) -> tuple[RecalledRelation, ...]:
     """Return each fact once, with the sentence of the scene that ranks it highest."""
     (holds, held), (in_scope, scope_parameters) = holding(at), of_scopes(scopes)
-    at_most = _PLACES_OF_A_FACT * limit
+    at_most = limit
     while True:
+        at_most = min(_PLACES_OF_A_FACT * at_most, _MOST_ROWS)
         rows = tx.execute(
             f"""
             {chosen}, told(id, tier, weight, sentence_id, updated_at, decayed_at, place) AS MATERIALIZED (
@@ -574,7 +576,6 @@ def _relations(
             first.setdefault(row[0], RecalledRelation(*row))
         if len(first) >= limit or len(rows) < at_most:
             return tuple(itertools.islice(first.values(), limit))
-        at_most *= _PLACES_OF_A_FACT
 
 
 def _entities(
