@@ -419,7 +419,7 @@ def test_a_memory_without_a_file_matches_too(clock):
 
 def test_a_file_of_before_is_posted_when_it_is_opened(path):
     with raw(path) as connection:
-        schema._migrations().apply(Database(connection), stop_before="m006_postings")
+        schema._migrations().apply(Database(connection), stop_before="m006_speed")
         connection.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
         connection.execute("PRAGMA user_version = 5")
     import_scene(path, "auto:peer:a_chan:x", {"peer:a": 2.4, "chan:x": 2.0, "topic:p": 0.4}, visits=2)

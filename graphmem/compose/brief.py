@@ -6,6 +6,7 @@ spell no mark; the marks around the brief are always both there.
 
 import functools
 import itertools
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -43,6 +44,7 @@ _EMOJI_STYLE = "\ufe0f"
 _SCRIPTS_WITH_JOINERS = range(0x0600, 0x0E00)  # Arabic to Sinhala
 _SKIN_TONES = range(0x1F3FB, 0x1F400)
 _FLAG_LETTERS = range(0x1F1E6, 0x1F200)
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # general categories Cc and Cs
 _OPENING = str.maketrans(dict.fromkeys("<\uff1c\ufe64", "&lt;"))
 
 
@@ -138,15 +140,16 @@ def brief_of(
         raise InvalidInput("query", query, "give the words of the turn as text")
     found = memory.recall_by_situation(situation, declared=declared, limit=_RECALLED, scopes=scopes)
     hits = _answers(memory, query, situation, scopes)
+    phrases = _PHRASES[memory.config.language]
     entries = _entries(
         [one for one in found.relations if ("relation", one.id) not in passed],
         [one for one in found.blocks if ("block", one.id) not in passed],
         hits,
         [(one.id, one.name, one.mentions) for one in found.entities if mark == MEMORY_MARK],
         already=frozenset(already),
-        phrases=_PHRASES[memory.config.language],
+        phrases=phrases,
     )
-    page = _Page(entries, found.scenes, _PHRASES[memory.config.language], mark)
+    page = _Page(entries, found.scenes, phrases, mark)
     chosen = _fitting(page, budget, measure)
     return Brief(
         page.text(chosen),
@@ -256,12 +259,15 @@ def _index(names: Sequence[tuple[Item, str, int]], phrases: _Phrases) -> Iterato
 # ---- the page
 
 
-@dataclass(frozen=True, slots=True)
 class _Page:
-    entries: Sequence[_Entry]
-    scenes: Sequence[str]
-    phrases: _Phrases
-    mark: str
+    """A brief that is made again and again, with ever more lines, until its budget is full."""
+
+    def __init__(self, entries: Sequence[_Entry], scenes: Sequence[str], phrases: _Phrases, mark: str) -> None:
+        self.entries = entries
+        self.phrases = phrases
+        self.mark = mark
+        self._counts = _counted(entries)
+        self._keys = _named(scenes, phrases)
 
     def text(self, chosen: Mapping[int, str]) -> str:
         """Return the brief with the chosen lines, by their places; '' for none."""
@@ -273,23 +279,28 @@ class _Page:
         scene = [*told.get("fact", ()), *told.get("block", ())]
         lines = [f"<{self.mark}>"]
         if scene:
-            lines += [self.phrases.scene.format(keys=self._keys()), *scene, self.phrases.rules]
+            lines += [self.phrases.scene.format(keys=self._keys), *scene, self.phrases.rules]
         if "found" in told:
             lines += [self.phrases.found, *told["found"]]
         lines += told.get("name", ())
-        left = Counter[str]()
-        for place, entry in enumerate(self.entries):
-            if place not in chosen:
-                left[entry.noun] += len(entry.items)
+        left = self._counts - _counted(self.entries[place] for place in chosen)
         if left:
             counts = [form.format(left[noun]) for noun, form in self.phrases.counts.items() if left[noun]]
             lines.append(self.phrases.left_out.format(counts=self.phrases.comma.join(counts)))
         return "\n".join([*lines, f"</{self.mark}>"])
 
-    def _keys(self) -> str:
-        more = len(self.scenes) - _KEYS_NAMED
-        named = self.phrases.comma.join(_shown(key) for key in self.scenes[:_KEYS_NAMED])
-        return f"{named} (+{more})" if more > 0 else named
+
+def _counted(entries: Iterable[_Entry]) -> Counter[str]:
+    counts = Counter[str]()
+    for entry in entries:
+        counts[entry.noun] += len(entry.items)
+    return counts
+
+
+def _named(scenes: Sequence[str], phrases: _Phrases) -> str:
+    more = len(scenes) - _KEYS_NAMED
+    named = phrases.comma.join(_shown(key) for key in scenes[:_KEYS_NAMED])
+    return f"{named} (+{more})" if more > 0 else named
 
 
 def _fitting(page: _Page, budget: int, measure: Callable[[str], int]) -> dict[int, str]:
@@ -322,13 +333,19 @@ def one_line(text: str) -> str:
     >>> one_line("a\\u202eb\\n\\n# c\\x1b[2J")
     'ab # c\\ufffd[2J'
     """
-    runs = [(hidden, "".join(run)) for hidden, run in itertools.groupby(" ".join(text.split()), _is_hidden)]
+    line = " ".join(text.split())
+    if any(map(_is_hidden, set(line))):
+        line = " ".join(_visible(line).split())
+    return _CONTROLS.sub("\ufffd", line)
+
+
+def _visible(line: str) -> str:
+    runs = [(hidden, "".join(run)) for hidden, run in itertools.groupby(line, _is_hidden)]
     pieces = ["", *(run for _, run in runs), ""]
     for place, (hidden, run) in enumerate(runs, 1):
         if hidden and not _joins(pieces[place - 1][-1:], run, pieces[place + 1][:1]):
             pieces[place] = ""
-    visible = "".join("\ufffd" if unicodedata.category(c) in ("Cc", "Cs") else c for c in "".join(pieces))
-    return " ".join(visible.split())
+    return "".join(pieces)
 
 
 @functools.lru_cache(maxsize=1 << 12)

@@ -4,37 +4,52 @@ import difflib
 import fnmatch
 import re
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 
 from graphmem.core.keys import clean_text, entity_key
 from graphmem.errors import InvalidInput, NotFound, StoreCorrupt
-from graphmem.store import text_index
-from graphmem.store.lists import of_scopes
+from graphmem.store.lists import in_parts, of_scopes
 
 # Names that an unknown one is compared with: a fraction of a second.
 COMPARED = 5000
 
 
-def mention(tx: sqlite3.Connection, name: str, at: str) -> int:
-    """Return the id of an entity, made or counted once more; an exact key always comes before anything else."""
-    key = entity_key(name)
-    alias = tx.execute(
-        """UPDATE entities SET mention_count = mention_count + 1, updated_at = MAX(updated_at, ?)
-           WHERE id = (SELECT entity_id FROM entity_aliases WHERE key = ?) RETURNING id""",
-        (at, key),
-    ).fetchone()
-    if alias is not None:
-        return int(alias[0])
-    entity_id, mentions = tx.execute(
-        """INSERT INTO entities(name, key, created_at, updated_at) VALUES (?, ?, ?, ?)
-           ON CONFLICT (key) DO UPDATE SET
-               mention_count = mention_count + 1, updated_at = MAX(updated_at, excluded.updated_at)
-           RETURNING id, mention_count""",
-        (name, key, at, at),
-    ).fetchone()
-    if mentions == 1:
-        text_index.add(tx, "entity", [entity_id])
-    return int(entity_id)
+def mention(tx: sqlite3.Connection, names: Sequence[str], at: str) -> tuple[list[int], list[int]]:
+    """Return the ids of entities, made or counted once more a name, and of those the new ones, to be indexed."""
+    keys = [entity_key(name) for name in names]
+    mentions = Counter(keys)
+    ids = _known(tx, mentions)
+    again = [(mentions[key], at, entity_id) for key, entity_id in ids.items()]
+    tx.executemany(
+        "UPDATE entities SET mention_count = mention_count + ?, updated_at = MAX(updated_at, ?) WHERE id = ?", again
+    )
+    fresh: list[int] = []
+    for name, key in zip(names, keys, strict=True):
+        if key not in ids:
+            made = tx.execute(
+                "INSERT INTO entities(name, key, mention_count, created_at, updated_at) VALUES (?, ?, ?, ?, ?)",
+                (name, key, mentions[key], at, at),
+            )
+            assert made.lastrowid is not None
+            ids[key] = made.lastrowid
+            fresh.append(ids[key])
+    return [ids[key] for key in keys], fresh
+
+
+def _known(tx: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
+    """Return the entities that keys lead to; an alias, which comes last here, before a key of its own."""
+    found: dict[str, int] = {}
+    for part, marks in in_parts(keys):
+        found.update(
+            tx.execute(
+                f"""SELECT key, id FROM entities WHERE key IN ({marks}) UNION ALL
+                    SELECT a.key, e.id FROM entity_aliases a JOIN entities e ON e.id = a.entity_id
+                    WHERE a.key IN ({marks})""",
+                part + part,
+            ).fetchall()
+        )
+    return found
 
 
 def matching_glob(tx: sqlite3.Connection, pattern: str) -> list[int]:

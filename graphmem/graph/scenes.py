@@ -8,6 +8,7 @@ alone: did their features lead to them, a channel's scene would swallow every tu
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,7 +29,7 @@ from graphmem.graph import matching
 from graphmem.graph.validity import holding
 from graphmem.late import late
 from graphmem.store import postings
-from graphmem.store.lists import of_scopes
+from graphmem.store.lists import in_parts, of_scopes
 from graphmem.store.postings import posting
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
         DeclaredScene,
         RecalledBlock,
         RecalledDocument,
+        RecalledEntity,
+        RecalledRelation,
         Recollection,
         Scene,
         SceneMatch,
@@ -53,6 +56,9 @@ DEFAULT_LIMIT = 8
 # Three values a scene; SQLite allows 32766 in a statement. Scenes beyond fit so badly that they add nothing.
 _SCENES_IN_A_RECALL = 5_000
 KEYS_IN_A_RECALL = 5_000
+# Rows looked at for each fact that is wanted, at first: it may be in several of the scenes.
+_PLACES_OF_A_FACT = 4
+_MOST_ROWS = 1 << 60
 
 
 # ---- entering
@@ -213,8 +219,24 @@ def scene_id_of(tx: sqlite3.Connection, key: str) -> int | None:
 
 def ensure_scenes(tx: sqlite3.Connection, keys: Iterable[str], at: str, config: Config) -> list[int]:
     """Return the ids of scenes; those that are new are made."""
-    ids = {key: scene_id_of(tx, key) for key in keys}
-    return [_make(tx, key, at, config) if scene_id is None else scene_id for key, scene_id in ids.items()]
+    wanted = list(keys)
+    ids = _scene_ids(tx, wanted)
+    ids |= {key: _make(tx, key, at, config) for key in wanted if key not in ids}
+    return [ids[key] for key in wanted]
+
+
+def _scene_ids(tx: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
+    """Return the scenes that keys lead to; a scene, which comes last here, before an alias."""
+    found: dict[str, int] = {}
+    for part, marks in in_parts(keys):
+        found.update(
+            tx.execute(
+                f"""SELECT key, scene_id FROM scene_aliases WHERE key IN ({marks}) UNION ALL
+                    SELECT key, id FROM scenes WHERE key IN ({marks})""",
+                part + part,
+            ).fetchall()
+        )
+    return found
 
 
 def _make(tx: sqlite3.Connection, key: str, at: str, config: Config) -> int:
@@ -268,21 +290,26 @@ def visit_of(entered: Entered, declared: Sequence[DeclaredScene], situation: Sit
 # ---- attaching
 
 
-def attach(
-    tx: sqlite3.Connection,
-    scene_id: int,
-    relation: tuple[int, int | None],
-    ends: tuple[int, int],
-    *,
-    weight: float,
-    at: str,
-) -> None:
-    """Attach a relation, with the sentence that told it here, and the entities at its ends to a scene.
+class Told(NamedTuple):
+    """A relation as it comes into a scene: the sentence that told it here, the entities at its ends."""
+
+    relation_id: int
+    sentence_id: int | None
+    ends: tuple[int, int]
+    weight: float
+
+
+def attach(tx: sqlite3.Connection, scene_ids: Sequence[int], facts: Iterable[Told], at: str) -> None:
+    """Attach relations and the entities at their ends to scenes.
 
     A weight never falls by being attached again, and the decay clock starts anew.
     """
-    refs = [("relation", *relation), ("entity", ends[0], None), ("entity", ends[1], None)]
-    _put_refs(tx, [(scene_id, kind, ref_id, "", sentence, weight, at, at) for kind, ref_id, sentence in refs])
+    rows: list[tuple[object, ...]] = []
+    for relation_id, sentence_id, ends, weight in facts:
+        for scene_id in scene_ids:
+            rows.append((scene_id, "relation", relation_id, "", sentence_id, weight, at, at))
+            rows += [(scene_id, "entity", end, "", None, weight, at, at) for end in ends]
+    _put_refs(tx, rows)
 
 
 def attach_text(tx: sqlite3.Connection, scene_ids: Iterable[int], kind: str, ref_text: str, at: str) -> None:
@@ -393,13 +420,16 @@ def match(tx: sqlite3.Connection, situation: Situation) -> tuple[SceneMatch, ...
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """SQL that yields the scenes of a recall as rows (id, tier, score), with its parameters."""
+    """SQL that yields the scenes of a recall as rows (id, tier, score, place), with its parameters.
+
+    place: which of them goes first where nothing else tells.
+    """
 
     sql: str
     parameters: Sequence[object]
 
 
-EVERY_SCENE = Selection("SELECT id, 0, 1.0 FROM scenes", [])
+EVERY_SCENE = Selection("SELECT id, 0, 1.0, key FROM scenes", [])
 
 
 def recall_by_keys(
@@ -422,7 +452,7 @@ def below(keys: Sequence[str], *, exact: bool = False) -> Selection:
     if len(keys) > KEYS_IN_A_RECALL:
         raise too_many("keys", keys)
     if not keys:
-        return Selection("SELECT id, 0, 1.0 FROM scenes WHERE FALSE", [])
+        return Selection("SELECT id, 0, 1.0, id FROM scenes WHERE FALSE", [])
     one = f"(VALUES {', '.join(['(?)'] * len(keys))}) AS k"
     parts = [
         f"SELECT s.id AS id FROM {one} JOIN scenes s ON s.key = k.column1",
@@ -433,7 +463,7 @@ def below(keys: Sequence[str], *, exact: bool = False) -> Selection:
         two = f"(VALUES {', '.join(['(?, ?)'] * len(keys))}) AS k"
         parts.append(f"SELECT s.id AS id FROM {two} JOIN scenes s ON s.key >= k.column1 AND s.key < k.column2")
         parameters += [bound for key in keys for bound in prefix_range(key)]
-    return Selection(f"SELECT id, 0, 1.0 FROM ({' UNION '.join(parts)})", parameters)
+    return Selection(f"SELECT id, 0, 1.0, id FROM ({' UNION '.join(parts)})", parameters)
 
 
 def recall_by_candidates(
@@ -457,7 +487,7 @@ def recall_by_candidates(
         scored.setdefault(candidate.scene_id, (1, candidate.score))
     if not scored:
         return model.Recollection()
-    values = ", ".join(["(?, ?, ?)"] * len(scored))
+    values = ", ".join(f"(?, ?, ?, {place})" for place in range(len(scored)))
     parameters = [value for scene_id, (tier, score) in scored.items() for value in (scene_id, tier, score)]
     return _recall(tx, Selection(f"VALUES {values}", parameters), limit, scopes, at)
 
@@ -480,53 +510,81 @@ def too_many(argument: str, values: Sequence[str]) -> InvalidInput:
 def _recall(
     tx: sqlite3.Connection, selection: Selection, limit: int, scopes: Sequence[str] | None, at: str
 ) -> Recollection:
-    chosen = f"WITH chosen(id, tier, score) AS ({selection.sql})"
+    chosen = f"WITH chosen(id, tier, score, place) AS ({selection.sql})"
     scenes = tx.execute(
         f"{chosen} SELECT s.key FROM chosen c JOIN scenes s ON s.id = c.id ORDER BY c.tier, c.score DESC, s.key",
         selection.parameters,
     )
     keys = tuple(key for (key,) in scenes)
-    (holds, held), (in_scope, scope_parameters) = holding(at), of_scopes(scopes)
-    # A cross join keeps SQLite from starting with all refs of a kind, of every scene.
-    # Each fact once, with the sentence of the scene that ranks it highest.
-    relations = tx.execute(
-        f"""
-        {chosen}, told(id, tier, weight, sentence_id, updated_at, place) AS (
-            SELECT r.id, c.tier, c.score * ref.weight, ref.sentence_id, r.updated_at,
-                   ROW_NUMBER() OVER (PARTITION BY r.id ORDER BY c.tier, c.score * ref.weight DESC, ref.decayed_at DESC)
-            FROM chosen c CROSS JOIN scene_refs ref JOIN relations r ON r.id = ref.ref_id AND {holds} {in_scope}
-            WHERE ref.scene_id = c.id AND ref.kind = 'relation'
-        ), ranked AS (
-            SELECT * FROM told WHERE place = 1 ORDER BY tier, weight DESC, updated_at DESC, id DESC LIMIT ?
-        )
-        {facts_of("ranked")} ORDER BY k.tier, k.weight DESC, k.updated_at DESC, k.id DESC
-        """,
-        [*selection.parameters, *held, *scope_parameters, limit],
-    )
-    # A name may be as private as a fact: it comes back with a fact of these scenes that may, or when it stands alone.
-    entities = tx.execute(
-        f"""
-        {chosen}, ends(id, known) AS (
-            SELECT e.id, {holds} {in_scope}
-            FROM chosen c CROSS JOIN scene_refs ref JOIN relations r ON r.id = ref.ref_id
-            JOIN entities e ON e.id IN (r.source_id, r.target_id)
-            WHERE ref.scene_id = c.id AND ref.kind = 'relation'
-        )
-        SELECT e.id, e.name, e.type, e.mention_count, MAX(c.score * ref.weight)
-        FROM chosen c CROSS JOIN scene_refs ref JOIN entities e ON e.id = ref.ref_id
-        WHERE ref.scene_id = c.id AND ref.kind = 'entity'
-            AND (e.id IN (SELECT id FROM ends WHERE known) OR e.id NOT IN (SELECT id FROM ends))
-        GROUP BY e.id, e.name, e.type, e.mention_count ORDER BY MIN(c.tier), 5 DESC, 4 DESC, 1 DESC LIMIT ?
-        """,
-        [*selection.parameters, *held, *scope_parameters, limit],
-    )
     return model.Recollection(
         keys,
-        tuple(model.RecalledRelation(*row) for row in relations.fetchall()),
-        tuple(model.RecalledEntity(*row) for row in entities.fetchall()),
+        _relations(tx, chosen, selection.parameters, limit, scopes, at),
+        _entities(tx, chosen, selection.parameters, limit, scopes, at),
         _blocks(tx, chosen, selection.parameters, limit),
         _documents(tx, chosen, selection.parameters, limit),
     )
+
+
+# Cross joins keep SQLite from starting with all refs of a kind, of every scene. What is ordered has a limit: SQLite
+# then keeps the best rows alone, and looks at the names of no other.
+
+
+def _relations(
+    tx: sqlite3.Connection, chosen: str, parameters: Sequence[object], limit: int, scopes: Sequence[str] | None, at: str
+) -> tuple[RecalledRelation, ...]:
+    """Return each fact once, with the sentence of the scene that ranks it highest."""
+    (holds, held), (in_scope, scope_parameters) = holding(at), of_scopes(scopes)
+    at_most = limit
+    while True:
+        at_most = min(_PLACES_OF_A_FACT * at_most, _MOST_ROWS)
+        rows = tx.execute(
+            f"""
+            {chosen}, told(id, tier, weight, sentence_id, updated_at, decayed_at, place) AS MATERIALIZED (
+                SELECT r.id, c.tier, c.score * ref.weight AS weight, ref.sentence_id, r.updated_at, ref.decayed_at,
+                       c.place
+                FROM chosen c CROSS JOIN scene_refs ref CROSS JOIN relations r
+                WHERE ref.scene_id = c.id AND ref.kind = 'relation' AND r.id = ref.ref_id AND {holds} {in_scope}
+                ORDER BY c.tier, weight DESC, r.updated_at DESC, r.id DESC, ref.decayed_at DESC, c.place LIMIT ?
+            )
+            {facts_of("told")}
+            ORDER BY k.tier, k.weight DESC, k.updated_at DESC, k.id DESC, k.decayed_at DESC, k.place
+            """,
+            [*parameters, *held, *scope_parameters, at_most],
+        ).fetchall()
+        first: dict[int, RecalledRelation] = {}
+        for row in rows:
+            first.setdefault(row[0], model.RecalledRelation(*row))
+        if len(first) >= limit or len(rows) < at_most:
+            return tuple(itertools.islice(first.values(), limit))
+
+
+def _entities(
+    tx: sqlite3.Connection, chosen: str, parameters: Sequence[object], limit: int, scopes: Sequence[str] | None, at: str
+) -> tuple[RecalledEntity, ...]:
+    """Return each name once.
+
+    A name may be as private as a fact: it comes back with a fact of these scenes that may, or when it stands alone.
+    """
+    (holds, held), (in_scope, scope_parameters) = holding(at), of_scopes(scopes)
+    ends = """SELECT CASE side.column1 WHEN 0 THEN r.source_id ELSE r.target_id END
+              FROM chosen c CROSS JOIN scene_refs ref CROSS JOIN relations r CROSS JOIN (VALUES (0), (1)) side
+              WHERE ref.scene_id = c.id AND ref.kind = 'relation' AND r.id = ref.ref_id"""
+    rows = tx.execute(
+        f"""
+        {chosen}, met(id, tier, weight) AS (
+            SELECT ref.ref_id, MIN(c.tier), MAX(c.score * ref.weight)
+            FROM chosen c CROSS JOIN scene_refs ref
+            WHERE ref.scene_id = c.id AND ref.kind = 'entity' GROUP BY ref.ref_id
+        )
+        SELECT e.id, e.name, e.type, e.mention_count, met.weight
+        FROM met CROSS JOIN entities e
+        WHERE e.id = met.id
+            AND (e.id NOT IN ({ends} AND ({holds} {in_scope}) IS NOT TRUE) OR e.id IN ({ends} AND {holds} {in_scope}))
+        ORDER BY met.tier, met.weight DESC, e.mention_count DESC, e.id DESC LIMIT ?
+        """,
+        [*parameters, *held, *scope_parameters, *held, *scope_parameters, limit],
+    )
+    return tuple(model.RecalledEntity(*row) for row in rows.fetchall())
 
 
 def _blocks(tx: sqlite3.Connection, chosen: str, parameters: Sequence[object], limit: int) -> tuple[RecalledBlock, ...]:

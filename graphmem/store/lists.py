@@ -34,6 +34,17 @@ def in_parts(values: Iterable[_Value]) -> Iterator[tuple[list[_Value], str]]:
         yield part, marks
 
 
+def values_in_parts(rows: Iterable[tuple[object, ...]]) -> Iterator[tuple[str, list[object]]]:
+    """Yield rows in parts that one statement takes: the rows of a VALUES clause, and their parameters.
+
+    >>> list(values_in_parts([(1, "a"), (2, "b")]))
+    [('(?, ?), (?, ?)', [1, 'a', 2, 'b'])]
+    """
+    for part, _ in in_parts(rows):
+        marks = f"({', '.join('?' * len(part[0]))})"
+        yield ", ".join([marks] * len(part)), [value for row in part for value in row]
+
+
 def prefix_range(prefix: str) -> tuple[str, str]:
     """Return the bounds, the second one excluded, between which the texts that begin so lie.
 

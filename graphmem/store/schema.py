@@ -389,7 +389,7 @@ def _migrations() -> "Migrations":
         )
 
     @migrations()
-    def m006_postings(db: "Database") -> None:
+    def m006_speed(db: "Database") -> None:
         _execute(
             db,
             """
@@ -400,6 +400,16 @@ def _migrations() -> "Migrations":
             -- Nobody holds scenes in memory any more, so nobody has to hear of changes.
             DROP TABLE scene_changes;
             DELETE FROM counters WHERE name IN ('scene_revision', 'scene_revision_trimmed');
+
+            -- A commit looks for the same fact: with one of ten thousand things that somebody likes it would else read
+            -- them all.
+            DROP INDEX relations_source;
+            CREATE INDEX relations_source ON relations(source_id, relation_key, target_id);
+            -- Of the values of a functional relation: those beside a new one, and those that hold beyond it.
+            CREATE INDEX relations_order ON relations(source_id, relation_key, scope, COALESCE(valid_from, recorded_at))
+                WHERE status = 'superseded';
+            CREATE INDEX relations_end ON relations(source_id, relation_key, scope, valid_to)
+                WHERE status = 'superseded';
         """,
         )
 

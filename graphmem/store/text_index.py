@@ -116,7 +116,8 @@ def tokens(*, title: str = "", labels: str = "", body: str = "") -> Tokens:
     head = (tokens_of(title), tokens_of(labels))
     passages = passages_of(body)
     # What a very long text has more is its last passage, however long: nothing of it is lost.
-    passages[_LAST_PASSAGE:] = [list(itertools.chain(*passages[_LAST_PASSAGE:]))] if passages[_LAST_PASSAGE:] else []
+    if len(passages) > _LAST_PASSAGE:
+        passages[_LAST_PASSAGE:] = [list(itertools.chain(*passages[_LAST_PASSAGE:]))]
     first = (_line(head[0]), _line(head[1]), _line(passages[0]))
     others = (("", "", _line(passage)) for passage in passages[1:])
     return Tokens((first, *others), sum(map(len, (*head, *passages))))

@@ -8,7 +8,7 @@ from graphmem.core.model import EditReport, Triple
 from graphmem.errors import InvalidInput, NotFound
 from graphmem.graph import relations
 from graphmem.graph.entities import mention
-from graphmem.graph.relations import put_sentence
+from graphmem.graph.relations import put_sentences
 from graphmem.store import text_index
 from graphmem.upkeep.journal import Journal, Row, rows_of
 
@@ -55,7 +55,10 @@ def edit(tx: sqlite3.Connection, relation_id: int, changes: Changes, at: str) ->
     (old,) = found
     refs = rows_of(tx, "scene_refs", "kind = 'relation' AND ref_id = ? ORDER BY id", (relation_id,))
     journal = Journal(tx)
-    retold: Row = {} if changes.sentence is None else {"sentence_id": put_sentence(tx, changes.sentence, at)}
+    retold: Row = {}
+    if changes.sentence is not None:
+        (retold["sentence_id"],), fresh = put_sentences(tx, [changes.sentence], at)
+        text_index.add(tx, "sentence", fresh)
     given = retold if changes.confidence is None else {**retold, "confidence": changes.confidence}
     wanted = {
         **old,
@@ -86,10 +89,10 @@ def edit(tx: sqlite3.Connection, relation_id: int, changes: Changes, at: str) ->
 def _end(journal: Journal, entity_id: int, name: str | None, at: str) -> int:
     if name is None or rows_of(journal.tx, "entities", "id = ? AND key = ?", (entity_id, entity_key(name))):
         return entity_id
-    found = mention(journal.tx, name, at)
-    (entity,) = rows_of(journal.tx, "entities", "id = ?", (found,))
-    if entity["mention_count"] == 1:
-        journal.remember("entities", None, entity)
+    (found,), fresh = mention(journal.tx, [name], at)
+    if fresh:
+        text_index.add(journal.tx, "entity", fresh)
+        journal.remember("entities", None, *rows_of(journal.tx, "entities", "id = ?", (found,)))
     return found
 
 

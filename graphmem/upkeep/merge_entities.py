@@ -424,15 +424,17 @@ def _tell_again(tx: sqlite3.Connection, telling: _Telling) -> None:
     free = not rows_of(tx, "relations", "id = ?", (fact["id"],))
     relations.tell(
         tx,
-        relations.Fact(
-            triple,
-            triple.subject,
-            triple.relation,
-            triple.object,
-            telling.sentence,
-            said["valid_from"],
-            said["valid_to"],
-        ),
+        [
+            relations.Fact(
+                triple,
+                triple.subject,
+                triple.relation,
+                triple.object,
+                telling.sentence,
+                said["valid_from"],
+                said["valid_to"],
+            )
+        ],
         saying,
         scene_ids,
         fact["id"] if free else None,
