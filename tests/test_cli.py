@@ -1090,7 +1090,7 @@ def test_an_interrupt_ends_with_130_and_a_word(path, tmp_path):
         for _ in range(20):  # one that comes between opening and reading is noticed at the next
             process.send_signal(signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=1)
+                process.wait(timeout=5)
                 break
 
         os.close(writing)

@@ -83,7 +83,7 @@ def fill_hall(db: sqlite3.Connection, guests: int) -> None:
         ((scene + n, guest(n), AT, AT) for n in range(guests)),
     )
     db.executemany(
-        "INSERT INTO scene_features(scene_id, feature, weight) VALUES (?, ?, ?)",
+        "INSERT INTO scene_features(scene_id, feature, weight, posted) VALUES (?, ?, ?, NULL)",
         (
             (scene + n, feature, weight)
             for n in range(guests)
@@ -97,8 +97,11 @@ def fill_hall(db: sqlite3.Connection, guests: int) -> None:
         (lobby, VISITS, VISITS, AT, AT),
     )
     db.executemany(
-        "INSERT INTO scene_features(scene_id, feature, weight, mass, touched) VALUES (?, ?, ?, ?, ?)",
-        ((lobby, feature, weight, weight * VISITS, VISITS) for feature, weight in sorted(HOST.weights.items())),
+        "INSERT INTO scene_features(scene_id, feature, weight, mass, touched, posted) VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            (lobby, feature, weight, weight * VISITS, VISITS, 1 if feature in HOST.peers else None)
+            for feature, weight in sorted(HOST.weights.items())
+        ),
     )
 
     def things(n: int) -> list[int]:

@@ -32,8 +32,8 @@ def fill_twins(path: Path, scenes: int, every: int) -> int:
             (every, scenes, every),
         )
         db.execute(
-            """INSERT INTO scene_features(scene_id, feature, weight, mass, touched)
-               SELECT scene_id / ? + ?, feature, weight, mass, touched
+            """INSERT INTO scene_features(scene_id, feature, weight, mass, touched, posted)
+               SELECT scene_id / ? + ?, feature, weight, mass, touched, posted
                FROM scene_features WHERE scene_id % ? = 0 AND scene_id <= ? ORDER BY scene_id, feature""",
             (every, scenes, every, scenes),
         )
