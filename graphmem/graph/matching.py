@@ -163,17 +163,16 @@ def _score(situation: Situation, masses: dict[str, float], visits: int) -> float
     """What `situations.score` says readably, for a profile of masses divided by visits."""
     config, identity = situation.config, situation.identity
     shared = shared_identity = 0.0
-    for feature, weight in situation.weights.items():
-        mass = masses.get(feature)
-        if mass is not None:
-            least = min(weight, mass / visits)
+    for feature, own in situation.weights.items():
+        if feature in masses:
+            there = masses[feature] / visits
+            least = own if own < there else there
             shared += least
             if feature in identity:
                 shared_identity += least
     score = shared / (situation.weight + sum(masses.values()) / visits - shared)
     if shared_identity:
-        kinds = [feature.partition(":")[0] for feature in masses]
-        heavy = {kind for kind in set(kinds) if config.weight_of(kind) >= config.identity_floor}
-        theirs = sum([mass for kind, mass in zip(kinds, masses.values(), strict=True) if kind in heavy]) / visits
-        score = max(score, shared_identity / (situation.identity_weight + theirs - shared_identity))
+        weight_of, other, floor = config.weights.get, config.other_weight, config.identity_floor
+        theirs = sum([mass for feature, mass in masses.items() if weight_of(feature.partition(":")[0], other) >= floor])
+        score = max(score, shared_identity / (situation.identity_weight + theirs / visits - shared_identity))
     return round(score, DIGITS)
