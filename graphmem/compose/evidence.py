@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from graphmem.config import Ranking
 from graphmem.core.dates import NamedTime
-from graphmem.core.model import Standing
 from graphmem.core.ranking import bm25, inverse_frequency, scaled, walk
 from graphmem.core.tokens import is_stop_token
 from graphmem.graph.neighbours import Edge
@@ -225,13 +224,13 @@ def of_speaker(turns: Mapping[int, Turn], speakers: Collection[str]) -> dict[Ite
     return {("part", turn.id): 1.0 for turn in turns.values() if turn.author_key in speakers} if speakers else {}
 
 
-def of_dates(rows: Mapping[Item, Turn | Standing], times: Sequence[NamedTime], zone: dt.tzinfo) -> dict[Item, float]:
-    """Mark what was said at a time that is named."""
+def of_dates(told: Mapping[Item, str], times: Sequence[NamedTime], zone: dt.tzinfo) -> dict[Item, float]:
+    """Mark what was said at a time that is named. told: when each item was said."""
     if not times:
         return {}
-    moments = {row.at: dt.datetime.fromisoformat(row.at).astimezone(zone) for row in rows.values() if row.at}
+    moments = {at: dt.datetime.fromisoformat(at).astimezone(zone) for at in told.values()}
     named = {at for at, moment in moments.items() if any(time.holds(moment) for time in times)}
-    return {item: 1.0 for item, row in rows.items() if row.at in named}
+    return {item: 1.0 for item, at in told.items() if at in named}
 
 
 def of_association(

@@ -32,7 +32,6 @@ from graphmem.errors import InvalidInput
 from graphmem.graph import found
 from graphmem.graph.scenes import Selection, recall_by_candidates
 from graphmem.records import history, notes
-from graphmem.records.history import Turn
 from graphmem.store import text_index
 from graphmem.store.text_index import Passage, Vocabulary
 
@@ -285,7 +284,7 @@ def _evidence(pool: Pool, sought: Sought, ranking: Ranking) -> dict[str, Mapping
         return {"graph": admitted(pool, _linked(pool, said, corpus, ranking))}
     if request.mode == "vector":
         return {"vector": _vector(pool, sought)}
-    turns = {item[1]: row for item, row in pool.rows.items() if isinstance(row, Turn)}
+    turns = pool.turns
     names = {key: tokens_of(key) for key in {turn.author_key for turn in turns.values()} - {""}}
     speakers = evidence.said_in_full(names, said)
     # Who is named speaks more often than is spoken of: the name tells the speaker, not the words.
@@ -305,9 +304,8 @@ def _evidence(pool: Pool, sought: Sought, ranking: Ranking) -> dict[str, Mapping
         return values
     if turns:
         most = ranking.neighbours_of * request.effort
-        nearest = _first({item: found_words.get(item, 0.0) for item in pool.rows if item[0] == "part"}, most)
+        nearest = _first({("part", part): found_words.get(("part", part), 0.0) for part in turns}, most)
         admit_turns(pool, history.beside(tx, [turns[part] for _, part in nearest]))
-        turns = {item[1]: row for item, row in pool.rows.items() if isinstance(row, Turn)}
         values |= evidence.of_turns(tx, turns, matches, found_words, of_parts, corpus, ranking)
         values["speaker"] = evidence.of_speaker(turns, speakers)
     top = _first(found_words, ranking.association_of)
@@ -327,7 +325,7 @@ def _evidence(pool: Pool, sought: Sought, ranking: Ranking) -> dict[str, Mapping
         values["meaning"] = of_meaning(pool, pool.meanings, ranking)
     values["scene"] = _in_scene(pool)
     values["replaced"] = admitted(pool, _replaced(pool, found_words))
-    values["date"] = evidence.of_dates(pool.rows, named_times(request.text, request.now), request.now.tzinfo or dt.UTC)
+    values["date"] = evidence.of_dates(pool.told, named_times(request.text, request.now), request.now.tzinfo or dt.UTC)
     return values
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from graphmem.compose.evidence import Item
-from graphmem.compose.pool import Pool
+from graphmem.compose.pool import Pool, find_holdings
 from graphmem.core.model import Hit, Reason
 from graphmem.core.tokens import piece_of
 from graphmem.graph import found
@@ -55,6 +55,7 @@ def shown(pool: Pool, scores: Mapping[Item, float], best: Mapping[Item, Passage]
         by_kind.setdefault(item[0], []).append(item[1])
     hits: dict[Item, Hit] = {}
     for kind, ids in by_kind.items():
+        find_holdings(pool, kind, ids)
         rounded = {ref_id: round(scores[kind, ref_id], 6) for ref_id in ids}
         hits |= {(kind, ref_id): hit for ref_id, hit in _SHOW[kind](pool, rounded, best).items()}
     return hits
