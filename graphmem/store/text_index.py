@@ -57,7 +57,10 @@ _FIRST_SEGMENT = 1 << 37
 # The passages of texts, from a JSON list of the numbers of their first ones; a plain JOIN would scan the index.
 _OF_TEXTS = f"""SELECT i.rowid, i.title, i.labels, i.body FROM json_each(?) k
                 CROSS JOIN text_index i ON i.rowid BETWEEN k.value AND k.value + {_LAST_PASSAGE}"""
-_COMMON = 64  # passages; to count fewer is quicker than to remember them
+_COMMON = 64  # passages
+_MOST_REMEMBERED = 1 << 15  # tokens
+# A connection, the number of changes by others that it has met, and that of its own.
+_State = tuple[sqlite3.Connection, int, int]
 
 
 class NotingConnection(sqlite3.Connection):
@@ -383,25 +386,43 @@ def sizes(tx: sqlite3.Connection) -> dict[str, tuple[int, int]]:
 
 
 class Vocabulary:
-    """In how many passages tokens are. Those of common ones, which FTS5 has to count one by one, are remembered.
+    """In how many passages tokens are: a look-up asks every segment of FTS5, and counts one by one.
 
-    They are counted anew when the index has grown or shrunk by a tenth: how telling a common word is changes slowly.
+    All are remembered until anything is written, by whomever. Those of common ones outlast that, and are counted anew
+    when the index has grown or shrunk by a tenth: how telling a common word is changes slowly.
     """
 
     def __init__(self) -> None:
         self._common: dict[str, int] = {}
         self._counted_at = 0
+        self._counted: tuple[_State | None, dict[str, int]] = (None, {})
 
     def frequencies(self, tx: sqlite3.Connection, tokens: Iterable[str]) -> dict[str, int]:
         """Return in how many passages each token is."""
-        found = {token: self._common.get(token, 0) for token in tokens}
-        unknown = [token for token, number in found.items() if not number]
+        counted = self._counted_in(tx)
+        found = {token: self._common.get(token) or counted.get(token, -1) for token in tokens}
+        unknown = [token for token, number in found.items() if number < 0]
         for start in range(0, len(unknown), _COUNTED_AT_ONCE):
-            marks, wanted = in_list(unknown[start : start + _COUNTED_AT_ONCE])
-            counted = tx.execute(f"SELECT term, doc FROM text_terms WHERE term IN ({marks})", wanted).fetchall()
-            self._common.update(row for row in counted if row[1] >= _COMMON)
-            found.update(counted)
+            chunk = unknown[start : start + _COUNTED_AT_ONCE]
+            marks, wanted = in_list(chunk)
+            rows = tx.execute(f"SELECT term, doc FROM text_terms WHERE term IN ({marks})", wanted).fetchall()
+            self._common.update(row for row in rows if row[1] >= _COMMON)
+            new = dict.fromkeys(chunk, 0) | dict(rows)
+            found |= new
+            if len(counted) < _MOST_REMEMBERED:
+                counted |= new
         return found
+
+    def _counted_in(self, tx: sqlite3.Connection) -> dict[str, int]:
+        """Return what was counted in the state of the file that a transaction sees, to which may be added."""
+        # Another connection's commit changes the one number, what this one writes the other, committed or not.
+        (version,) = tx.execute("PRAGMA data_version").fetchone()
+        state = (tx, version, tx.total_changes)
+        known, counted = self._counted
+        if known != state:
+            counted = {}
+            self._counted = state, counted  # at once, since other threads count in other states
+        return counted
 
     def notice(self, texts: int) -> None:
         """Forget what was counted when the index had another size."""
