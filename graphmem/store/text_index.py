@@ -8,6 +8,7 @@ tokens made by `core.tokens`, each between spaces of its own, so that plain text
 import contextlib
 import itertools
 import json
+import operator
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ _IDS = (1 << _KIND_SHIFT) - 1
 # only the texts that hold its rarest ones are candidates.
 _MOST_MATCHES = 30_000
 _READ_WHOLE = 4  # times the candidates that are wanted: so many matches are read at once
+_RANK = operator.itemgetter(0)
 _BEST_FIRST, _LATEST_FIRST = "rank", "rowid DESC"  # the best as FTS5 sees it
 
 # What is indexed: id, title, labels and body of each row of a kind. Superseded notes answer questions about the past,
@@ -484,20 +486,24 @@ def _few(tx: sqlite3.Connection, tokens: Mapping[str, bool], kinds: Collection[s
     """
     if not tokens:
         return []
-    rank = "rank" if scored else "0.0"
-    rows = tx.execute(
-        f"SELECT rowid, title, labels, body, {rank} FROM text_index WHERE text_index MATCH ? {_within(kinds)}",
-        (" OR ".join(_quoted(token, prefix=prefix) for token, prefix in tokens.items()),),
-    ).fetchall()
-    if scored:
-        patterns = [f" {token}" if prefix else f" {token} " for token, prefix in tokens.items()]
-
-        def place(row: tuple[int, str, str, str, float]) -> tuple[bool, float]:
-            words = "".join(row[1:4])
-            return not all(pattern in words for pattern in patterns), row[4]
-
-        rows.sort(key=place)
-    return [Passage(number, title, labels, body) for number, title, labels, body, _ in rows]
+    expression = " OR ".join(_quoted(token, prefix=prefix) for token, prefix in tokens.items())
+    chosen = f"FROM text_index WHERE text_index MATCH ? {_within(kinds)}"
+    if not scored:
+        rows = tx.execute(f"SELECT rowid, title, labels, body {chosen}", (expression,)).fetchall()
+        return list(map(Passage._make, rows))
+    patterns = [f" {token}" if prefix else f" {token} " for token, prefix in tokens.items()]
+    whole: list[tuple[float, Passage]] = []
+    partly: list[tuple[float, Passage]] = []
+    for rank, *columns in tx.execute(f"SELECT rank, rowid, title, labels, body {chosen}", (expression,)).fetchall():
+        passage = Passage._make(columns)
+        words = passage.title + passage.labels + passage.body
+        for pattern in patterns:
+            if pattern not in words:
+                partly.append((rank, passage))
+                break
+        else:
+            whole.append((rank, passage))
+    return [passage for batch in (whole, partly) for _, passage in sorted(batch, key=_RANK)]
 
 
 def first_candidates(
