@@ -76,12 +76,8 @@ def _count(
 
     counts = np.zeros((len(passages), len(terms.patterns)))
     lengths = np.zeros(len(passages))
-    columns = (
-        ([passage.body for passage in passages], 1.0),
-        ([passage.title for passage in passages], ranking.title),
-        ([passage.labels for passage in passages], ranking.labels),
-    )
-    for column, weight in columns:
+    _, titles, labels, bodies = zip(*passages, strict=True) if passages else ((), (), (), ())
+    for column, weight in ((bodies, 1.0), (titles, ranking.title), (labels, ranking.labels)):
         if any(column):
             found = [line.count(pattern) for line in column for pattern in terms.patterns]
             counts += weight * np.array(found, dtype=np.float64).reshape(counts.shape)

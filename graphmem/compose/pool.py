@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from graphmem.compose.evidence import Item
+from graphmem.core.dates import NamedTime, named_times
 from graphmem.core.keys import text_list
 from graphmem.core.situations import Situation
 from graphmem.core.times import utc_text
@@ -41,7 +42,7 @@ _ASKS_THE_PAST = re.compile(
 class Request:
     """What is asked, checked. as_of, since, until: stored times. now: the present in the memory's time zone.
 
-    asks_the_past: whether what was superseded is wanted too.
+    asks_the_past: whether what was superseded is wanted too. named_times: those that the text names.
     """
 
     text: str
@@ -57,8 +58,10 @@ class Request:
     explain: bool
     situation: Situation | None
     asks_the_past: bool = field(init=False)
+    named_times: tuple[NamedTime, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "named_times", named_times(self.text, self.now))
         object.__setattr__(self, "asks_the_past", not self.precise and bool(_ASKS_THE_PAST.search(self.text)))
 
     @property
@@ -70,6 +73,11 @@ class Request:
     def timeless(self) -> bool:
         """Whether what was told at any time is wanted."""
         return not (self.since or self.until or self.as_of)
+
+    @property
+    def asks_for_now(self) -> bool:
+        """Whether all that is live is wanted, whenever it was told."""
+        return self.timeless and not (self.asks_the_past or self.named_times)
 
     @property
     def moment(self) -> str:
@@ -107,7 +115,7 @@ class Pool:
     """The items that may be shown, within one transaction.
 
     within: ids of the scenes that must hold an item, None for all. scene_scores: how well scenes answer the asker.
-    told: when each was said or written. turns: those that are parts, by id. holdings: the open scenes that hold an item,
+    told: when each was said or written, '' where that is not asked for. turns: those that are parts, by id. holdings: the open scenes that hold an item,
     once it is shown where everything is searched. passages: those with words of the query.
     ways: from an entity that is named to the fact, by the entities in between.
     meanings: the vectors of the memory, None without an embedder. nearest: the passage of an item that means the query.
@@ -135,11 +143,12 @@ class Pool:
 
 def admit(pool: Pool, items: Iterable[Item]) -> None:
     """Look up the items that are new and note those that may be shown."""
-    by_kind: dict[str, list[int]] = {}
-    for item in sorted(items):
+    by_kind: dict[str, set[int]] = {}
+    for item in items:
         if item not in pool.told:
-            by_kind.setdefault(item[0], []).append(item[1])
-    for kind, ids in by_kind.items():
+            by_kind.setdefault(item[0], set()).add(item[1])
+    for kind in sorted(by_kind):
+        ids = sorted(by_kind[kind])
         if kind == "part":
             if pool.within is None:  # scenes hold no parts
                 admit_turns(pool, history.turns(pool.tx, ids, pool.request.scopes))
@@ -188,7 +197,7 @@ def heard(pool: Pool, passages: Sequence[Passage]) -> list[tuple[Item, Passage]]
     items = _items_of(pool.tx, passages)
     new = {item for item, _ in items if item not in pool.told}
     admit(pool, new)
-    shown = [each for each in items if each[0] in pool.told]
+    shown = items if new.issubset(pool.told) else [each for each in items if each[0] in pool.told]
     if pool.is_open:
         return shown
     shown = [(item, passage) for item, passage in shown if _may_be_heard(pool, item, passage)]
@@ -224,6 +233,9 @@ def _standing(pool: Pool, kind: str, ids: Sequence[int]) -> Mapping[int, str]:
     tx, request = pool.tx, pool.request
     if kind == "relation":
         return found.standing(tx, ids, request.moment, request.scopes, past=request.asks_the_past)
+    if kind == "note" and request.asks_for_now and request.scopes is None:
+        gone = notes.withdrawn(tx, ids)
+        return {ref_id: "" for ref_id in ids if ref_id not in gone}
     if kind == "note":
         return notes.standing(tx, ids, request.as_of, request.scopes, past=request.asks_the_past)
     if kind == "entity":

@@ -23,7 +23,6 @@ from graphmem.compose.pool import Pool, Request, admit_turns, admitted, heard, v
 from graphmem.compose.shown import reasons_of, shown
 from graphmem.config import Ranking
 from graphmem.core.arbitration import Statement, abstains, superseded
-from graphmem.core.dates import named_times
 from graphmem.core.model import Hit
 from graphmem.core.precise import SHORTEST_TYPO, one_edit
 from graphmem.core.ranking import cosine, inverse_frequency, scaled
@@ -264,7 +263,7 @@ def _asks_the_unknown(pool: Pool, known: Mapping[str, int], hits: Sequence[Hit])
     asked = pool.request.text
     if len(asked) > _LONGEST_QUESTION or not _IDENTIFIES.search(asked):
         return False
-    for time in named_times(asked, pool.request.now):
+    for time in pool.request.named_times:
         asked = asked.replace(time.text, " ")
     if not _IDENTIFIES.search(asked) or not abstains(asked, (hit.text for hit in hits)):
         return False
@@ -325,7 +324,7 @@ def _evidence(pool: Pool, sought: Sought, ranking: Ranking) -> dict[str, Mapping
         values["meaning"] = of_meaning(pool, pool.meanings, ranking)
     values["scene"] = _in_scene(pool)
     values["replaced"] = admitted(pool, _replaced(pool, found_words))
-    values["date"] = evidence.of_dates(pool.told, named_times(request.text, request.now), request.now.tzinfo or dt.UTC)
+    values["date"] = evidence.of_dates(pool.told, request.named_times, request.now.tzinfo or dt.UTC)
     return values
 
 

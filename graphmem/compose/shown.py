@@ -77,13 +77,9 @@ def _show_parts(pool: Pool, scores: _Scores, best: Mapping[Item, Passage]) -> di
 
 def _show_notes(pool: Pool, scores: _Scores, best: Mapping[Item, Passage]) -> dict[int, Hit]:
     return {
-        ref_id: Hit(
-            "note", ref_id, "\n".join(filter(None, (note.title, note.body))), scores[ref_id], note.source,
-            note.updated_at,
-            _keys(pool, ("note", ref_id)), note.status, note.pinned,
-        )
-        for ref_id, note in notes.notes(pool.tx, list(scores)).items()
-    }  # fmt: skip
+        ref_id: Hit("note", ref_id, text, scores[ref_id], source, at, _keys(pool, ("note", ref_id)), status, pinned)
+        for ref_id, text, source, at, status, pinned in notes.shown(pool.tx, list(scores))
+    }
 
 
 def _show_facts(pool: Pool, scores: _Scores, best: Mapping[Item, Passage]) -> dict[int, Hit]:

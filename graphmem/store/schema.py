@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
 APPLICATION_ID = 0x676D656D  # "gmem"
-VERSION = 6  # the number of migrations below, kept in user_version: a current file is told by one read
+VERSION = 7  # the number of migrations below, kept in user_version: a current file is told by one read
 
 
 def _execute(db: "Database", script: str) -> None:
@@ -400,6 +400,16 @@ def _migrations() -> "Migrations":
             -- Nobody holds scenes in memory any more, so nobody has to hear of changes.
             DROP TABLE scene_changes;
             DELETE FROM counters WHERE name IN ('scene_revision', 'scene_revision_trimmed');
+        """,
+        )
+
+    @migrations()
+    def m007_withdrawn_notes(db: "Database") -> None:
+        _execute(
+            db,
+            """
+            -- Search asks of every note that it finds whether it is still live: this holds only those that are not.
+            CREATE INDEX notes_withdrawn ON notes(id) WHERE status <> 'live';
         """,
         )
 
