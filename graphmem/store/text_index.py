@@ -10,6 +10,7 @@ import itertools
 import json
 import operator
 import sqlite3
+import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -403,7 +404,7 @@ class Vocabulary:
     def __init__(self) -> None:
         self._common: dict[str, int] = {}
         self._counted_at = 0
-        self._counted: tuple[_State | None, dict[str, int]] = (None, {})
+        self._local = threading.local()  # a thread has its own connection, whose states only it can compare
 
     def frequencies(self, tx: sqlite3.Connection, tokens: Iterable[str]) -> dict[str, int]:
         """Return in how many passages each token is."""
@@ -423,13 +424,15 @@ class Vocabulary:
 
     def _counted_in(self, tx: sqlite3.Connection) -> dict[str, int]:
         """Return what was counted in the state of the file that a transaction sees, to which may be added."""
-        # Another connection's commit changes the one number, what this one writes the other, committed or not.
+        if tx.in_transaction and tx.total_changes:
+            return {}  # what it writes may yet be rolled back, and no number would tell
+        # Another connection's commit changes the one number, what this one writes the other.
         (version,) = tx.execute("PRAGMA data_version").fetchone()
-        state = (tx, version, tx.total_changes)
-        known, counted = self._counted
-        if known != state:
-            counted = {}
-            self._counted = state, counted  # at once, since other threads count in other states
+        state: _State = (tx, version, tx.total_changes)
+        if getattr(self._local, "state", None) != state:
+            self._local.state = state
+            self._local.counted = {}
+        counted: dict[str, int] = self._local.counted
         return counted
 
     def notice(self, texts: int) -> None:
