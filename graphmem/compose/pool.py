@@ -115,9 +115,9 @@ class Pool:
     """The items that may be shown, within one transaction.
 
     within: ids of the scenes that must hold an item, None for all. scene_scores: how well scenes answer the asker.
-    told: when each was said or written, '' where that is not asked for. turns: those that are parts, by id. holdings: the open scenes that hold an item,
-    once it is shown where everything is searched. passages: those with words of the query.
-    ways: from an entity that is named to the fact, by the entities in between.
+    told: when each item was said or written, '' where that is not asked for. turns: those that are parts, by id.
+    holdings: the open scenes that hold an item; where everything is searched, those of items that are shown.
+    passages: those with words of the query. ways: from an entity that is named to the fact, by the entities in between.
     meanings: the vectors of the memory, None without an embedder. nearest: the passage of an item that means the query.
     """
 
@@ -133,7 +133,6 @@ class Pool:
     passages: list[tuple[Item, Passage]] = field(default_factory=list)
     ways: dict[Item, tuple[int, ...]] = field(default_factory=dict)
     nearest: dict[Item, Passage] = field(default_factory=dict)
-
 
     @property
     def is_open(self) -> bool:

@@ -148,9 +148,7 @@ def entity_names(tx: sqlite3.Connection, entity_ids: Sequence[int]) -> dict[int,
     return {entity_id: (name, at) for entity_id, name, at in rows}
 
 
-def entity_standing(
-    tx: sqlite3.Connection, entity_ids: Sequence[int], scopes: Sequence[str] | None
-) -> dict[int, str]:
+def entity_standing(tx: sqlite3.Connection, entity_ids: Sequence[int], scopes: Sequence[str] | None) -> dict[int, str]:
     """Return the entities that facts of these scopes or of none know, with the time of their last mention."""
     seen, parameters = visible(scopes)
     marks, ids = in_list(entity_ids)

@@ -219,9 +219,7 @@ def standing(
         later = "(SELECT later.created_at FROM notes later WHERE later.id = n.superseded_by)"
         statuses, moments = f"IN ('live', 'superseded') AND (n.status = 'live' OR {later} > ?)", [at]
     written, bound = ("", []) if at is None else ("AND n.created_at <= ?", [at])
-    rows = tx.execute(
-        f"SELECT n.id, n.updated_at {chosen} {statuses} {written}", (*ids, *parameters, *moments, *bound)
-    )
+    rows = tx.execute(f"SELECT n.id, n.updated_at {chosen} {statuses} {written}", (*ids, *parameters, *moments, *bound))
     return dict(rows.fetchall())
 
 

@@ -60,9 +60,9 @@ _FIRST_SEGMENT = 1 << 37
 # The passages of texts, from a JSON list of the numbers of their first ones; a plain JOIN would scan the index.
 _OF_TEXTS = f"""SELECT i.rowid, i.title, i.labels, i.body FROM json_each(?) k
                 CROSS JOIN text_index i ON i.rowid BETWEEN k.value AND k.value + {_LAST_PASSAGE}"""
-# At how many segments of a level FTS5 begins to merge them, bit by bit, and does it at once; and at how many upkeep does.
-# Each look-up of a word asks all segments, and a commit makes one: of 10 000 texts written one by one these leave 6 on
-# average, and the settings of FTS5 (4, 16, 4) 14; a commit writes a seventh more rows for it.
+# At how many segments of a level FTS5 begins to merge them, and does it at once; and at how many upkeep does. A commit
+# makes one, and each look-up of a word asks all: of 10 000 texts written one by one these settings leave 6 on average
+# and those of FTS5 (4, 16, 4) 14; a commit writes a seventh more rows for it.
 _MERGING = {"automerge": 2, "crisismerge": 4, "usermerge": 2}
 _COMMON = 64  # passages
 _MOST_REMEMBERED = 1 << 15  # tokens
