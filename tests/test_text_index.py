@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from support import sql
 
 from graphmem import InvalidInput, Memory, NotFound, Part, Situation, StoreCorrupt, StoreFailed, Triple
+from graphmem.records import notes
 from graphmem.store import text_index
 from graphmem.store.database import Store
 
@@ -446,3 +447,105 @@ def test_many_texts_leave_the_index_in_few_statements(memory):
     # FTS5 tells of each statement of its own, which removes one passage.
     own = [line for line in statements if not line.startswith(("--", "DELETE FROM text_index"))]
     assert len(own) < 20
+
+
+# ---- few and cheap statements
+
+
+def counted_anew(tx, tokens):
+    return text_index.Vocabulary().frequencies(tx, tokens)
+
+
+@pytest.mark.parametrize("where", ["file", ":memory:"])
+def test_what_is_remembered_of_words_is_what_is_stored_after_every_write(path, clock, where):
+    words = ["pelican", "fish", "heron"]
+    vocabulary = text_index.Vocabulary()
+    with Memory.open(path if where == "file" else where, clock=clock) as memory:
+
+        def check():
+            with memory._store.read() as tx:
+                vocabulary.frequencies(tx, words)
+                assert vocabulary.frequencies(tx, words) == counted_anew(tx, words)
+
+        check()
+        # Nobody asks between a rollback and the next block, where the connection is as it was before the rollback.
+        with memory._store.write(keep=False) as tx:
+            memory.remember("a pelican and a fish")
+            vocabulary.frequencies(tx, words)
+        with memory._store.write() as tx:
+            assert vocabulary.frequencies(tx, words) == counted_anew(tx, words)
+        block = memory.put_block("a pelican")
+        check()
+        memory.remember("a heron")
+        check()
+        with memory._store.write(keep=False) as tx:
+            memory.remember("a pelican and a fish")
+            assert vocabulary.frequencies(tx, words) == counted_anew(tx, words)
+        check()
+        memory.delete_block(block.id)
+        check()
+        memory.reindex()
+        check()
+        if where == "file":
+            with Memory.open(path, clock=clock) as other:
+                other.remember("another heron")
+            check()
+
+
+def test_a_second_query_with_the_same_words_counts_none_of_them(memory):
+    for number in range(20):
+        memory.remember(f"pelican {number}", body=f"fish heron{number % 7}")
+    statements = []
+    with memory._store.read() as tx:
+        memory.recall("pelican fish 3")
+        tx.set_trace_callback(statements.append)
+        memory.recall("pelican fish 3")
+        tx.set_trace_callback(None)
+    own = [line for line in statements if not line.startswith("--")]
+    assert not [line for line in own if "text_terms" in line]
+    assert sum("MATCH" in line for line in own) == 2  # what holds the words, and what shares rare words with the best
+    assert len(own) <= 10
+
+
+@pytest.mark.parametrize("wanted", [1, 7, 60])
+def test_few_matches_come_in_the_order_of_many(memory, monkeypatch, wanted):
+    """What is ordered here is in the order that FTS5 gives: first what holds all words, then by its own score."""
+    words = ["pelican", "heron", "fish", "stone", "sea"]
+    for number, chosen in enumerate(itertools.product(words, repeat=3)):
+        memory.remember(" ".join(chosen[:2]) + f" {number}", body=" ".join(chosen) * (number % 4), labels=chosen[2:])
+        memory.put_block(" ".join(chosen[::-1]) + f" {number}")
+    with memory._store.read() as tx:
+        known = counted_anew(tx, [*words, "heron"])
+        for tokens in ({"heron": False, "fish": False}, {"pelican": False, "se": True, "fish": False}):
+            known["se"] = text_index.prefix_frequency(tx, "se")
+            for kinds in (["note"], ["note", "block"]):
+                few = first_of(tx, tokens, known, kinds, wanted)
+                with monkeypatch.context() as patch:
+                    patch.setattr(text_index, "_READ_WHOLE", 0)
+                    assert few == first_of(tx, tokens, known, kinds, wanted)
+                assert len(few) == wanted
+
+
+def first_of(tx, tokens, known, kinds, wanted):
+    return next(text_index.candidates(tx, tokens, known, kinds, wanted))
+
+
+def test_texts_written_one_by_one_are_in_few_segments(memory, path):
+    for number in range(200):
+        memory.remember(f"pelican {number}")
+    assert sql(path, "SELECT COUNT(DISTINCT segid) FROM text_index_idx")[0][0] <= 8
+    memory.reindex()
+    kept = dict(sql(path, "SELECT k, v FROM text_index_config"))
+    assert (kept["automerge"], kept["crisismerge"]) == (2, 4)
+
+
+def test_whether_notes_are_live_is_looked_up_among_those_that_are_not(memory):
+    memory.remember("a pelican", slot="bird")
+    memory.remember("a heron", slot="bird")
+    with memory._store.read() as tx:
+        asked = []
+        tx.set_trace_callback(asked.append)
+        assert notes.withdrawn(tx, [1, 2, 3]) == {1}
+        tx.set_trace_callback(None)
+        plan = [row[3] for row in tx.execute(f"EXPLAIN QUERY PLAN {asked[0]}")]
+    assert plan == ["SEARCH notes USING INDEX notes_withdrawn (id=? AND rowid=?)"]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from graphmem.config import Ranking
 from graphmem.core.dates import NamedTime
-from graphmem.core.model import Standing
 from graphmem.core.ranking import bm25, inverse_frequency, scaled, walk
 from graphmem.core.tokens import is_stop_token
 from graphmem.graph.neighbours import Edge
@@ -75,18 +74,15 @@ def _count(
     """Return how often each term is in each passage, in titles and labels as often as the ranking says; and lengths."""
     import numpy as np  # takes 60 ms: only who searches pays it
 
-    counts = np.zeros((len(terms.patterns), len(passages)))
+    counts = np.zeros((len(passages), len(terms.patterns)))
     lengths = np.zeros(len(passages))
-    columns = (
-        ([passage.body for passage in passages], 1.0),
-        ([passage.title for passage in passages], ranking.title),
-        ([passage.labels for passage in passages], ranking.labels),
-    )
-    for column, weight in columns:
+    _, titles, labels, bodies = zip(*passages, strict=True) if passages else ((), (), (), ())
+    for column, weight in ((bodies, 1.0), (titles, ranking.title), (labels, ranking.labels)):
         if any(column):
-            counts += weight * np.array([[line.count(pattern) for line in column] for pattern in terms.patterns])
+            found = [line.count(pattern) for line in column for pattern in terms.patterns]
+            counts += weight * np.array(found, dtype=np.float64).reshape(counts.shape)
             lengths += [line.count("  ") + 1 for line in column]
-    return counts.T, lengths
+    return counts, lengths
 
 
 def matches_of(
@@ -118,10 +114,11 @@ def matches_of(
                 lengths[first] = max(lengths[first], lengths[row])
             elif scores[row] > scores[first]:
                 places[item] = row
-    best = list(places.values())
-    rows = dict(zip(places, range(len(best)), strict=True))
+        best = list(places.values())
+        counts, lengths = counts[best], lengths[best]
+    rows = {item: row for row, item in enumerate(places)}
     shown = {item: passages[row][1] for item, row in (places | telling).items()}
-    return Matches(rows, counts[best], lengths[best]), shown
+    return Matches(rows, counts, lengths), shown
 
 
 def of_words(
@@ -130,14 +127,13 @@ def of_words(
     """Score items by BM25. weights: of the terms, by kind of item."""
     import numpy as np
 
+    kinds = [kind for kind, _ in matches.places]
+    averages = {kind: corpus.average(kind) for kind in {*kinds}}
+    relative = matches.lengths / [averages[kind] for kind in kinds]
     scores: dict[Item, float] = {}
-    kinds = {kind for kind, _ in matches.places}
-    for kind in kinds:
-        items = [item for item in matches.places if item[0] == kind]
-        rows = [matches.places[item] for item in items]
-        relative = matches.lengths[rows] / corpus.average(kind)
-        found = bm25(matches.counts[rows], np.array(weights[kind]), relative, k1=ranking.k1, b=ranking.b)
-        scores |= zip(items, found.tolist(), strict=True)
+    for telling in {tuple(weights[kind]) for kind in averages}:
+        found = bm25(matches.counts, np.array(telling), relative, k1=ranking.k1, b=ranking.b).tolist()
+        scores |= {item: found[row] for item, row in matches.places.items() if tuple(weights[item[0]]) == telling}
     return scaled(scores)
 
 
@@ -225,13 +221,13 @@ def of_speaker(turns: Mapping[int, Turn], speakers: Collection[str]) -> dict[Ite
     return {("part", turn.id): 1.0 for turn in turns.values() if turn.author_key in speakers} if speakers else {}
 
 
-def of_dates(rows: Mapping[Item, Turn | Standing], times: Sequence[NamedTime], zone: dt.tzinfo) -> dict[Item, float]:
-    """Mark what was said at a time that is named."""
+def of_dates(told: Mapping[Item, str], times: Sequence[NamedTime], zone: dt.tzinfo) -> dict[Item, float]:
+    """Mark what was said at a time that is named. told: when each item was said."""
     if not times:
         return {}
-    moments = {row.at: dt.datetime.fromisoformat(row.at).astimezone(zone) for row in rows.values() if row.at}
+    moments = {at: dt.datetime.fromisoformat(at).astimezone(zone) for at in told.values()}
     named = {at for at, moment in moments.items() if any(time.holds(moment) for time in times)}
-    return {item: 1.0 for item, row in rows.items() if row.at in named}
+    return {item: 1.0 for item, at in told.items() if at in named}
 
 
 def of_association(
@@ -262,11 +258,12 @@ def of_association(
     chosen = sorted(worth, key=lambda token: (-worth[token], token))[: ranking.association_terms]
     if not chosen:
         return {}
+    links = [(f" {token} ", worth[token], sources[token]) for token in chosen]
     scores: dict[Item, float] = {}
     for passage in text_index.latest_candidates(tx, chosen, kinds, ranking.association_candidates):
-        item = passage.item
-        tokens = {*passage.title.split(), *passage.body.split()}.intersection(chosen)
-        shared = sum(worth[token] for token in tokens if sources[token] != {item})  # nothing is linked to itself
+        item, words = passage.item, passage.title + passage.body
+        # Nothing is linked to itself.
+        shared = sum([share for token, share, found_in in links if token in words and found_in != {item}])
         scores[item] = max(shared, scores.get(item, 0.0))
     return scaled({item: score for item, score in scores.items() if score})
 

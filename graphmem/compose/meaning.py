@@ -135,10 +135,9 @@ def of_meaning(pool: Pool, meanings: MeaningIndex, ranking: Ranking) -> dict[Ite
                 pool.nearest[item] = passage
         if len(shares) >= most:
             break
-    near = [row for item, row in pool.rows.items() if item in shares and isinstance(row, Turn)]
+    near = [turn for part, turn in pool.turns.items() if ("part", part) in shares]
     admit_turns(pool, history.beside(pool.tx, near))
-    turns = [row for row in pool.rows.values() if isinstance(row, Turn)]
-    return with_neighbours(shares, turns, ranking.meaning_beside)
+    return with_neighbours(shares, pool.turns.values(), ranking.meaning_beside)
 
 
 def with_neighbours(shares: Mapping[Item, float], turns: Collection[Turn], share: float) -> dict[Item, float]:

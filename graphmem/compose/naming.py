@@ -21,7 +21,7 @@ def named_notes(pool: Pool) -> list[Hit]:
     text = pool.request.text
     ids = {*_ids_with_words(pool, "note"), *notes.pinned(pool.tx)}
     admit(pool, (("note", note_id) for note_id in ids))
-    stored = notes.notes(pool.tx, [ref_id for kind, ref_id in pool.rows if kind == "note"])
+    stored = notes.notes(pool.tx, [ref_id for kind, ref_id in pool.told if kind == "note"])
     texts = [
         NoteText(str(note.id), note.title, slot=note.slot, labels=note.labels, body=note.body, pinned=note.pinned)
         for note in stored.values()

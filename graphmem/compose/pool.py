@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from graphmem.compose.evidence import Item
+from graphmem.core.dates import NamedTime, named_times
 from graphmem.core.keys import text_list
-from graphmem.core.model import Standing
 from graphmem.core.situations import Situation
 from graphmem.core.times import utc_text
 from graphmem.errors import InvalidInput
@@ -42,7 +42,7 @@ _ASKS_THE_PAST = re.compile(
 class Request:
     """What is asked, checked. as_of, since, until: stored times. now: the present in the memory's time zone.
 
-    asks_the_past: whether what was superseded is wanted too.
+    asks_the_past: whether what was superseded is wanted too. named_times: those that the text names.
     """
 
     text: str
@@ -58,14 +58,26 @@ class Request:
     explain: bool
     situation: Situation | None
     asks_the_past: bool = field(init=False)
+    named_times: tuple[NamedTime, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "named_times", named_times(self.text, self.now))
         object.__setattr__(self, "asks_the_past", not self.precise and bool(_ASKS_THE_PAST.search(self.text)))
 
     @property
     def effort(self) -> int:
         """How many hits the work is measured by: a long answer needs more candidates."""
         return min(max(self.limit, _LEAST_EFFORT), _MOST_EFFORT)
+
+    @property
+    def timeless(self) -> bool:
+        """Whether what was told at any time is wanted."""
+        return not (self.since or self.until or self.as_of)
+
+    @property
+    def asks_for_now(self) -> bool:
+        """Whether all that is live is wanted, whenever it was told."""
+        return self.timeless and not (self.asks_the_past or self.named_times)
 
     @property
     def moment(self) -> str:
@@ -103,8 +115,9 @@ class Pool:
     """The items that may be shown, within one transaction.
 
     within: ids of the scenes that must hold an item, None for all. scene_scores: how well scenes answer the asker.
-    rows: what is known of each item. holdings: the open scenes that hold it. passages: those with words of the query.
-    ways: from an entity that is named to the fact, by the entities in between.
+    told: when each item was said or written, '' where that is not asked for. turns: those that are parts, by id.
+    holdings: the open scenes that hold an item; where everything is searched, those of items that are shown.
+    passages: those with words of the query. ways: from an entity that is named to the fact, by the entities in between.
     meanings: the vectors of the memory, None without an embedder. nearest: the passage of an item that means the query.
     """
 
@@ -114,63 +127,82 @@ class Pool:
     within: Collection[int] | None
     scene_scores: Mapping[int, float]
     meanings: "MeaningIndex | None" = None
-    rows: dict[Item, Turn | Standing] = field(default_factory=dict)
+    told: dict[Item, str] = field(default_factory=dict)
+    turns: dict[int, Turn] = field(default_factory=dict)
     holdings: dict[Item, list[Holding]] = field(default_factory=dict)
     passages: list[tuple[Item, Passage]] = field(default_factory=list)
     ways: dict[Item, tuple[int, ...]] = field(default_factory=dict)
     nearest: dict[Item, Passage] = field(default_factory=dict)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether no scene decides what may be shown: neither the asker's nor one that was asked for."""
+        return self.within is None and self.request.situation is None
+
 
 def admit(pool: Pool, items: Iterable[Item]) -> None:
     """Look up the items that are new and note those that may be shown."""
-    by_kind: dict[str, list[int]] = {}
-    for item in sorted(items):
-        if item not in pool.rows:
-            by_kind.setdefault(item[0], []).append(item[1])
-    for kind, ids in by_kind.items():
+    by_kind: dict[str, set[int]] = {}
+    for item in items:
+        if item not in pool.told:
+            by_kind.setdefault(item[0], set()).add(item[1])
+    for kind in sorted(by_kind):
+        ids = sorted(by_kind[kind])
         if kind == "part":
             if pool.within is None:  # scenes hold no parts
                 admit_turns(pool, history.turns(pool.tx, ids, pool.request.scopes))
             continue
-        rows = _standing(pool, kind, ids)
-        rows = {ref_id: row for ref_id, row in rows.items() if in_time(pool.request, kind, row.at)}
-        for ref_id, holdings in _holdings(pool, kind, list(rows)).items():
-            pool.rows[kind, ref_id] = rows[ref_id]
-            pool.holdings[kind, ref_id] = holdings
+        told = _standing(pool, kind, ids)
+        if not pool.request.timeless:
+            told = {ref_id: at for ref_id, at in told.items() if in_time(pool.request, kind, at)}
+        if not pool.is_open:
+            seen = _holdings(pool, kind, list(told))
+            pool.holdings |= {(kind, ref_id): holdings for ref_id, holdings in seen.items()}
+            told = {ref_id: told[ref_id] for ref_id in seen}
+        pool.told |= {(kind, ref_id): at for ref_id, at in told.items()}
 
 
 def admit_turns(pool: Pool, turns: Mapping[int, Turn]) -> None:
     """Note those of some parts that may be shown."""
     request = pool.request
-    timeless = not (request.since or request.until or request.as_of)
-    pool.rows |= {("part", part): turn for part, turn in turns.items() if timeless or in_time(request, "part", turn.at)}
+    if not request.timeless:
+        turns = {part: turn for part, turn in turns.items() if in_time(request, "part", turn.at)}
+    pool.turns |= turns
+    pool.told |= {("part", part): turn.at for part, turn in turns.items()}
+
+
+def find_holdings(pool: Pool, kind: str, ids: Sequence[int]) -> None:
+    """Look up the scenes that hold some items where that was not needed to admit them."""
+    if pool.is_open and kind != "part":
+        held = found.holders(pool.tx, kind, ids)
+        pool.holdings |= {(kind, ref_id): holdings for ref_id, holdings in held.items()}
 
 
 def admitted(pool: Pool, shares: Mapping[Item, float]) -> dict[Item, float]:
     """Return the shares of the items that may be shown, which are looked up when they are new."""
     admit(pool, shares)
-    return {item: share for item, share in shares.items() if item in pool.rows}
+    return {item: share for item, share in shares.items() if item in pool.told}
 
 
 def visible_edges(pool: Pool, entity_ids: Collection[int], most: int) -> list[Edge]:
     """Return the facts around entities that may be shown: a way must not lead over what others alone know."""
     edges = facts_around(pool.tx, entity_ids, Reading(pool.request.moment, pool.request.scopes), most=most)
     admit(pool, (("relation", edge.id) for edge in edges))
-    return [edge for edge in edges if ("relation", edge.id) in pool.rows]
+    return [edge for edge in edges if ("relation", edge.id) in pool.told]
 
 
 def heard(pool: Pool, passages: Sequence[Passage]) -> list[tuple[Item, Passage]]:
     """Return the items of passages that may be shown, which are looked up when they are new, each with its passage."""
     items = _items_of(pool.tx, passages)
-    new = {item for item, _ in items if item not in pool.rows}
+    new = {item for item, _ in items if item not in pool.told}
     admit(pool, new)
-    shown = [each for each in items if each[0] in pool.rows]
-    if pool.request.situation is None and pool.within is None:
+    shown = items if new.issubset(pool.told) else [each for each in items if each[0] in pool.told]
+    if pool.is_open:
         return shown
     shown = [(item, passage) for item, passage in shown if _may_be_heard(pool, item, passage)]
     # What only words found that were said where the asker does not read is not found.
     for item in new.difference(item for item, _ in shown):
-        pool.rows.pop(item, None)
+        pool.told.pop(item, None)
         pool.holdings.pop(item, None)
     return shown
 
@@ -196,12 +228,15 @@ def _may_be_heard(pool: Pool, item: Item, passage: Passage) -> bool:
     return any(holding.sentence_id == passage.item[1] for holding in pool.holdings[item])
 
 
-def _standing(pool: Pool, kind: str, ids: Sequence[int]) -> Mapping[int, Standing]:
+def _standing(pool: Pool, kind: str, ids: Sequence[int]) -> Mapping[int, str]:
     tx, request = pool.tx, pool.request
     if kind == "relation":
         return found.standing(tx, ids, request.moment, request.scopes, past=request.asks_the_past)
+    if kind == "note" and request.asks_for_now and request.scopes is None:
+        gone = notes.withdrawn(tx, ids)
+        return {ref_id: "" for ref_id in ids if ref_id not in gone}
     if kind == "note":
-        return notes.standing(tx, ids, request.as_of or _EVER, request.scopes, past=request.asks_the_past)
+        return notes.standing(tx, ids, request.as_of, request.scopes, past=request.asks_the_past)
     if kind == "entity":
         return found.entity_standing(tx, ids, request.scopes)
     if kind == "scene":
@@ -222,13 +257,12 @@ def _holdings(pool: Pool, kind: str, ids: Sequence[int]) -> dict[int, list[Holdi
     for ref_id in ids:
         own = held.get(ref_id, [])
         opened = [one for one in own if one.scene_id not in closed and (within is None or one.scene_id in within)]
-        if opened or (situation is None and within is None):
+        if opened:
             seen[ref_id] = opened
     return seen
 
 
-def in_time(request: Request, kind: str, told_at: str | None) -> bool:
+def in_time(request: Request, kind: str, at: str) -> bool:
     """Tell whether something told then is of the time that is asked for."""
-    at = told_at or ""
     bounds = (request.since or at, request.until or _EVER, request.as_of or _EVER)
     return bounds[0] <= at < bounds[1] and (at <= bounds[2] or kind not in _SAID_ONCE)

@@ -23,7 +23,6 @@ from graphmem.compose.pool import Pool, Request, admit_turns, admitted, heard, v
 from graphmem.compose.shown import reasons_of, shown
 from graphmem.config import Ranking
 from graphmem.core.arbitration import Statement, abstains, superseded
-from graphmem.core.dates import named_times
 from graphmem.core.model import Hit
 from graphmem.core.precise import SHORTEST_TYPO, one_edit
 from graphmem.core.ranking import cosine, inverse_frequency, scaled
@@ -32,7 +31,6 @@ from graphmem.errors import InvalidInput
 from graphmem.graph import found
 from graphmem.graph.scenes import Selection, recall_by_candidates
 from graphmem.records import history, notes
-from graphmem.records.history import Turn
 from graphmem.store import text_index
 from graphmem.store.text_index import Passage, Vocabulary
 
@@ -265,7 +263,7 @@ def _asks_the_unknown(pool: Pool, known: Mapping[str, int], hits: Sequence[Hit])
     asked = pool.request.text
     if len(asked) > _LONGEST_QUESTION or not _IDENTIFIES.search(asked):
         return False
-    for time in named_times(asked, pool.request.now):
+    for time in pool.request.named_times:
         asked = asked.replace(time.text, " ")
     if not _IDENTIFIES.search(asked) or not abstains(asked, (hit.text for hit in hits)):
         return False
@@ -285,7 +283,7 @@ def _evidence(pool: Pool, sought: Sought, ranking: Ranking) -> dict[str, Mapping
         return {"graph": admitted(pool, _linked(pool, said, corpus, ranking))}
     if request.mode == "vector":
         return {"vector": _vector(pool, sought)}
-    turns = {item[1]: row for item, row in pool.rows.items() if isinstance(row, Turn)}
+    turns = pool.turns
     names = {key: tokens_of(key) for key in {turn.author_key for turn in turns.values()} - {""}}
     speakers = evidence.said_in_full(names, said)
     # Who is named speaks more often than is spoken of: the name tells the speaker, not the words.
@@ -305,9 +303,8 @@ def _evidence(pool: Pool, sought: Sought, ranking: Ranking) -> dict[str, Mapping
         return values
     if turns:
         most = ranking.neighbours_of * request.effort
-        nearest = _first({item: found_words.get(item, 0.0) for item in pool.rows if item[0] == "part"}, most)
+        nearest = _first({("part", part): found_words.get(("part", part), 0.0) for part in turns}, most)
         admit_turns(pool, history.beside(tx, [turns[part] for _, part in nearest]))
-        turns = {item[1]: row for item, row in pool.rows.items() if isinstance(row, Turn)}
         values |= evidence.of_turns(tx, turns, matches, found_words, of_parts, corpus, ranking)
         values["speaker"] = evidence.of_speaker(turns, speakers)
     top = _first(found_words, ranking.association_of)
@@ -327,7 +324,7 @@ def _evidence(pool: Pool, sought: Sought, ranking: Ranking) -> dict[str, Mapping
         values["meaning"] = of_meaning(pool, pool.meanings, ranking)
     values["scene"] = _in_scene(pool)
     values["replaced"] = admitted(pool, _replaced(pool, found_words))
-    values["date"] = evidence.of_dates(pool.rows, named_times(request.text, request.now), request.now.tzinfo or dt.UTC)
+    values["date"] = evidence.of_dates(pool.told, request.named_times, request.now.tzinfo or dt.UTC)
     return values
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from graphmem.compose.evidence import Item
-from graphmem.compose.pool import Pool
+from graphmem.compose.pool import Pool, find_holdings
 from graphmem.core.model import Hit, Reason
 from graphmem.core.tokens import piece_of
 from graphmem.graph import found
@@ -55,6 +55,7 @@ def shown(pool: Pool, scores: Mapping[Item, float], best: Mapping[Item, Passage]
         by_kind.setdefault(item[0], []).append(item[1])
     hits: dict[Item, Hit] = {}
     for kind, ids in by_kind.items():
+        find_holdings(pool, kind, ids)
         rounded = {ref_id: round(scores[kind, ref_id], 6) for ref_id in ids}
         hits |= {(kind, ref_id): hit for ref_id, hit in _SHOW[kind](pool, rounded, best).items()}
     return hits
@@ -76,13 +77,9 @@ def _show_parts(pool: Pool, scores: _Scores, best: Mapping[Item, Passage]) -> di
 
 def _show_notes(pool: Pool, scores: _Scores, best: Mapping[Item, Passage]) -> dict[int, Hit]:
     return {
-        ref_id: Hit(
-            "note", ref_id, "\n".join(filter(None, (note.title, note.body))), scores[ref_id], note.source,
-            note.updated_at,
-            _keys(pool, ("note", ref_id)), note.status, note.pinned,
-        )
-        for ref_id, note in notes.notes(pool.tx, list(scores)).items()
-    }  # fmt: skip
+        ref_id: Hit("note", ref_id, text, scores[ref_id], source, at, _keys(pool, ("note", ref_id)), status, pinned)
+        for ref_id, text, source, at, status, pinned in notes.shown(pool.tx, list(scores))
+    }
 
 
 def _show_facts(pool: Pool, scores: _Scores, best: Mapping[Item, Passage]) -> dict[int, Hit]:

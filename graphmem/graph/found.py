@@ -3,9 +3,9 @@
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from graphmem.core.keys import PERSON_KINDS, features_of_key, kind_of
-from graphmem.core.model import Standing
 from graphmem.core.situations import Situation, recall_ground
 from graphmem.graph.entities import visible
 from graphmem.graph.scenes import TEXT_TABLES, scene_id_of
@@ -41,17 +41,20 @@ class StoredFact:
 
 def standing(
     tx: sqlite3.Connection, relation_ids: Sequence[int], at: str, scopes: Sequence[str] | None, *, past: bool
-) -> dict[int, Standing]:
-    """Return the facts that hold at an instant and, with `past`, those that did before and were superseded."""
+) -> dict[int, str]:
+    """Return the facts that hold at an instant and, with `past`, those that did before and were superseded.
+
+    Each with the time it was last told, as all that tell what may be shown.
+    """
     holds, moments = holding(at)
     in_scope, parameters = of_scopes(scopes)
     return {
-        relation_id: Standing(told_at, bool(current))
+        relation_id: told_at
         for ids, marks in in_parts(relation_ids)
-        for relation_id, told_at, current in tx.execute(
-            f"""SELECT r.id, r.updated_at, {holds} AS current FROM relations r
-                WHERE r.id IN ({marks}) AND (current OR (? AND r.status = 'superseded')) {in_scope}""",
-            (*moments, *ids, past, *parameters),
+        for relation_id, told_at in tx.execute(
+            f"""SELECT r.id, r.updated_at FROM relations r
+                WHERE r.id IN ({marks}) AND ({holds} OR (? AND r.status = 'superseded')) {in_scope}""",
+            (*ids, *moments, past, *parameters),
         )
     }
 
@@ -66,8 +69,7 @@ def told_by(tx: sqlite3.Connection, sentence_ids: Sequence[int]) -> dict[int, li
     return told
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
+class Holding(NamedTuple):
     """A scene that holds an item, and the sentence that told it there; id 0 and no key where it was told in none."""
 
     scene_id: int
@@ -95,7 +97,7 @@ def holders(tx: sqlite3.Connection, kind: str, ids: Sequence[int]) -> dict[int, 
             (kind, *part),
         )
         for ref_id, *holding_scene in rows:
-            held.setdefault(ref_id, []).append(Holding(*holding_scene))
+            held.setdefault(ref_id, []).append(Holding._make(holding_scene))
         if kind == "note":
             told = [(note_id, None) for note_id in {*part} if note_id not in held]
         else:
@@ -146,19 +148,17 @@ def entity_names(tx: sqlite3.Connection, entity_ids: Sequence[int]) -> dict[int,
     return {entity_id: (name, at) for entity_id, name, at in rows}
 
 
-def entity_standing(
-    tx: sqlite3.Connection, entity_ids: Sequence[int], scopes: Sequence[str] | None
-) -> dict[int, Standing]:
+def entity_standing(tx: sqlite3.Connection, entity_ids: Sequence[int], scopes: Sequence[str] | None) -> dict[int, str]:
     """Return the entities that facts of these scopes or of none know, with the time of their last mention."""
     seen, parameters = visible(scopes)
     marks, ids = in_list(entity_ids)
     rows = tx.execute(f"SELECT e.id, e.updated_at FROM entities e WHERE e.id IN ({marks}) {seen}", (*ids, *parameters))
-    return {entity_id: Standing(at, True) for entity_id, at in rows}
+    return dict(rows.fetchall())
 
 
-def scene_standing(tx: sqlite3.Connection, scene_ids: Sequence[int]) -> dict[int, Standing]:
+def scene_standing(tx: sqlite3.Connection, scene_ids: Sequence[int]) -> dict[int, str]:
     """Return scenes by id, with the time of their last visit."""
-    return {scene_id: Standing(at, True) for scene_id, (_, at) in scene_keys(tx, scene_ids).items()}
+    return {scene_id: at for scene_id, (_, at) in scene_keys(tx, scene_ids).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,11 +188,11 @@ def numbers_of(tx: sqlite3.Connection, kind: str, ids: Sequence[str]) -> dict[st
     return dict(tx.execute(f"SELECT id, num FROM {TEXT_TABLES[kind]} WHERE id IN ({marks})", wanted))
 
 
-def text_standing(tx: sqlite3.Connection, kind: str, numbers: Sequence[int]) -> dict[int, Standing]:
+def text_standing(tx: sqlite3.Connection, kind: str, numbers: Sequence[int]) -> dict[int, str]:
     """Return blocks or documents by number, with the time they were written."""
     marks, wanted = in_list(numbers)
     rows = tx.execute(f"SELECT num, created_at FROM {TEXT_TABLES[kind]} WHERE num IN ({marks})", wanted)
-    return {number: Standing(at, True) for number, at in rows}
+    return dict(rows.fetchall())
 
 
 def scenes_of_keys(tx: sqlite3.Connection, keys: Sequence[str]) -> list[int]:

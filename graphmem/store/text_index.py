@@ -8,7 +8,9 @@ tokens made by `core.tokens`, each between spaces of its own, so that plain text
 import contextlib
 import itertools
 import json
+import operator
 import sqlite3
+import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -27,6 +29,8 @@ _IDS = (1 << _KIND_SHIFT) - 1
 # At most so many matches are scored by FTS5, which takes a microsecond each: of a query whose words are all common
 # only the texts that hold its rarest ones are candidates.
 _MOST_MATCHES = 30_000
+_READ_WHOLE = 4  # times the candidates that are wanted: so many matches are read at once
+_RANK = operator.itemgetter(0)
 _BEST_FIRST, _LATEST_FIRST = "rank", "rowid DESC"  # the best as FTS5 sees it
 
 # What is indexed: id, title, labels and body of each row of a kind. Superseded notes answer questions about the past,
@@ -56,7 +60,14 @@ _FIRST_SEGMENT = 1 << 37
 # The passages of texts, from a JSON list of the numbers of their first ones; a plain JOIN would scan the index.
 _OF_TEXTS = f"""SELECT i.rowid, i.title, i.labels, i.body FROM json_each(?) k
                 CROSS JOIN text_index i ON i.rowid BETWEEN k.value AND k.value + {_LAST_PASSAGE}"""
-_COMMON = 64  # passages; to count fewer is quicker than to remember them
+# At how many segments of a level FTS5 begins to merge them, and does it at once; and at how many upkeep does. A commit
+# makes one, and each look-up of a word asks all: of 10 000 texts written one by one these settings leave 6 on average
+# and those of FTS5 (4, 16, 4) 14; a commit writes a seventh more rows for it.
+_MERGING = {"automerge": 2, "crisismerge": 4, "usermerge": 2}
+_COMMON = 64  # passages
+_MOST_REMEMBERED = 1 << 15  # tokens
+# A connection, the number of changes by others that it has met, and that of its own.
+_State = tuple[sqlite3.Connection, int, int]
 
 
 class NotingConnection(sqlite3.Connection):
@@ -295,6 +306,8 @@ def create(tx: sqlite3.Connection) -> None:
         f"""CREATE VIRTUAL TABLE text_index USING fts5(
                 title, labels, body, tokenize = "ascii tokenchars '{marks}''""'")"""
     )
+    for setting, value in _MERGING.items():
+        tx.execute("INSERT INTO text_index(text_index, rank) VALUES (?, ?)", (setting, value))
     tx.execute("CREATE VIRTUAL TABLE text_terms USING fts5vocab(text_index, row)")
 
 
@@ -383,25 +396,45 @@ def sizes(tx: sqlite3.Connection) -> dict[str, tuple[int, int]]:
 
 
 class Vocabulary:
-    """In how many passages tokens are. Those of common ones, which FTS5 has to count one by one, are remembered.
+    """In how many passages tokens are: a look-up asks every segment of FTS5, and counts one by one.
 
-    They are counted anew when the index has grown or shrunk by a tenth: how telling a common word is changes slowly.
+    All are remembered until anything is written, by whomever. Those of common ones outlast that, and are counted anew
+    when the index has grown or shrunk by a tenth: how telling a common word is changes slowly.
     """
 
     def __init__(self) -> None:
         self._common: dict[str, int] = {}
         self._counted_at = 0
+        self._local = threading.local()  # a thread has its own connection, whose states only it can compare
 
     def frequencies(self, tx: sqlite3.Connection, tokens: Iterable[str]) -> dict[str, int]:
         """Return in how many passages each token is."""
-        found = {token: self._common.get(token, 0) for token in tokens}
-        unknown = [token for token, number in found.items() if not number]
+        counted = self._counted_in(tx)
+        found = {token: self._common.get(token) or counted.get(token, -1) for token in tokens}
+        unknown = [token for token, number in found.items() if number < 0]
         for start in range(0, len(unknown), _COUNTED_AT_ONCE):
-            marks, wanted = in_list(unknown[start : start + _COUNTED_AT_ONCE])
-            counted = tx.execute(f"SELECT term, doc FROM text_terms WHERE term IN ({marks})", wanted).fetchall()
-            self._common.update(row for row in counted if row[1] >= _COMMON)
-            found.update(counted)
+            chunk = unknown[start : start + _COUNTED_AT_ONCE]
+            marks, wanted = in_list(chunk)
+            rows = tx.execute(f"SELECT term, doc FROM text_terms WHERE term IN ({marks})", wanted).fetchall()
+            self._common.update(row for row in rows if row[1] >= _COMMON)
+            new = dict.fromkeys(chunk, 0) | dict(rows)
+            found |= new
+            if len(counted) < _MOST_REMEMBERED:
+                counted |= new
         return found
+
+    def _counted_in(self, tx: sqlite3.Connection) -> dict[str, int]:
+        """Return what was counted in the state of the file that a transaction sees, to which may be added."""
+        if tx.in_transaction and tx.total_changes:
+            return {}  # what it writes may yet be rolled back, and no number would tell
+        # Another connection's commit changes the one number, what this one writes the other.
+        (version,) = tx.execute("PRAGMA data_version").fetchone()
+        state: _State = (tx, version, tx.total_changes)
+        if getattr(self._local, "state", None) != state:
+            self._local.state = state
+            self._local.counted = {}
+        counted: dict[str, int] = self._local.counted
+        return counted
 
     def notice(self, texts: int) -> None:
         """Forget what was counted when the index had another size."""
@@ -442,14 +475,45 @@ def _all_then_some(
     tx: sqlite3.Connection, tokens: Mapping[str, bool], known: Mapping[str, int], kinds: Collection[str], at_once: int
 ) -> Iterator[Passage]:
     rarest_first = sorted(filter(known.get, tokens), key=lambda one: (known[one], one))
+    matches = sum(known[token] for token in rarest_first)
+    if matches <= _READ_WHOLE * at_once:
+        yield from _few(tx, {token: tokens[token] for token in rarest_first}, kinds, scored=matches > at_once)
+        return
     yielded: set[int] = set()
-    if len(rarest_first) > 1 and sum(known[token] for token in rarest_first) > at_once:
+    if len(rarest_first) > 1:
         every = " AND ".join(_quoted(token, prefix=tokens[token]) for token in rarest_first)
         for batch in _matching(tx, every, kinds, at_once, order=_order(known[rarest_first[0]])):
             yielded |= {passage.number for passage in batch}
             yield from batch
     for batch in _holding_some(tx, tokens, known, kinds, at_once):
         yield from (passage for passage in batch if passage.number not in yielded)
+
+
+def _few(tx: sqlite3.Connection, tokens: Mapping[str, bool], kinds: Collection[str], *, scored: bool) -> list[Passage]:
+    """Return all passages that hold some of the tokens; where they are scored, in the order of `candidates`.
+
+    A statement that reads them all takes less time than two that leave the order to FTS5.
+    """
+    if not tokens:
+        return []
+    expression = " OR ".join(_quoted(token, prefix=prefix) for token, prefix in tokens.items())
+    chosen = f"FROM text_index WHERE text_index MATCH ? {_within(kinds)}"
+    if not scored:
+        rows = tx.execute(f"SELECT rowid, title, labels, body {chosen}", (expression,)).fetchall()
+        return list(map(Passage._make, rows))
+    patterns = [f" {token}" if prefix else f" {token} " for token, prefix in tokens.items()]
+    whole: list[tuple[float, Passage]] = []
+    partly: list[tuple[float, Passage]] = []
+    for rank, *columns in tx.execute(f"SELECT rank, rowid, title, labels, body {chosen}", (expression,)).fetchall():
+        passage = Passage._make(columns)
+        words = passage.title + passage.labels + passage.body
+        for pattern in patterns:
+            if pattern not in words:
+                partly.append((rank, passage))
+                break
+        else:
+            whole.append((rank, passage))
+    return [passage for batch in (whole, partly) for _, passage in sorted(batch, key=_RANK)]
 
 
 def first_candidates(
@@ -493,17 +557,21 @@ def _matching(
     tx: sqlite3.Connection, expression: str, kinds: Collection[str], at_once: int, *, order: str
 ) -> Iterator[list[Passage]]:
     """Yield the passages of some kinds that an expression matches, some at once, in one of the two orders."""
-    codes = sorted(CODES[kind] for kind in kinds)
-    if len(codes) == 1:
-        within = f"AND rowid BETWEEN {codes[0] << _KIND_SHIFT} AND {((codes[0] + 1) << _KIND_SHIFT) - 1}"
-    else:  # an expression, since SQLite would run the whole query once for each of several ranges
-        within = f"AND (rowid >> {_KIND_SHIFT}) IN ({', '.join(map(str, codes))})"
     rows = tx.execute(
-        f"SELECT rowid, title, labels, body FROM text_index WHERE text_index MATCH ? {within} ORDER BY {order}",
+        f"SELECT rowid, title, labels, body FROM text_index WHERE text_index MATCH ? {_within(kinds)} ORDER BY {order}",
         (expression,),
     )
     while batch := rows.fetchmany(at_once):
         yield list(map(Passage._make, batch))
+
+
+def _within(kinds: Collection[str]) -> str:
+    """Return the condition that a passage is one of some kinds."""
+    codes = sorted(CODES[kind] for kind in kinds)
+    if len(codes) == 1:
+        return f"AND rowid BETWEEN {codes[0] << _KIND_SHIFT} AND {((codes[0] + 1) << _KIND_SHIFT) - 1}"
+    # An expression, since SQLite would run the whole query once for each of several ranges.
+    return f"AND (rowid >> {_KIND_SHIFT}) IN ({', '.join(map(str, codes))})"
 
 
 def check(tx: sqlite3.Connection) -> None:

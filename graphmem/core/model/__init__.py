@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from graphmem.core.model.found import Brief as Brief
     from graphmem.core.model.found import Hit as Hit
     from graphmem.core.model.found import Reason as Reason
-    from graphmem.core.model.found import Standing as Standing
     from graphmem.core.model.graph import FactPath as FactPath
     from graphmem.core.model.graph import Neighbour as Neighbour
     from graphmem.core.model.graph import Neighbourhood as Neighbourhood
@@ -125,7 +124,6 @@ _SUBJECTS = {
     "Settlement": "entities",
     "SharedFeature": "scenes",
     "SimilarEntity": "entities",
-    "Standing": "found",
     "TagReport": "edits",
     "Trace": "files",
     "Triple": "facts",

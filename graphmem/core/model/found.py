@@ -4,14 +4,6 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What search needs to know of an item: when it was said or written, and whether it is current or superseded."""
-
-    at: str | None
-    current: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Reason:
     """One part of a hit's score: value (0 to 1) times weight was added. told: how it came to it, for people."""
 
