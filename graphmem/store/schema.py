@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
 APPLICATION_ID = 0x676D656D  # "gmem"
-VERSION = 7  # the number of migrations below, kept in user_version: a current file is told by one read
+VERSION = 6  # the number of migrations below, kept in user_version: a current file is told by one read
 
 
 def _execute(db: "Database", script: str) -> None:
@@ -410,14 +410,7 @@ def _migrations() -> "Migrations":
                 WHERE status = 'superseded';
             CREATE INDEX relations_end ON relations(source_id, relation_key, scope, valid_to)
                 WHERE status = 'superseded';
-        """,
-        )
 
-    @migrations()
-    def m007_withdrawn_notes(db: "Database") -> None:
-        _execute(
-            db,
-            """
             -- Search asks of every note that it finds whether it is still live: this holds only those that are not.
             CREATE INDEX notes_withdrawn ON notes(id) WHERE status <> 'live';
         """,
