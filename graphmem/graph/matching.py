@@ -28,7 +28,7 @@ _OF_FEATURE = f"""
     SELECT s.id, s.key, s.strength, s.visits FROM scene_features p CROSS JOIN scenes s ON s.id = p.scene_id
     WHERE {_VISITED} AND p.feature = ? AND p.posted BETWEEN ? AND ?"""
 _WITH_ANOTHER = " AND EXISTS (SELECT 1 FROM scene_features other WHERE other.scene_id = s.id AND other.feature = ?)"
-# Left to the score, a person in a thousand channels would cost the reading of a thousand scenes.
+# Where a person has many scenes, most are of other channels, and to read and score them takes ten times as long.
 _NOT_VETOED = """ AND COALESCE((SELECT MAX(chan.feature IN ({})) FROM scene_features chan WHERE chan.scene_id = s.id
                              AND chan.feature >= 'chan:' AND chan.feature < 'chan;'), TRUE)"""
 
@@ -89,9 +89,11 @@ def _of_party(tx: sqlite3.Connection, situation: Situation) -> list[Candidate]:
     """Return the scenes that name just the people of a situation."""
     first, *others = (*situation.peers, *situation.groups)
     named = 1 + len(others)
-    marks, channels = in_list(situation.channels)
-    query = _OF_FEATURE + _WITH_ANOTHER * len(others) + (_NOT_VETOED.format(marks) if channels else "")
-    rows = tx.execute(query, (first, FOR_ALL, named, *others, *channels)).fetchall()
+    query, given = _OF_FEATURE + _WITH_ANOTHER * len(others), (first, FOR_ALL, named, *others)
+    rows = tx.execute(query, given).fetchall()
+    if len(rows) > _COMMON and situation.channels:
+        marks, channels = in_list(situation.channels)
+        rows = tx.execute(query + _NOT_VETOED.format(marks), (*given, *channels)).fetchall()
     found = [_scored(tx, row, situation) for row in rows]
     # What another program wrote may name more people than it is posted for.
     return [one for one in found if len(one.people) == named]
