@@ -14,10 +14,11 @@ from graphmem.errors import InvalidInput
 from graphmem.late import late
 
 if TYPE_CHECKING:
+    import pathlib
     import tomllib
     import zoneinfo
-    from pathlib import Path
 else:
+    pathlib = late("pathlib")
     tomllib = late("tomllib")
     zoneinfo = late("zoneinfo")
 
@@ -221,7 +222,9 @@ class Config:
         return dt.UTC if self.timezone == "UTC" else zoneinfo.ZoneInfo(self.timezone)
 
     @classmethod
-    def load(cls, path: "Path | None" = None, environ: Mapping[str, str] = os.environ, **arguments: Any) -> "Config":
+    def load(
+        cls, path: "pathlib.Path | None" = None, environ: Mapping[str, str] = os.environ, **arguments: Any
+    ) -> "Config":
         """Build a Config from a TOML file, GRAPHMEM_* variables and arguments, the later ones winning.
 
         A file that was named must exist; None reads no file. An unknown setting of the file is refused by name, an

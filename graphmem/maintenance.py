@@ -3,60 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import itertools
 import os
+import sqlite3
 import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from graphmem.config import check_count, check_number
+from graphmem.config import Config, check_count, check_number
 from graphmem.core import model
 from graphmem.core.keys import require_key
-from graphmem.core.times import read_time, utc_text
+from graphmem.core.times import Clock, read_time, utc_text
 from graphmem.errors import Conflict, InvalidInput
 from graphmem.graph import scenes as scene_graph
 from graphmem.late import late
-from graphmem.store.database import MEMORY_PATH, full_path
+from graphmem.store.database import MEMORY_PATH, Store, full_path
 from graphmem.store.schema import refuse_newer
 
 if TYPE_CHECKING:
-    import datetime as dt
-    import sqlite3
-    from collections.abc import Callable, Iterable, Iterator
-    from contextlib import AbstractContextManager
-
-    from graphmem.config import Config
-    from graphmem.core.embedding import Embedder
-    from graphmem.core.model import (
-        ApartReport,
-        Arbiter,
-        BackupReport,
-        CheckReport,
-        DedupeReport,
-        DropReport,
-        EditReport,
-        EntityMergeReport,
-        EntityReview,
-        ForgottenReport,
-        KeptApart,
-        Operation,
-        Overview,
-        PurgeReport,
-        RenameReport,
-        RepairReport,
-        ResetReport,
-        RestoreReport,
-        SceneHealth,
-        Settlement,
-        SettleReport,
-        TagReport,
-        UndoReport,
-        UntagReport,
-        UpkeepReport,
-    )
-    from graphmem.core.times import Clock
+    from graphmem.core import embedding
     from graphmem.store import backups, copies, postings, text_index, traces, vectors
-    from graphmem.store.database import Store
     from graphmem.upkeep import (
         check,
         edit,
@@ -77,6 +46,7 @@ else:
     check = late("graphmem.upkeep.check")
     copies = late("graphmem.store.copies")
     edit = late("graphmem.upkeep.edit")
+    embedding = late("graphmem.core.embedding")
     journal = late("graphmem.upkeep.journal")
     loop = late("graphmem.upkeep.loop")
     merge = late("graphmem.upkeep.merge")
@@ -95,12 +65,14 @@ else:
 class Maintenance:
     """The upkeep of a memory: the half of `Memory` that a turn never calls."""
 
-    def __init__(self, store: Store, *, config: Config, clock: Clock, embedder: Embedder | None = None) -> None:
+    def __init__(
+        self, store: Store, *, config: Config, clock: Clock, embedder: embedding.Embedder | None = None
+    ) -> None:
         self._store = store
         self._clock = clock
         self._embedder = embedder
         self._last_day = ""
-        self._upkeep: Repeating[UpkeepReport] | None = None
+        self._upkeep: Repeating[model.UpkeepReport] | None = None
         self._closing = threading.Event()
         self.config = config
 
@@ -127,7 +99,7 @@ class Maintenance:
         object: str | None = None,  # noqa: A002 (its name in a triple)
         sentence: str | None = None,
         confidence: float | None = None,
-    ) -> EditReport:
+    ) -> model.EditReport:
         """Correct one active fact, and no other; what is not given is kept, so are all its scenes. `undo` reverses it.
 
         The fact as it was becomes a deleted one. An active fact that is equal to the new one takes its place, in the
@@ -140,7 +112,7 @@ class Maintenance:
         with self._writing(at) as tx:
             return edit.edit(tx, relation_id, changes, at)
 
-    def delete_relation(self, relation_id: int, *, hard: bool = False) -> PurgeReport:
+    def delete_relation(self, relation_id: int, *, hard: bool = False) -> model.PurgeReport:
         """Delete one fact: it is found no more, until it is told again or `undo` brings it back.
 
         hard: for good, as `purge` does. Raises NotFound for an unknown fact, and for a deleted one unless it is to go
@@ -161,7 +133,7 @@ class Maintenance:
         scene: str = "",
         hard: bool = False,
         dry_run: bool = False,
-    ) -> PurgeReport:
+    ) -> model.PurgeReport:
         """Forget the facts that meet all criteria, softly, so that `undo` brings them back, or for good.
 
         subject_contains, object_contains: a part of the name, whatever its letter case and width; no wildcards.
@@ -202,14 +174,14 @@ class Maintenance:
             return replace(report, remarks=traces.copies_remark(self.path)) if hard else report
         return self._purge(plan, "purge", hard=hard)
 
-    def overview(self) -> Overview:
+    def overview(self) -> model.Overview:
         """Return what the memory holds in numbers, and what is mentioned most. Writes nothing."""
         with self._store.read() as tx:
             return overview.overview(tx, self._at(None))
 
     # ---- upkeep
 
-    def dedupe_scenes(self, *, dry_run: bool = False) -> DedupeReport:
+    def dedupe_scenes(self, *, dry_run: bool = False) -> model.DedupeReport:
         """Merge scenes whose keys are one in canonical form, rewrite lone keys that are not. `undo` reverses it."""
         if dry_run:
             with self._store.read() as tx:
@@ -221,7 +193,7 @@ class Maintenance:
         return report
 
     @staticmethod
-    def preview_dedupe(path: str | os.PathLike[str], *, copied: bool = True) -> DedupeReport:
+    def preview_dedupe(path: str | os.PathLike[str], *, copied: bool = True) -> model.DedupeReport:
         """Return what a dedupe of a file would do, without changing a byte of the file or its folder.
 
         Works on backup copies of memories and on files of the reference engine, with or without a -wal beside them.
@@ -277,14 +249,14 @@ class Maintenance:
                 progress(done, max(done, lacking))
         return done
 
-    def operations(self, *, limit: int | None = None) -> tuple[Operation, ...]:
+    def operations(self, *, limit: int | None = None) -> tuple[model.Operation, ...]:
         """Return the journaled operations, the latest first; limit None for all."""
         if limit is not None:
             check_count("limit", limit)
         with self._store.read() as tx:
             return journal.list_operations(tx, limit)
 
-    def undo(self, operation: int, *, dry_run: bool = False) -> UndoReport:
+    def undo(self, operation: int, *, dry_run: bool = False) -> model.UndoReport:
         """Reverse a journaled operation and keep what was written since.
 
         Raises NotFound for an unknown one; Conflict when it was undone before, when a later operation changed the same
@@ -301,8 +273,8 @@ class Maintenance:
         return replace(report, applied=not dry_run)
 
     def upkeep(
-        self, *, dry_run: bool = False, allow_shrink: bool = False, arbiter: Arbiter | None = None
-    ) -> UpkeepReport:
+        self, *, dry_run: bool = False, allow_shrink: bool = False, arbiter: model.Arbiter | None = None
+    ) -> model.UpkeepReport:
         """Put the memory in order, in steps that each take a short time and can each be undone.
 
         Twin scenes and entities under two keys are merged, what is attached to scenes fades, what nothing uses goes,
@@ -331,8 +303,8 @@ class Maintenance:
         self,
         *,
         every: float = 1800.0,
-        arbiter: Arbiter | None = None,
-        report: Callable[[UpkeepReport], None] = lambda report: None,
+        arbiter: model.Arbiter | None = None,
+        report: Callable[[model.UpkeepReport], None] = lambda report: None,
     ) -> None:
         """Run `upkeep` now and then every so many seconds in a thread, which ends when the memory is closed.
 
@@ -348,7 +320,7 @@ class Maintenance:
 
     # ---- entities
 
-    def merge_entities(self, source: str, target: str, *, dry_run: bool = False) -> EntityMergeReport:
+    def merge_entities(self, source: str, target: str, *, dry_run: bool = False) -> model.EntityMergeReport:
         """Let two entities be one: what names `source` names `target` from now on, and `source` stays as another name.
 
         Facts that both had become one, with the greater confidence, the wider time and the evidence of both; facts
@@ -363,7 +335,7 @@ class Maintenance:
 
     # ---- similar entities
 
-    def review_entities(self, *, limit: int = 20) -> EntityReview:
+    def review_entities(self, *, limit: int = 20) -> model.EntityReview:
         """Return pairs of entities that may be one, best first, without those that are kept apart. Writes nothing.
 
         A pair is offered when its score, how alike the names are, lifted by the neighbours that both have, is over
@@ -372,7 +344,7 @@ class Maintenance:
         check_count("limit", limit)
         return self._review(limit, decidable=False)
 
-    def keep_apart(self, a: str, b: str, *, rounds: int | None = None, apart: bool = True) -> ApartReport:
+    def keep_apart(self, a: str, b: str, *, rounds: int | None = None, apart: bool = True) -> model.ApartReport:
         """Say of two entities that they are not one, for good or for a number of rounds. `undo` reverses it.
 
         No review offers them and no merge joins them while it holds. rounds: passes of upkeep that pass them over.
@@ -388,7 +360,7 @@ class Maintenance:
         with self._writing(at) as tx:
             return review.keep_apart(tx, *review.two(tx, a, b), at, rounds=rounds, apart=apart)
 
-    def settle_entities(self, arbiter: Arbiter, *, limit: int = 5) -> SettleReport:
+    def settle_entities(self, arbiter: model.Arbiter, *, limit: int = 5) -> model.SettleReport:
         """Ask an arbiter about the best pairs that a machine may decide, and do what it says, each pair by itself.
 
         arbiter: takes an `EntityPair`, with sentences of the memory in it; `command_arbiter` and `endpoint_arbiter`
@@ -399,7 +371,7 @@ class Maintenance:
         if not callable(arbiter):
             raise InvalidInput("arbiter", arbiter, "give a callable that takes a pair of entities")
         check_count("limit", limit)
-        settled: list[Settlement] = []
+        settled: list[model.Settlement] = []
         for pair in self._review(limit, decidable=True).pairs:
             verdict = review.judge(arbiter, pair, len(settled))
             at = self._at(None)
@@ -407,7 +379,7 @@ class Maintenance:
                 settled.append(review.settle(tx, pair, verdict, at))
         return model.SettleReport(tuple(settled))
 
-    def _review(self, limit: int, *, decidable: bool) -> EntityReview:
+    def _review(self, limit: int, *, decidable: bool) -> model.EntityReview:
         # Looking for pairs takes seconds in a large memory: no transaction is open meanwhile.
         at = self._at(None)
         with self._store.read() as tx:
@@ -420,7 +392,7 @@ class Maintenance:
 
     def backup(
         self, dest: str | os.PathLike[str], *, progress: Callable[[int, int], None] = lambda done, pages: None
-    ) -> BackupReport:
+    ) -> model.BackupReport:
         """Copy the memory into a new file, while it is read and written: the state of one instant, in one file.
 
         Payload files are copied to `<dest>.blobs`. The copy is read and compared before it gets its name. Writers wait
@@ -431,7 +403,7 @@ class Maintenance:
         return backups.back_up(self._store, dest, progress)
 
     @staticmethod
-    def backup_copy(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> BackupReport:
+    def backup_copy(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> model.BackupReport:
         """Copy a memory that cannot be written, as on a read-only medium, into a new file, as `backup` does.
 
         Not a byte of src or of its folder changes. Raises Conflict also when src is open in this process or is being
@@ -442,7 +414,7 @@ class Maintenance:
     @staticmethod
     def restore(
         src: str | os.PathLike[str], dest: str | os.PathLike[str], *, without_payloads: bool = False
-    ) -> RestoreReport:
+    ) -> model.RestoreReport:
         """Make the memory at dest anew from a backup of one; what was there is kept as `<dest>.before-restore`.
 
         At every moment, also when the process is killed, dest is the old memory or the new one. It must be open
@@ -452,7 +424,7 @@ class Maintenance:
         """
         return backups.restore(src, dest, without_payloads=without_payloads)
 
-    def check(self) -> CheckReport:
+    def check(self) -> model.CheckReport:
         """Look for damage: the file, the text index, keys, aliases, references, the journal, counts, payload files.
 
         Nothing is changed. Writers wait while FTS5 checks its words, a second for some 100 000 texts.
@@ -464,7 +436,7 @@ class Maintenance:
             return check.report(tx, self.path, found, check.without_log(tx, self.path))
 
     @staticmethod
-    def check_copy(path: str | os.PathLike[str]) -> CheckReport:
+    def check_copy(path: str | os.PathLike[str]) -> model.CheckReport:
         """Look for damage in a backup, as `check` does, without changing a byte of it or its folder.
 
         Raises Conflict when the file is open in this process or is being written, StoreFailed when it is no memory,
@@ -474,7 +446,7 @@ class Maintenance:
             found = check.find_all(copy.connection, str(path))
             return check.report(copy.connection, str(path), found, copy.remarks)
 
-    def repair(self, *, dry_run: bool = False) -> RepairReport:
+    def repair(self, *, dry_run: bool = False) -> model.RepairReport:
         """Mend what `check` finds, where it follows from the rest: indexes, counts, keys, aliases, refs to nothing.
 
         It is one transaction, and writers wait for it, a dry run too. Merged scenes and removed references come back by
@@ -493,7 +465,7 @@ class Maintenance:
 
     def tag_scene(
         self, key: str, relation_ids: Iterable[int] = (), *, glob: str | None = None, dry_run: bool = False
-    ) -> TagReport:
+    ) -> model.TagReport:
         """Attach known relations and their ends to a scene: by id, or those with an end whose name matches a glob.
 
         The glob is case-sensitive and knows `*`, `?` and `[...]`. `undo` reverses it. Raises NotFound when none of the
@@ -506,7 +478,7 @@ class Maintenance:
 
     def untag_scene(
         self, key: str, relation_ids: Iterable[int] = (), *, glob: str | None = None, dry_run: bool = False
-    ) -> UntagReport:
+    ) -> model.UntagReport:
         """Take facts out of a scene: by id, or those with an end whose name matches a glob. `undo` reverses it.
 
         The names at their ends go with them, unless another fact of the scene has them. A fact that was in this scene
@@ -518,7 +490,7 @@ class Maintenance:
         with self._store.read() if dry_run else self._writing(at) as tx:
             return scenes.untag(tx, name, ids, glob, at, dry_run=dry_run)
 
-    def rename_scene(self, key: str, new_key: str, *, dry_run: bool = False) -> RenameReport:
+    def rename_scene(self, key: str, new_key: str, *, dry_run: bool = False) -> model.RenameReport:
         """Give a scene another key; the old one goes on leading to it. Scenes below keep theirs. `undo` reverses it.
 
         Under an `auto:` key a scene is emergent and is joined by the situations it fits; under any other it is
@@ -535,7 +507,7 @@ class Maintenance:
                 _scenes_changed(tx, changed)
         return report
 
-    def drop_scene(self, key: str, *, below: bool = False, dry_run: bool = False) -> DropReport:
+    def drop_scene(self, key: str, *, below: bool = False, dry_run: bool = False) -> model.DropReport:
         """Remove a scene, and with `below` all scenes below its key, with features, refs and aliases; facts stay.
 
         A fact that was told in these scenes alone is then recalled only without a situation. `undo` reverses it. Raises
@@ -550,7 +522,7 @@ class Maintenance:
                 _scenes_changed(tx, set(ids))
         return report
 
-    def reset_scenes(self, *, dry_run: bool = False, backup: str | os.PathLike[str] | None = None) -> ResetReport:
+    def reset_scenes(self, *, dry_run: bool = False, backup: str | os.PathLike[str] | None = None) -> model.ResetReport:
         """Remove all emergent scenes, so that they grow anew, and every label that waits for one. `undo` reverses it.
 
         Declared scenes and facts stay as they are. Before it a verified backup is made: where `backup` says, else
@@ -570,7 +542,7 @@ class Maintenance:
             _scenes_changed(tx, set(ids))
         return replace(report, backup=made)
 
-    def scene_health(self) -> SceneHealth:
+    def scene_health(self) -> model.SceneHealth:
         """Return how well scenes do their work, in numbers. Writes nothing."""
         with self._store.read() as tx:
             return scenes.health(tx, self.path, self._at(None))
@@ -578,7 +550,7 @@ class Maintenance:
     # ---- forgetting
 
     @staticmethod
-    def verify_forgotten(path: str | os.PathLike[str], text: str, *, copied: bool = True) -> ForgottenReport:
+    def verify_forgotten(path: str | os.PathLike[str], text: str, *, copied: bool = True) -> model.ForgottenReport:
         """Look for a text in all of a file, its -wal and -journal and its payloads; write nothing.
 
         So are the copies that graphmem itself left beside it looked at: those kept before a reset or a restore, and
@@ -596,7 +568,7 @@ class Maintenance:
         found_beside, remarks_beside = traces.find_beside(full_path(path), wanted)
         return model.ForgottenReport(found + found_beside, remarks + remarks_beside)
 
-    def _purge(self, plan: Callable[[sqlite3.Connection], Plan], kind: str, *, hard: bool) -> PurgeReport:
+    def _purge(self, plan: Callable[[sqlite3.Connection], Plan], kind: str, *, hard: bool) -> model.PurgeReport:
         at = self._at(None)
         if not hard:
             with self._writing(at) as tx:
@@ -610,7 +582,7 @@ class Maintenance:
 
     # ---- kept apart
 
-    def kept_apart(self) -> tuple[KeptApart, ...]:
+    def kept_apart(self) -> tuple[model.KeptApart, ...]:
         """Return the pairs of entities that are kept apart, those said last first. Writes nothing."""
         with self._store.read() as tx:
             return review.kept_apart(tx)

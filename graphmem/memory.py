@@ -7,9 +7,10 @@ import datetime as dt
 import functools
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 from graphmem import log
 from graphmem.config import DEFAULT, Config, check_count
@@ -17,7 +18,7 @@ from graphmem.core import model
 from graphmem.core.keys import channel_key, clean_text, key_list, require_key, text_list
 from graphmem.core.policies import ChannelPolicy
 from graphmem.core.situations import Situation
-from graphmem.core.times import read_time, system_clock, utc_text
+from graphmem.core.times import Clock, read_time, system_clock, utc_text
 from graphmem.errors import InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.graph import matching
 from graphmem.graph import scenes as scene_graph
@@ -27,47 +28,17 @@ from graphmem.store.blobs import lies_in_row, read_blob, remove_blob, write_blob
 from graphmem.store.database import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from types import TracebackType
-    from typing import Any, Self
-
     from graphmem.compose import brief as briefs
     from graphmem.compose import turn as agent_turns
     from graphmem.compose.meaning import MeaningIndex
     from graphmem.compose.pool import Request
-    from graphmem.compose.turn import Turn
     from graphmem.core import embedding
     from graphmem.core import events as log_events
-    from graphmem.core.embedding import Embedder
-    from graphmem.core.events import Event, Log
-    from graphmem.core.model import (
-        ArchiveReport,
-        Block,
-        Brief,
-        Bucket,
-        CommitReport,
-        DeclaredScene,
-        Document,
-        FactPath,
-        Hit,
-        MirrorReport,
-        Neighbourhood,
-        Part,
-        Recollection,
-        RememberReport,
-        ReplayReport,
-        Scene,
-        SceneMatch,
-        Triple,
-        Visit,
-    )
-    from graphmem.core.times import Clock
     from graphmem.exchange import events as log_files
     from graphmem.graph import blocks as block_rows
     from graphmem.graph import documents as document_rows
     from graphmem.graph import neighbours as around
-    from graphmem.graph import relations
-    from graphmem.graph.view import Graph
+    from graphmem.graph import relations, view
     from graphmem.records import history, notes
     from graphmem.store import text_index
     from graphmem.store.text_index import Vocabulary
@@ -84,6 +55,7 @@ else:
     notes = late("graphmem.records.notes")
     relations = late("graphmem.graph.relations")
     text_index = late("graphmem.store.text_index")
+    view = late("graphmem.graph.view")
 
 
 class Memory(Maintenance):
@@ -93,7 +65,9 @@ class Memory(Maintenance):
     stays. Errors are those of `graphmem.errors`.
     """
 
-    def __init__(self, store: Store, *, config: Config, clock: Clock, embedder: Embedder | None = None) -> None:
+    def __init__(
+        self, store: Store, *, config: Config, clock: Clock, embedder: embedding.Embedder | None = None
+    ) -> None:
         super().__init__(store, config=config, clock=clock, embedder=embedder)
         self._meanings: MeaningIndex | None = None
         if embedder is not None:
@@ -113,7 +87,7 @@ class Memory(Maintenance):
         config: Config = DEFAULT,
         clock: Clock = system_clock,
         create: bool = True,
-        embedder: Embedder | None = None,
+        embedder: embedding.Embedder | None = None,
     ) -> Self:
         """Open a memory file, made and migrated when needed; ':memory:' for one that is gone when closed.
 
@@ -144,7 +118,7 @@ class Memory(Maintenance):
 
     # ---- scenes
 
-    def enter_scene(self, situation: Situation, *, declared: str | Iterable[str] = ()) -> Visit:
+    def enter_scene(self, situation: Situation, *, declared: str | Iterable[str] = ()) -> model.Visit:
         """Enter the scene of a turn: the best fitting one is joined, or a new one grows at the second such turn.
 
         Each declared key is made to exist. An empty situation writes nothing but those.
@@ -159,20 +133,20 @@ class Memory(Maintenance):
             entered = scene_graph.enter(tx, situation, at) if situation else scene_graph.Entered()
         return scene_graph.visit_of(entered, made, situation)
 
-    def declare_scene(self, key: str) -> DeclaredScene:
+    def declare_scene(self, key: str) -> model.DeclaredScene:
         """Make a scene exist under a key; one that exists is strengthened by one."""
         name = require_key(key)
         at = self._at(None)
         with self._writing(at) as tx:
             return scene_graph.declare(tx, name, at, self.config)
 
-    def match_scenes(self, situation: Situation) -> tuple[SceneMatch, ...]:
+    def match_scenes(self, situation: Situation) -> tuple[model.SceneMatch, ...]:
         """Return the scenes that answer a situation, best first, by which features and how strongly. Writes nothing."""
         situation = _situation(situation).under(self.config)
         with self._store.read() as tx:
             return scene_graph.match(tx, situation)
 
-    def scenes(self, prefix: str = "", *, origin: str | None = None) -> tuple[Scene, ...]:
+    def scenes(self, prefix: str = "", *, origin: str | None = None) -> tuple[model.Scene, ...]:
         """Return the scenes at and below a key, those with most refs first; '' means all."""
         if origin not in (None, "declared", "emergent"):
             raise InvalidInput("origin", origin, "give 'declared', 'emergent' or None")
@@ -180,7 +154,7 @@ class Memory(Maintenance):
         with self._store.read() as tx:
             return scene_graph.list_scenes(tx, key, origin, self._at(None))
 
-    def evidence(self) -> tuple[Bucket, ...]:
+    def evidence(self) -> tuple[model.Bucket, ...]:
         """Return the labels that were met and have no scene yet, the latest first."""
         with self._store.read() as tx:
             return scene_graph.list_evidence(tx)
@@ -193,7 +167,7 @@ class Memory(Maintenance):
         exact: bool = False,
         scopes: Iterable[str] | None = None,
         as_of: dt.datetime | str | None = None,
-    ) -> Recollection:
+    ) -> model.Recollection:
         """Return what scenes hold, the heaviest first: those of the keys and, unless `exact`, all below them.
 
         '' means all scenes, an empty list none. limit counts relations, entities, blocks and documents,
@@ -218,7 +192,7 @@ class Memory(Maintenance):
         limit: int | None = None,
         scopes: Iterable[str] | None = None,
         as_of: dt.datetime | str | None = None,
-    ) -> Recollection:
+    ) -> model.Recollection:
         """Return what the scenes that answer a situation hold, ranked by score times weight, each thing once.
 
         Declared keys are read exactly and come first. limit, scopes and as_of are those of `recall_by_scene`; what
@@ -253,7 +227,7 @@ class Memory(Maintenance):
 
     def commit(
         self,
-        triples: Iterable[Triple],
+        triples: Iterable[model.Triple],
         *,
         scenes: str | Iterable[str] = (),
         session: str = "",
@@ -261,7 +235,7 @@ class Memory(Maintenance):
         scope: str | None = None,
         at: dt.datetime | str | None = None,
         source: str = "agent",
-    ) -> CommitReport:
+    ) -> model.CommitReport:
         """Remember facts and attach them to scenes, which are made when they are new.
 
         A triple whose names cannot be used is refused in the report and the others are written; `report.written == 0`
@@ -300,7 +274,7 @@ class Memory(Maintenance):
         status: str = "live",
         source: str = "agent",
         at: dt.datetime | str | None = None,
-    ) -> RememberReport:
+    ) -> model.RememberReport:
         """Write a note: in one line what to remember, and in the body as much as is needed.
 
         slot: what it is about; of one scope and slot one note is live, and a new one supersedes it. labels: other names
@@ -329,11 +303,11 @@ class Memory(Maintenance):
     def mirror(
         self,
         session: str,
-        parts: Iterable[Part],
+        parts: Iterable[model.Part],
         *,
         scope: str | None = None,
         at: dt.datetime | str | None = None,
-    ) -> MirrorReport:
+    ) -> model.MirrorReport:
         """Keep what was said in a session, verbatim and in order, so that it can be recalled.
 
         Parts are known by their ids: telling one again changes what is told otherwise, keeps what is left out, and
@@ -380,7 +354,7 @@ class Memory(Maintenance):
         precise: bool = False,
         limit: int | None = None,
         explain: bool = False,
-    ) -> tuple[Hit, ...]:
+    ) -> tuple[model.Hit, ...]:
         """Return what answers a query, the best first.
 
         situation: who asks and where. What its scenes hold ranks higher, what scenes of other people alone hold is left
@@ -429,7 +403,7 @@ class Memory(Maintenance):
         tool: str = "",
         semantic_type: str = "",
         at: dt.datetime | str | None = None,
-    ) -> Block:
+    ) -> model.Block:
         """Keep a text, or an image, video or audio payload with a text about it, and attach it to scenes.
 
         The same content is the same block: writing it again adds what is given and clears nothing. Another text about
@@ -447,7 +421,7 @@ class Memory(Maintenance):
             block = block_rows.put(tx, new, scene_ids, moment, at_is_given=at is not None, in_row=in_row)
         return replace(block, payload=payload)
 
-    def block(self, block_id: str, *, payload: bool = True) -> Block:
+    def block(self, block_id: str, *, payload: bool = True) -> model.Block:
         """Return a block, with its payload unless that is not wanted.
 
         Raises NotFound for an unknown id, StoreCorrupt when the file of the payload is missing or damaged.
@@ -484,7 +458,7 @@ class Memory(Maintenance):
         entities: str | Iterable[str] = (),
         blocks: str | Iterable[str] = (),
         at: dt.datetime | str | None = None,
-    ) -> Document:
+    ) -> model.Document:
         """Keep a text as a whole, with the ids of the blocks that belong to it, and attach it to scenes.
 
         The same text is the same document: writing it again adds what is given and clears nothing. The first 10 tags
@@ -500,7 +474,7 @@ class Memory(Maintenance):
             scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
             return document_rows.put(tx, new, scene_ids, moment, at_is_given=at is not None)
 
-    def query_documents(self, query: str, *, limit: int = 3) -> tuple[Document, ...]:
+    def query_documents(self, query: str, *, limit: int = 3) -> tuple[model.Document, ...]:
         """Return the documents that answer a query, the best first, and count the access.
 
         Raises InvalidInput for a query without words.
@@ -514,7 +488,7 @@ class Memory(Maintenance):
             hits = search.search(tx, self._vocabulary, request, self.config.ranking, meanings=self._meanings)
             return document_rows.count_access(tx, [str(hit.id) for hit in hits], at)
 
-    def consume_document(self, document_id: str) -> Document:
+    def consume_document(self, document_id: str) -> model.Document:
         """Return a document and remove it for good; its blocks stay. Raises NotFound for an unknown id."""
         name = block_rows.checked_text("document_id", document_id)
         at = self._at(None)
@@ -524,7 +498,7 @@ class Memory(Maintenance):
     def archive_document(
         self,
         document_id: str,
-        triples: Iterable[Triple],
+        triples: Iterable[model.Triple],
         *,
         scenes: str | Iterable[str] = (),
         session: str = "",
@@ -532,7 +506,7 @@ class Memory(Maintenance):
         scope: str | None = None,
         at: dt.datetime | str | None = None,
         source: str = "agent",
-    ) -> ArchiveReport:
+    ) -> model.ArchiveReport:
         """Turn a document into facts, put its loose blocks into their scenes, and remove it when all went well.
 
         scenes: else those of the document, else the channel of its source. It is kept when no fact was written or a
@@ -564,7 +538,7 @@ class Memory(Maintenance):
         limit: int = 20,
         sort: str = "relevance",
         scopes: Iterable[str] | None = None,
-    ) -> Neighbourhood:
+    ) -> model.Neighbourhood:
         """Return the entities that names, words or a question find, and the facts and entities around them.
 
         A text is a name when it is known as one, a list of names with commas, else a question. A name is found exactly,
@@ -591,7 +565,7 @@ class Memory(Maintenance):
         depth: int = 1,
         at: dt.datetime | str | None = None,
         scopes: Iterable[str] | None = None,
-    ) -> Graph:
+    ) -> view.Graph:
         """Return facts as a networkx MultiDiGraph: all, those of a scene and the scenes below it, or around an entity.
 
         Nodes are the ids of entities, with name, type and mentions; edges have the ids of facts as keys, with relation,
@@ -603,8 +577,6 @@ class Memory(Maintenance):
         key = None if scene is None else require_key(scene, "scene")
         reading = around.Reading(self._at(at), _scopes(scopes))
         # networkx takes 100 ms to import: only the verbs about pictures and ways pay it.
-        from graphmem.graph import view
-
         with self._store.read() as tx:
             return view.graph(tx, reading, scene=key, entity=entity, depth=depth)
 
@@ -619,8 +591,6 @@ class Memory(Maintenance):
         scopes: Iterable[str] | None = None,
     ) -> str:
         """Return what `graph` returns as text: 'mermaid', 'dot' (Graphviz), 'json' or 'graphml'."""
-        from graphmem.graph import view
-
         return view.draw(self.graph(scene=scene, entity=entity, depth=depth, at=at, scopes=scopes), form)
 
     def shortest_path(
@@ -630,14 +600,12 @@ class Memory(Maintenance):
         *,
         at: dt.datetime | str | None = None,
         scopes: Iterable[str] | None = None,
-    ) -> FactPath:
+    ) -> model.FactPath:
         """Return the shortest way of facts between two entities, each fact followed in either direction.
 
         `connected` is false, and there are no steps, when no fact leads from one to the other. at and scopes are those
         of `graph`. Raises NotFound for an unknown name, telling the names close to it.
         """
-        from graphmem.graph import view
-
         reading = around.Reading(self._at(at), _scopes(scopes))
         with self._store.read() as tx:
             return view.shortest_path(tx, start, end, reading)
@@ -653,7 +621,7 @@ class Memory(Maintenance):
         budget: int = 2000,
         measure: Callable[[str], int] = len,
         scopes: Iterable[str] | None = None,
-    ) -> Brief:
+    ) -> model.Brief:
         """Return what belongs into a prompt: the rules of the scenes, what a query finds, the names known besides.
 
         declared and scopes are those of `recall_by_situation`; a query without words finds nothing. The text is
@@ -673,11 +641,11 @@ class Memory(Maintenance):
 
     def turn(
         self,
-        event: Event | None,
+        event: log_events.Event | None,
         *,
         channel: ChannelPolicy = ChannelPolicy(),  # noqa: B008
         scopes: str | Iterable[str] | None = None,
-    ) -> Turn:
+    ) -> agent_turns.Turn:
         """Begin a turn of an agent, None for one without an event: `with memory.turn(event) as turn`.
 
         scopes: it reads what is of these scopes and of none; None for all. Scenes keep people's facts apart, and scopes
@@ -695,7 +663,7 @@ class Memory(Maintenance):
     # ---- files
 
     @staticmethod
-    def read_log(path: str | os.PathLike[str], *, config: Config = DEFAULT) -> Log:
+    def read_log(path: str | os.PathLike[str], *, config: Config = DEFAULT) -> log_events.Log:
         """Return the turns of a log, see `graphmem.core.events.parse_events`, each of them checked.
 
         Raises StoreFailed when the file cannot be read, InvalidInput naming the line when it cannot be understood.
@@ -704,10 +672,10 @@ class Memory(Maintenance):
 
     def replay(
         self,
-        log: str | os.PathLike[str] | Log | Iterable[Event],
+        log: str | os.PathLike[str] | log_events.Log | Iterable[log_events.Event],
         *,
         progress: Callable[[int, int], None] = lambda done, turns: None,
-    ) -> ReplayReport:
+    ) -> model.ReplayReport:
         """Run a log, a file or what `read_log` returns, through the memory, turn by turn, and report what it learnt.
 
         progress is called with the number of turns done and of all turns. Raises InvalidInput before the first turn.
@@ -807,12 +775,12 @@ class Memory(Maintenance):
             log.warning("the block is deleted, its payload is not: %s", error)
 
 
-def _checked(log: Log | Iterable[Event], config: Config) -> Log:
+def _checked(log: log_events.Log | Iterable[log_events.Event], config: Config) -> log_events.Log:
     """Return the turns of a log with their situations; raise InvalidInput, naming the place, for what is wrong."""
     events = [event for event, _ in log.turns] if isinstance(log, log_events.Log) else log
     if not isinstance(events, Iterable):
         raise InvalidInput("log", log, "give a file, or what read_log returns")
-    turns: list[tuple[Event, Situation]] = []
+    turns: list[tuple[log_events.Event, Situation]] = []
     for event in events:
         if not isinstance(event, log_events.Event):
             raise InvalidInput("log", event, "give a file, or what read_log returns")

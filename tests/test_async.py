@@ -106,7 +106,8 @@ def test_every_verb_of_memory_is_there_with_the_same_signature(verb):
     own, theirs = getattr(AsyncMemory, verb, None), getattr(Memory, verb)
 
     assert inspect.iscoroutinefunction(own) or verb == "open", f"AsyncMemory has no coroutine {verb}"
-    assert list(inspect.signature(own).parameters.values()) == list(inspect.signature(theirs).parameters.values())
+    signatures = [inspect.signature(each, eval_str=True) for each in (own, theirs)]
+    assert list(signatures[0].parameters.values()) == list(signatures[1].parameters.values())
     assert inspect.getdoc(own)
 
 

@@ -104,6 +104,17 @@ def test_scenes_are_filled_as_graphmem_grows_them(benchmarks, tmp_path):
     assert sql(tmp_path / "a.db", "PRAGMA journal_mode") == [("wal",)]
 
 
+def test_floors_work_with_the_settings_of_graphmem(benchmarks, tmp_path):
+    path = tmp_path / "memory.db"
+    settings = ("journal_mode", "synchronous", "foreign_keys", "wal_autocheckpoint", "cache_size", "mmap_size")
+
+    def told(connection):
+        return {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in settings}
+
+    with Memory.open(path) as memory, benchmarks("seeds").bare(path) as floor, memory._store.write() as tx:
+        assert told(floor) == told(tx)
+
+
 def test_the_floor_of_enter_writes_what_a_join_writes(benchmarks, tmp_path):
     seeds, entering = benchmarks("seeds"), benchmarks("entering")
     paths = tmp_path / "verb.db", tmp_path / "floor.db"

@@ -321,6 +321,15 @@ def test_a_channel_among_many_on_one_subject_is_found_by_channel_alone(memory):
     assert scored_to_enter(memory, Situation.of(chan="room7", tool="t", topics=["a", "b"])) == 1
 
 
+def test_a_person_in_many_channels_is_found_in_one_without_reading_about_the_others(memory):
+    for n in range(100):
+        for _ in range(2):
+            memory.enter_scene(Situation.of(chan=f"talk{n}", peer="boss", topics=["a", "b"]))
+
+    assert scored_to_enter(memory, Situation.of(chan="talk7", peer="boss", topics=["a", "b"])) == 1
+    assert scored_to_enter(memory, Situation.of(chan="new", peer="boss", topics=["a", "b"])) == 0
+
+
 def test_one_person_in_much_company_joins_without_reading_about_all_of_it(memory):
     for n in range(100):
         for _ in range(2):
@@ -380,6 +389,20 @@ def test_a_visit_that_cannot_be_written_leaves_all_as_it_was(memory, path):
     memory.enter_scene(here)
     check(memory, here)
     check(memory, Situation.of(chan="x", topics=["b", "c"]))
+
+
+def test_nobody_joins_a_scene_that_another_program_made_about_somebody_else_too(memory, path):
+    here = Situation.of(peer="a")
+    for _ in range(2):
+        memory.enter_scene(here)
+    with raw(path) as connection:
+        connection.execute(
+            "INSERT INTO scene_features(scene_id, feature, weight, mass, touched)"
+            " SELECT id, 'peer:b', 1, 1, 1 FROM scenes WHERE key = 'auto:peer:a'"
+        )
+
+    check(memory, here)
+    assert memory.enter_scene(here).key == ""
 
 
 def test_threads_enter_scenes_together(memory):

@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphmem.surfaces import tables as module
 from graphmem.surfaces.tables import cut, table_lines, width_of, wrapped
 
 words = st.text("ab老大e\u0301 .-", max_size=60)
@@ -42,3 +43,16 @@ def test_a_table_that_has_room_shows_each_row_on_one_line():
     )
 
     assert lines == [" id   fact", " ─────────────────────────", "  7   老大 - 偏好 - 纯文本", " 12"]
+
+
+def test_a_text_without_spaces_is_read_few_times(monkeypatch):
+    read = []
+    places = module._places
+    monkeypatch.setattr(module, "_places", lambda character: read.append(character) or places(character))
+
+    assert len(wrapped("字" * 5_000, 10)) == 1_000
+    assert len(read) <= 20_000
+
+
+def test_what_is_wider_than_its_column_leaves_no_empty_line():
+    assert wrapped("老大", 1) == ["老", "大"]

@@ -44,11 +44,9 @@ def wrapped(text: str, width: int) -> list[str]:
         if line and width_of(line) + width_of(word.rstrip()) > width:
             lines.append(line.rstrip())
             line = ""
-        while width_of(word.rstrip()) > width:
-            end = max(_fitting(word, width), 1)
-            lines.append(word[:end])
-            word = word[end:]
-        line += word
+        *full, rest = _pieces(word.rstrip(), width)
+        lines += full
+        line += rest + word[len(word.rstrip()) :]
     return [*lines, line.rstrip()]
 
 
@@ -114,6 +112,18 @@ def _fitting(text: str, width: int) -> int:
         if taken > width:
             return place
     return len(text)
+
+
+def _pieces(word: str, width: int) -> list[str]:
+    """Return a word as pieces of a width, in one pass: a text without spaces may be one word."""
+    pieces, start, taken = [], 0, 0
+    for place, character in enumerate(word):
+        places = _places(character)
+        if taken + places > width and place > start:
+            pieces.append(word[start:place])
+            start, taken = place, 0
+        taken += places
+    return [*pieces, word[start:]]
 
 
 def _fitted(widths: Sequence[int], shrinking: Sequence[int], room: int) -> list[int]:

@@ -57,9 +57,9 @@ def bulk(path: Path) -> Iterator[sqlite3.Connection]:
 def bare(path: Path) -> Iterator[sqlite3.Connection]:
     """Yield a connection with the settings of graphmem's own and nothing around it, as floors use it."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None, cached_statements=256)) as db:
-        db.execute("PRAGMA journal_mode = WAL").fetchall()
-        db.execute("PRAGMA synchronous = NORMAL")
-        db.execute("PRAGMA foreign_keys = ON")
+        # On a shared file who copies the -wal sooner does it for the other as well.
+        for setting in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON", "wal_autocheckpoint = 4000"):
+            db.execute(f"PRAGMA {setting}").fetchall()
         yield db
 
 

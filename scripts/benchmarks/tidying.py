@@ -42,13 +42,19 @@ def fill_twins(path: Path, scenes: int, every: int) -> int:
 
 
 def scan(path: str) -> float:
-    """Return the microseconds of one scan of the three tables, of every column, that makes no rows of Python."""
+    """Return the microseconds of one scan of the three tables, of every column, that makes no rows of Python.
+
+    Numbers are added up as they are: to take their length makes a text of each, which takes longer than all the rest.
+    """
     with bare(Path(path)) as db:
 
         def act() -> None:
             for table in TABLES:
-                columns = [name for _, name, *_ in db.execute(f"PRAGMA table_info({table})")]
-                db.execute(f"SELECT {', '.join(f'TOTAL(length({name}))' for name in columns)} FROM {table}").fetchone()
+                sums = [
+                    f"TOTAL(length({name}))" if kind == "TEXT" else f"TOTAL({name})"
+                    for _, name, kind, *_ in db.execute(f"PRAGMA table_info({table})")
+                ]
+                db.execute(f"SELECT {', '.join(sums)} FROM {table}").fetchone()
 
         return microseconds(act)
 
