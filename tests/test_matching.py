@@ -128,6 +128,7 @@ def common(limit):
     """Set from how many scenes on a feature is common; it may not change a result."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(matching, "_COMMON", limit)
+        patch.setattr(matching, "_BUSY", limit)
         yield
 
 
@@ -458,7 +459,8 @@ def test_a_file_of_before_is_posted_when_it_is_opened(path):
     with raw(path) as connection:
         rows = {(key, feature): value for key, feature, value in connection.execute(posted) if value is not None}
     assert rows == {
-        ("auto:peer:a_chan:x", "peer:a"): 1,
+        ("auto:peer:a_chan:x", "peer:a"): postings.of_party(1, channels=True),
+        ("auto:peer:a_chan:x", "chan:x"): postings.of_channel(1),
         ("auto:chan:x", "chan:x"): postings.FOR_ALL,
         ("auto:chan:x", "topic:p"): postings.WITHOUT_CHANNEL,
         ("auto:topic:p", "topic:p"): postings.FOR_ALL,

@@ -8,16 +8,18 @@ What is found is read and scored in full.
 
 import math
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from graphmem.core.keys import PERSON_KINDS
 from graphmem.core.situations import DIGITS, Situation, recall_ground
 from graphmem.store.lists import in_list
-from graphmem.store.postings import FOR_ALL, WITHOUT_CHANNEL
+from graphmem.store.postings import FOR_ALL, WITHOUT_CHANNEL, of_channel, of_party
 
 # A feature that leads to more scenes is looked up only where the others do not suffice.
 _COMMON = 64
+# A channel that leads to so many scenes of people is looked up only by these.
+_BUSY = 1000
 _NO_LIMIT = -1
 _ROUNDING = 0.5 * 10.0**-DIGITS
 _PEOPLE = tuple(f"{kind}:" for kind in PERSON_KINDS)
@@ -28,10 +30,6 @@ _OF_FEATURE = f"""
     SELECT s.id, s.key, s.strength, s.visits FROM scene_features p CROSS JOIN scenes s ON s.id = p.scene_id
     WHERE {_VISITED} AND p.feature = ? AND p.posted BETWEEN ? AND ?"""
 _WITH_ANOTHER = " AND EXISTS (SELECT 1 FROM scene_features other WHERE other.scene_id = s.id AND other.feature = ?)"
-# Where a person has many scenes, most are of other channels, and to read and score them takes ten times as long.
-_NOT_VETOED = """ AND COALESCE((SELECT MAX(chan.feature IN ({})) FROM scene_features chan WHERE chan.scene_id = s.id
-                             AND chan.feature >= 'chan:' AND chan.feature < 'chan;'), TRUE)"""
-
 _Row = tuple[int, str, int, int]  # id, key, strength and visits of a scene
 
 
@@ -86,17 +84,41 @@ def _vetoed(scene: Candidate, situation: Situation) -> bool:
 
 
 def _of_party(tx: sqlite3.Connection, situation: Situation) -> list[Candidate]:
-    """Return the scenes that name just the people of a situation."""
-    first, *others = (*situation.peers, *situation.groups)
-    named = 1 + len(others)
-    query, given = _OF_FEATURE + _WITH_ANOTHER * len(others), (first, FOR_ALL, named, *others)
-    rows = tx.execute(query, given).fetchall()
-    if len(rows) > _COMMON and situation.channels:
-        marks, channels = in_list(situation.channels)
-        rows = tx.execute(query + _NOT_VETOED.format(marks), (*given, *channels)).fetchall()
+    """Return the scenes that name just the people of a situation; of very many, those that no channel vetoes."""
+    people = (*situation.peers, *situation.groups)
+    any_of_them = FOR_ALL, of_party(len(people), channels=True)
+    rows = _led_to(tx, *people, posted=any_of_them, limit=_COMMON)
+    if len(rows) == _COMMON:
+        here = situation.channels
+        rows = _of_party_in(tx, people, here) if here else _led_to(tx, *people, posted=any_of_them)
     found = [_scored(tx, row, situation) for row in rows]
     # What another program wrote may name more people than it is posted for.
-    return [one for one in found if len(one.people) == named]
+    return [one for one in found if len(one.people) == len(people)]
+
+
+def _of_party_in(tx: sqlite3.Connection, people: Sequence[str], channels: Iterable[str]) -> list[_Row]:
+    """Return the scenes of people that name one of some channels, or none."""
+    apart, among = (of_party(len(people), channels=named) for named in (False, True))
+    of_people = of_channel(len(people))
+    rows = _led_to(tx, *people, posted=(FOR_ALL, FOR_ALL)) + _led_to(tx, *people, posted=(apart, apart))
+    for channel in channels:
+        some = tx.execute(
+            "SELECT 1 FROM scene_features WHERE feature = ? AND posted = ? LIMIT ?", (channel, of_people, _BUSY)
+        ).fetchall()
+        if len(some) < _BUSY:
+            rows += _led_to(tx, channel, *people, posted=(of_people, of_people))
+        else:
+            rows += _led_to(tx, *people, channel, posted=(among, among))
+    return list(dict.fromkeys(rows))
+
+
+def _led_to(
+    tx: sqlite3.Connection, feature: str, *others: str, posted: tuple[int, int], limit: int = _NO_LIMIT
+) -> list[_Row]:
+    """Return the scenes that a feature leads to, posted from one value to another, and that have others as well."""
+    return tx.execute(
+        f"{_OF_FEATURE}{_WITH_ANOTHER * len(others)} LIMIT ?", (feature, *posted, *others, limit)
+    ).fetchall()
 
 
 def _of_anybody(tx: sqlite3.Connection, situation: Situation) -> Iterator[Candidate]:
@@ -144,7 +166,7 @@ def _of_nobody(tx: sqlite3.Connection, situation: Situation, least: float) -> li
             weight, weight_identity = weights[feature], weights[feature] if feature in identity else 0.0
             if feature not in people:  # which lead to no scene without people
                 at_most = _NO_LIMIT if feature in channels else limit
-                rows = tx.execute(f"{_OF_FEATURE} LIMIT ?", (feature, lowest, FOR_ALL, at_most)).fetchall()
+                rows = _led_to(tx, feature, posted=(lowest, FOR_ALL), limit=at_most)
                 if len(rows) == at_most:
                     common.append(feature)
                     continue

@@ -1,9 +1,10 @@
 """Which features lead to a scene: the column `scene_features.posted`, and the partial index on it.
 
 Few features of a scene have to lead to it. One that names people is joined and recalled by these alone, so it is posted
-under them, and a channel with 100 000 people stays cheap. One that names a channel and nobody is posted under its
-channels, and under all else only for situations without a channel: others share the channel or are vetoed. Any other
-scene is posted under all of its features. Scenes that are declared, or that no turn visited, are found by key alone.
+under them, and under its channels for people who have many scenes; a channel with 100 000 people and a person in 5 000
+conversations stay cheap. One that names a channel and nobody is posted under its channels, and under all else only for
+situations without a channel: others share the channel or are vetoed. Any other scene is posted under all of its
+features. Scenes that are declared, or that no turn visited, are found by key alone.
 """
 
 import itertools
@@ -14,22 +15,34 @@ from operator import itemgetter
 from graphmem.core.keys import PERSON_KINDS, kind_of
 from graphmem.store.lists import in_parts
 
-# Values of `posted`, besides NULL, which leads nowhere, and the number of people of a scene on each of them.
+# Values of `posted`, besides NULL, which leads nowhere, and those of `of_party` and `of_channel`.
 FOR_ALL = 0
 WITHOUT_CHANNEL = -1
+
+
+def of_party(people: int, *, channels: bool) -> int:
+    """Return what the people of a scene are posted as: rises with their number, the odd ones name channels."""
+    return 2 * people + channels
+
+
+def of_channel(people: int) -> int:
+    """Return what the channels of a scene that names people are posted as."""
+    return WITHOUT_CHANNEL - people
 
 
 def posting(kind: str, *, people: int, channels: bool) -> int | None:
     """Return what a feature of a scene is posted as, given how many people the scene names and whether any channel.
 
-    >>> [posting(kind, people=2, channels=True) for kind in ("peer", "chan")]
-    [2, None]
+    >>> [posting(kind, people=2, channels=True) for kind in ("peer", "chan", "topic")]
+    [5, -3, None]
     >>> [posting(kind, people=0, channels=True) for kind in ("chan", "topic")]
     [0, -1]
     """
-    if people:
-        return people if kind in PERSON_KINDS else None
-    return FOR_ALL if kind == "chan" or not channels else WITHOUT_CHANNEL
+    if not people:
+        return FOR_ALL if kind == "chan" or not channels else WITHOUT_CHANNEL
+    if kind in PERSON_KINDS:
+        return of_party(people, channels=channels)
+    return of_channel(people) if kind == "chan" else None
 
 
 def settle(tx: sqlite3.Connection, scene_ids: Iterable[int]) -> None:

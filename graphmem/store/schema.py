@@ -394,7 +394,7 @@ def _migrations() -> "Migrations":
             db,
             """
             -- Which features lead to a scene: store/postings.py. Those that another program writes do in any case.
-            ALTER TABLE scene_features ADD COLUMN posted INTEGER DEFAULT 0 CHECK (posted >= -1);
+            ALTER TABLE scene_features ADD COLUMN posted INTEGER DEFAULT 0;
             CREATE INDEX scene_features_posted ON scene_features(feature, posted) WHERE posted IS NOT NULL;
 
             -- Nobody holds scenes in memory any more, so nobody has to hear of changes.

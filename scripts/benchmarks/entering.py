@@ -34,7 +34,7 @@ def floor(db: sqlite3.Connection, scene_id: int, here: Situation) -> None:
     found = db.execute(
         """SELECT s.id, s.key, s.strength, s.visits FROM scene_features p CROSS JOIN scenes s ON s.id = p.scene_id
            WHERE p.feature = ? AND p.posted BETWEEN 0 AND ? AND s.origin = 'emergent' AND s.visits > 0""",
-        (led_by, len(here.peers)),
+        (led_by, 3 if here.peers else 0),
     ).fetchall()
     visit = next(visits for found_id, _, _, visits in found if found_id == scene_id) + 1
     known = dict(db.execute("SELECT feature, mass FROM scene_features WHERE scene_id = ?", (scene_id,)).fetchall())

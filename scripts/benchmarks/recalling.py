@@ -24,6 +24,8 @@ from benchmarks.seeds import (
     words,
 )
 from graphmem import Memory, Situation
+from graphmem.core.keys import kind_of
+from graphmem.store.postings import posting
 
 TURNS = 160
 LIMIT = 8
@@ -99,7 +101,7 @@ def fill_hall(db: sqlite3.Connection, guests: int) -> None:
     db.executemany(
         "INSERT INTO scene_features(scene_id, feature, weight, mass, touched, posted) VALUES (?, ?, ?, ?, ?, ?)",
         (
-            (lobby, feature, weight, weight * VISITS, VISITS, 1 if feature in HOST.peers else None)
+            (lobby, feature, weight, weight * VISITS, VISITS, posting(kind_of(feature), people=1, channels=True))
             for feature, weight in sorted(HOST.weights.items())
         ),
     )
