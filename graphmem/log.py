@@ -5,6 +5,7 @@ To load logging takes a tenth of the time in which a command starts, and most co
 
 import functools
 import sys
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ else:
     logging = late("logging")
 
 _set_up: list[Callable[[], None]] = []
+_setting_up = threading.RLock()
 
 
 def before_the_first(set_up: Callable[[], None]) -> None:
@@ -40,8 +42,9 @@ def exception(message: str, *values: object) -> None:
 
 
 def _ready() -> "logging.Logger":
-    while _set_up:
-        _set_up.pop()()
+    with _setting_up:
+        while _set_up:
+            _set_up.pop()()
     return _logger()
 
 

@@ -24,6 +24,7 @@ from benchmarks.seeds import (
     words,
 )
 from graphmem import Memory, Situation
+from graphmem.compose.brief import _RECALLED
 from graphmem.core.keys import kind_of
 from graphmem.store.postings import posting
 
@@ -34,7 +35,6 @@ GUESTS = 1000
 FACTS = 50  # of a guest; with the names at their ends a hundred refs
 SECONDS = 40.0
 BRIEF_SECONDS = 30.0
-_RECALLED_BY_A_BRIEF = 40  # as graphmem.compose.brief reads
 HOST = Situation.of(chan="lobby", peer="host", topics=words(1)[:3], at=AT)
 
 # As many rows of each kind as a recall returns: the keys, the heaviest facts with names and sentences, the names.
@@ -245,7 +245,7 @@ def _briefs(path: Path, guests: int, known: Sequence[str], turns: int) -> dict[s
             return ready
 
         def recalls(query: str, key: str) -> None:
-            memory.recall_by_situation(HOST, declared=[key], limit=_RECALLED_BY_A_BRIEF)
+            memory.recall_by_situation(HOST, declared=[key], limit=_RECALLED)
             memory.recall(query, situation=HOST)
 
         def brief(query: str, key: str) -> None:
