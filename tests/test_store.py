@@ -443,7 +443,7 @@ def test_a_current_file_opens_without_the_heavy_packages(filled_path):
     assert loaded == "set()"
 
 
-def test_a_current_file_is_opened_by_six_statements_that_write_nothing(filled_path, monkeypatch):
+def test_a_current_file_is_opened_by_seven_statements_that_write_nothing(filled_path, monkeypatch):
     told = []
 
     class Traced(sqlite3.Connection):
@@ -459,7 +459,7 @@ def test_a_current_file_is_opened_by_six_statements_that_write_nothing(filled_pa
         with memory._store.read():
             reading = told[:]
 
-    assert len(opening) == 6
+    assert len(opening) == 7
     assert all(line.startswith("PRAGMA") or "user_version" in line for line in opening)
     assert [line for line in reading if not line.startswith("PRAGMA")] == ["BEGIN"]
     assert len(reading) == 6

@@ -6,6 +6,7 @@ the heaviest features, those that many scenes share last, until the rest weighs 
 What is found is read and scored in full.
 """
 
+import functools
 import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -116,9 +117,12 @@ def _led_to(
     tx: sqlite3.Connection, feature: str, *others: str, posted: tuple[int, int], limit: int = _NO_LIMIT
 ) -> list[_Row]:
     """Return the scenes that a feature leads to, posted from one value to another, and that have others as well."""
-    return tx.execute(
-        f"{_OF_FEATURE}{_WITH_ANOTHER * len(others)} LIMIT ?", (feature, *posted, *others, limit)
-    ).fetchall()
+    return tx.execute(_of_feature(len(others)), (feature, *posted, *others, limit)).fetchall()
+
+
+@functools.cache
+def _of_feature(others: int) -> str:
+    return f"{_OF_FEATURE}{_WITH_ANOTHER * others} LIMIT ?"
 
 
 def _of_anybody(tx: sqlite3.Connection, situation: Situation) -> Iterator[Candidate]:

@@ -58,7 +58,8 @@ def bare(path: Path) -> Iterator[sqlite3.Connection]:
     """Yield a connection with the settings of graphmem's own and nothing around it, as floors use it."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None, cached_statements=256)) as db:
         # On a shared file who copies the -wal sooner does it for the other as well.
-        for setting in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON", "wal_autocheckpoint = 4000"):
+        settings = "journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"
+        for setting in (*settings, "wal_autocheckpoint = 4000", "cache_size = -8000"):
             db.execute(f"PRAGMA {setting}").fetchall()
         yield db
 
