@@ -377,11 +377,6 @@ def place_of(kind: str, config: Config) -> int:
     return place if config.weight_of(kind) >= config.identity_floor else place + SOFT
 
 
-def names_person(place: int) -> bool:
-    """Tell whether a place is that of people or groups."""
-    return place % SOFT <= _PLACES["peer_group"]
-
-
 def surplus_features(features: Mapping[str, tuple[float, int, int]], config: Config) -> list[str]:
     """Return which features a scene gives up, given the mass, the last visit and the place of each.
 

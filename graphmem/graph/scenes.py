@@ -142,9 +142,13 @@ def _give_up_surplus(tx: sqlite3.Connection, scene_id: int, count: int, config: 
     """Drop the features that a scene with so many of them has no room for."""
     if count <= config.scene_features:
         return
-    rows = tx.execute("SELECT feature, mass, touched FROM scene_features WHERE scene_id = ?", (scene_id,))
-    features = {feature: (mass, touched, place_of(kind_of(feature), config)) for feature, mass, touched in rows}
-    dropped = surplus_features(features, config)
+    rows = tx.execute("SELECT feature, mass, touched FROM scene_features WHERE scene_id = ?", (scene_id,)).fetchall()
+    kinds = [feature.partition(":")[0] for feature, _, _ in rows]
+    places = {kind: place_of(kind, config) for kind in set(kinds)}
+    dropped = surplus_features(
+        {feature: (mass, touched, places[kind]) for (feature, mass, touched), kind in zip(rows, kinds, strict=True)},
+        config,
+    )
     tx.executemany(
         "DELETE FROM scene_features WHERE scene_id = ? AND feature = ?", [(scene_id, feature) for feature in dropped]
     )
