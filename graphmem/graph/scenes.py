@@ -230,8 +230,8 @@ def ensure_scenes(tx: sqlite3.Connection, keys: Iterable[str], at: str, config: 
 
 
 def _scene_ids(tx: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
-    """Return the scenes that keys lead to; a scene, which comes last here, before an alias."""
-    found: dict[str, int] = {}
+    """Return the scenes that keys lead to, by their own key rather than by an alias."""
+    found: dict[str, int] = {}  # of two rows of one key the later stays, so aliases come first
     for part, marks in in_parts(keys):
         found.update(
             tx.execute(
