@@ -338,7 +338,7 @@ def of_kind(keys: Iterable[str], kind: str) -> frozenset[str]:
     return frozenset(key for key in keys if kind_of(key) == kind)
 
 
-# `score` and `may_join` say readably what graph/matching.py does by look-ups and in one pass; its tests hold both equal.
+# `score` and `may_join` say readably what graph/matching.py does by look-ups and in one pass; tests hold both equal.
 def may_join(situation: Situation, features: Iterable[str]) -> bool:
     """Tell whether a situation may join a scene of these features: same people, same groups, no foreign channel."""
     features = tuple(features)

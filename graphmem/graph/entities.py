@@ -38,8 +38,8 @@ def mention(tx: sqlite3.Connection, names: Sequence[str], at: str) -> tuple[list
 
 
 def _known(tx: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
-    """Return the entities that keys lead to; an alias, which comes last here, before a key of its own."""
-    found: dict[str, int] = {}
+    """Return the entities that keys lead to, by an alias rather than by their own key."""
+    found: dict[str, int] = {}  # of two rows of one key the later stays, so aliases come last
     for part, marks in in_parts(keys):
         found.update(
             tx.execute(
