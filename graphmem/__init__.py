@@ -1,7 +1,8 @@
 """graphmem: a scene-graph memory for AI agents, in one SQLite file."""
 
-import importlib
 from typing import TYPE_CHECKING
+
+from graphmem.late import late_names
 
 if TYPE_CHECKING:
     from graphmem.arbiters import command_arbiter as command_arbiter
@@ -114,13 +115,4 @@ _HOMES = {
 
 __all__ = list(_HOMES)
 
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'graphmem' has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+__getattr__, __dir__ = late_names(globals(), _HOMES)

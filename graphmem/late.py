@@ -10,6 +10,7 @@ many verbs names what only some of them need twice, once for who checks types an
 """
 
 import importlib
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
@@ -20,6 +21,23 @@ def late(name: str) -> Any:
     2
     """
     return _Late(name)
+
+
+def late_names(
+    module: dict[str, Any], homes: Mapping[str, str]
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a module whose names are loaded when first asked for.
+
+    module: its globals. homes: the module in which each of the names lies.
+    """
+
+    def get(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module {module['__name__']!r} has no attribute {name!r}")
+        value = module[name] = getattr(importlib.import_module(homes[name]), name)
+        return value
+
+    return get, lambda: sorted({*module, *homes})
 
 
 class _Late:

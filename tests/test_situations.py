@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from graphmem import Config, Feature, InvalidInput, Situation, normalize_key, similarity
 from graphmem.core.keys import kind_of
-from graphmem.core.situations import may_join, place_of, recall_ground, score, surplus_features
+from graphmem.core.situations import may_join, recall_ground, score, surplus_features
 from graphmem.core.times import part_of_day, read_time, utc_text
 from graphmem.core.tokens import content_words
 
@@ -692,8 +692,7 @@ def test_a_scene_answers_only_where_its_people_may_be_recalled(here, scene, grou
 
 def kept_features(features, config):
     """Return which features a scene keeps, given the mass and the last visit of each."""
-    placed = {key: (*values, place_of(kind_of(key), config)) for key, values in features.items()}
-    return features.keys() - set(surplus_features(placed, config))
+    return features.keys() - set(surplus_features(features, config))
 
 
 def test_a_scene_of_up_to_64_features_keeps_all():

@@ -377,20 +377,22 @@ def place_of(kind: str, config: Config) -> int:
     return place if config.weight_of(kind) >= config.identity_floor else place + SOFT
 
 
-def surplus_features(features: Mapping[str, tuple[float, int, int]], config: Config) -> list[str]:
-    """Return which features a scene gives up, given the mass, the last visit and the place of each.
+def surplus_features(features: Mapping[str, tuple[float, int]], config: Config) -> list[str]:
+    """Return which features a scene gives up, given the mass and the last visit of each.
 
     It keeps identity features first (people, of whom no turn names more than there is room for, then channels, then by
     mass), then those met last, then the heaviest. A plain "heaviest 64" would freeze out every new word.
     """
     if len(features) <= config.scene_features:
         return []
-    identity = [key for key, (_, _, place) in features.items() if place < SOFT]
+    kinds = {key: kind_of(key) for key in features}
+    places = {kind: place_of(kind, config) for kind in set(kinds.values())}
+    identity = [key for key, kind in kinds.items() if places[kind] < SOFT]
     if len(identity) > config.scene_identity_features:
-        identity.sort(key=lambda key: (min(features[key][2], _PLACES["tool"]), -features[key][0], key))
+        identity.sort(key=lambda key: (min(places[kinds[key]], _PLACES["tool"]), -features[key][0], key))
         del identity[config.scene_identity_features :]
     kept = set(identity)
-    rest = sorted((-touched, -mass, key) for key, (mass, touched, _) in features.items() if key not in kept)
+    rest = sorted((-touched, -mass, key) for key, (mass, touched) in features.items() if key not in kept)
     old = sorted((mass, key) for _, mass, key in rest[config.scene_recent_features :])
     room = config.scene_features - len(kept) - config.scene_recent_features
     return [key for _, key in old[room:]]

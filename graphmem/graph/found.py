@@ -8,7 +8,7 @@ from typing import NamedTuple
 from graphmem.core.keys import PERSON_KINDS, features_of_key, kind_of
 from graphmem.core.situations import Situation, recall_ground
 from graphmem.graph.entities import visible
-from graphmem.graph.scenes import TEXT_TABLES, scene_id_of
+from graphmem.graph.scenes import TEXT_TABLES, scene_ids
 from graphmem.graph.validity import holding
 from graphmem.store.lists import in_list, in_parts, of_scopes
 
@@ -197,7 +197,8 @@ def text_standing(tx: sqlite3.Connection, kind: str, numbers: Sequence[int]) -> 
 
 def scenes_of_keys(tx: sqlite3.Connection, keys: Sequence[str]) -> list[int]:
     """Return the ids of the scenes with these keys, read exactly."""
-    return [scene_id for key in keys if (scene_id := scene_id_of(tx, key)) is not None]
+    ids = scene_ids(tx, keys)
+    return [ids[key] for key in keys if key in ids]
 
 
 def scene_keys(tx: sqlite3.Connection, scene_ids: Sequence[int]) -> dict[int, tuple[str, str]]:

@@ -23,14 +23,13 @@ from graphmem.core.keys import (
     prefix_range,
     suffixed_key,
 )
-from graphmem.core.situations import Situation, place_of, surplus_features
+from graphmem.core.situations import Situation, surplus_features
 from graphmem.errors import InvalidInput
 from graphmem.graph import matching
 from graphmem.graph.validity import holding
 from graphmem.late import late
 from graphmem.store import postings
 from graphmem.store.lists import in_parts, of_scopes
-from graphmem.store.postings import posting
 
 if TYPE_CHECKING:
     import sqlite3
@@ -130,7 +129,7 @@ def _add_features(
     tx.executemany(
         "INSERT INTO scene_features(scene_id, feature, weight, mass, touched, posted) VALUES (?1, ?2, ?3, ?3, ?4, ?5)",
         [
-            (scene_id, feature, weight, visit, posting(kind_of(feature), people=people, channels=named))
+            (scene_id, feature, weight, visit, postings.posting(kind_of(feature), people=people, channels=named))
             for feature, weight in fresh.items()
         ],
     )
@@ -142,13 +141,8 @@ def _give_up_surplus(tx: sqlite3.Connection, scene_id: int, count: int, config: 
     """Drop the features that a scene with so many of them has no room for."""
     if count <= config.scene_features:
         return
-    rows = tx.execute("SELECT feature, mass, touched FROM scene_features WHERE scene_id = ?", (scene_id,)).fetchall()
-    kinds = [feature.partition(":")[0] for feature, _, _ in rows]
-    places = {kind: place_of(kind, config) for kind in set(kinds)}
-    dropped = surplus_features(
-        {feature: (mass, touched, places[kind]) for (feature, mass, touched), kind in zip(rows, kinds, strict=True)},
-        config,
-    )
+    rows = tx.execute("SELECT feature, mass, touched FROM scene_features WHERE scene_id = ?", (scene_id,))
+    dropped = surplus_features({feature: (mass, touched) for feature, mass, touched in rows}, config)
     tx.executemany(
         "DELETE FROM scene_features WHERE scene_id = ? AND feature = ?", [(scene_id, feature) for feature in dropped]
     )
@@ -215,22 +209,19 @@ def _insert_scene(tx: sqlite3.Connection, key: str, *, visits: int, at: str) -> 
 
 def scene_id_of(tx: sqlite3.Connection, key: str) -> int | None:
     """Return the id of the scene of a normalised key or of an alias, None where there is none."""
-    row = tx.execute(
-        "SELECT id FROM scenes WHERE key = ? UNION ALL SELECT scene_id FROM scene_aliases WHERE key = ?", (key, key)
-    ).fetchone()
-    return None if row is None else int(row[0])
+    return scene_ids(tx, [key]).get(key)
 
 
 def ensure_scenes(tx: sqlite3.Connection, keys: Iterable[str], at: str, config: Config) -> list[int]:
     """Return the ids of scenes; those that are new are made."""
     wanted = list(keys)
-    ids = _scene_ids(tx, wanted)
+    ids = scene_ids(tx, wanted)
     ids |= {key: _make(tx, key, at, config) for key in wanted if key not in ids}
     return [ids[key] for key in wanted]
 
 
-def _scene_ids(tx: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
-    """Return the scenes that keys lead to, by their own key rather than by an alias."""
+def scene_ids(tx: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
+    """Return the ids of the scenes that normalised keys lead to, by their own key rather than by an alias."""
     found: dict[str, int] = {}  # of two rows of one key the later stays, so aliases come first
     for part, marks in in_parts(keys):
         found.update(
@@ -483,10 +474,10 @@ def recall_by_candidates(
     if len(declared) > KEYS_IN_A_RECALL:
         raise too_many("declared", declared)
     scored: dict[int, tuple[int, float]] = {}
+    known = scene_ids(tx, declared)
     for key in declared:
-        scene_id = scene_id_of(tx, key)
-        if scene_id is not None:
-            scored.setdefault(scene_id, (0, 1.0))
+        if key in known:
+            scored.setdefault(known[key], (0, 1.0))
     for candidate in candidates[:_SCENES_IN_A_RECALL]:
         scored.setdefault(candidate.scene_id, (1, candidate.score))
     if not scored:

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from graphmem.config import Config
-from graphmem.core.keys import AUTO_PREFIX, kind_of, normalize_key
+from graphmem.core.keys import AUTO_PREFIX, normalize_key
 from graphmem.core.model import DedupeReport, TwinGroup, TwinScene
-from graphmem.core.situations import place_of, surplus_features
+from graphmem.core.situations import surplus_features
 from graphmem.errors import InvalidInput, StoreFailed
 from graphmem.upkeep.journal import VALUES, Journal, Row, rows_of
 
@@ -206,10 +206,7 @@ def settle_features(tx: sqlite3.Connection, scene_ids: Iterable[int], config: Co
 def drop_surplus(journal: Journal, survivor: int, config: Config) -> None:
     """Delete the features of a scene that are beyond what one keeps."""
     rows = rows_of(journal.tx, "scene_features", "scene_id = ?", (survivor,))
-    features = {
-        row["feature"]: (row["mass"], row["touched"], place_of(kind_of(row["feature"]), config)) for row in rows
-    }
-    surplus = surplus_features(features, config)
+    surplus = surplus_features({row["feature"]: (row["mass"], row["touched"]) for row in rows}, config)
     for row in rows:
         if row["feature"] in surplus:
             journal.delete("scene_features", row)

@@ -19,7 +19,7 @@ from graphmem.core.model import EntityMergeReport, FoldedFact, Triple
 from graphmem.errors import Conflict
 from graphmem.graph import relations
 from graphmem.graph.entities import require
-from graphmem.graph.scenes import scene_id_of
+from graphmem.graph.found import scenes_of_keys
 from graphmem.store import text_index
 from graphmem.upkeep.edit import order_values
 from graphmem.upkeep.journal import FADING, VALUES, Image, Journal, Row, row_key, rows_of, set_row
@@ -420,7 +420,7 @@ def _tell_again(tx: sqlite3.Connection, telling: _Telling) -> None:
     )
     scenes = json.loads(said["scenes"])
     saying = relations.Saying(said["session"], said["turn"], said["source"], fact["scope"], said["at"], scenes)
-    scene_ids = [scene_id for key in scenes if (scene_id := scene_id_of(tx, key)) is not None]
+    told_in = scenes_of_keys(tx, scenes)
     free = not rows_of(tx, "relations", "id = ?", (fact["id"],))
     relations.tell(
         tx,
@@ -436,6 +436,6 @@ def _tell_again(tx: sqlite3.Connection, telling: _Telling) -> None:
             )
         ],
         saying,
-        scene_ids,
+        told_in,
         fact["id"] if free else None,
     )

@@ -22,6 +22,7 @@ from benchmarks.measure import (
 )
 from benchmarks.seeds import AT, SEED, bare, fill, situation
 from graphmem import Memory, Situation
+from graphmem.store.postings import FOR_ALL, WITHOUT_CHANNEL, of_party
 
 TURNS = 4000
 _ENOUGH_FOR_SHARES = 10_000  # below, what a scene takes is lost in what the process takes
@@ -34,7 +35,7 @@ def floor(db: sqlite3.Connection, scene_id: int, here: Situation) -> None:
     found = db.execute(
         """SELECT s.id, s.key, s.strength, s.visits FROM scene_features p CROSS JOIN scenes s ON s.id = p.scene_id
            WHERE p.feature = ? AND p.posted BETWEEN 0 AND ? AND s.origin = 'emergent' AND s.visits > 0""",
-        (led_by, 3 if here.peers else 0),
+        (led_by, of_party(1, channels=True) if here.peers else FOR_ALL),
     ).fetchall()
     visit = next(visits for found_id, _, _, visits in found if found_id == scene_id) + 1
     known = dict(db.execute("SELECT feature, mass FROM scene_features WHERE scene_id = ?", (scene_id,)).fetchall())
@@ -48,7 +49,7 @@ def floor(db: sqlite3.Connection, scene_id: int, here: Situation) -> None:
         [(weight, visit, scene_id, feature) for feature, weight in here.weights.items() if feature in known],
     )
     fresh = [
-        (scene_id, feature, weight, visit, None if here.peers else -1)
+        (scene_id, feature, weight, visit, None if here.peers else WITHOUT_CHANNEL)
         for feature, weight in here.weights.items()
         if feature not in known
     ]

@@ -4,8 +4,9 @@ Each is found here and lies in the module of its subject, which is loaded when o
 class takes 0.5 ms to make, and a turn needs a tenth of them.
 """
 
-import importlib
 from typing import TYPE_CHECKING
+
+from graphmem.late import late_names
 
 if TYPE_CHECKING:
     from graphmem.core.model.content import ArchiveReport as ArchiveReport
@@ -140,13 +141,4 @@ _SUBJECTS = {
 
 __all__ = list(_SUBJECTS)
 
-
-def __getattr__(name: str) -> object:
-    if name not in _SUBJECTS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_SUBJECTS[name]}"), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBJECTS})
+__getattr__, __dir__ = late_names(globals(), {name: f"{__name__}.{subject}" for name, subject in _SUBJECTS.items()})
