@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
 APPLICATION_ID = 0x676D656D  # "gmem"
-VERSION = 6  # the number of migrations below, kept in user_version: a current file is told by one read
+VERSION = 7  # the number of migrations below, kept in user_version: a current file is told by one read
 
 
 def _execute(db: "Database", script: str) -> None:
@@ -413,6 +413,94 @@ def _migrations() -> "Migrations":
 
             -- Search asks of every note that it finds whether it is still live: this holds only those that are not.
             CREATE INDEX notes_withdrawn ON notes(id) WHERE status <> 'live';
+        """,
+        )
+
+    @migrations()
+    def m007_ledger(db: "Database") -> None:
+        _execute(
+            db,
+            """
+            -- What a scope is: '' needs no row, it is the user's own. place: the folder of a project.
+            CREATE TABLE scopes(
+                key TEXT PRIMARY KEY,
+                kind TEXT NOT NULL CHECK (kind IN ('project', 'session', 'named')),
+                parent TEXT NOT NULL DEFAULT '',
+                label TEXT NOT NULL DEFAULT '',
+                place TEXT NOT NULL DEFAULT '',
+                created_at TEXT NOT NULL CHECK (length(created_at) = 24),
+                seen_at TEXT NOT NULL CHECK (length(seen_at) = 24)
+            ) STRICT, WITHOUT ROWID;
+            -- Every other name that leads to a project: paths, ids that other systems gave it, remotes.
+            CREATE TABLE scope_aliases(
+                scheme TEXT NOT NULL,
+                value TEXT NOT NULL,
+                scope TEXT NOT NULL REFERENCES scopes(key),
+                PRIMARY KEY (scheme, value)
+            ) STRICT, WITHOUT ROWID;
+            CREATE INDEX scope_aliases_scope ON scope_aliases(scope);
+
+            ALTER TABLE notes ADD COLUMN summary TEXT NOT NULL DEFAULT '';
+            ALTER TABLE notes ADD COLUMN highlight TEXT NOT NULL DEFAULT '';
+            ALTER TABLE notes ADD COLUMN reason TEXT NOT NULL DEFAULT '';
+            -- What always goes into a prompt, and what of a kind was told last.
+            DROP INDEX notes_pinned;
+            CREATE INDEX notes_resident ON notes(scope) WHERE status = 'live' AND (pinned = 1 OR kind = 'rule');
+            CREATE INDEX notes_kind ON notes(scope, kind, updated_at) WHERE status = 'live';
+
+            -- What calls a note to mind: a feature as in situations, or words.
+            CREATE TABLE note_triggers(
+                note_id INTEGER NOT NULL REFERENCES notes(id),
+                load_when TEXT NOT NULL,
+                PRIMARY KEY (note_id, load_when)
+            ) STRICT, WITHOUT ROWID;
+            -- Apart from the note, so that using it does not change it.
+            CREATE TABLE note_usage(
+                note_id INTEGER PRIMARY KEY REFERENCES notes(id),
+                hits INTEGER NOT NULL DEFAULT 0,
+                last_at TEXT NOT NULL CHECK (length(last_at) = 24)
+            ) STRICT;
+
+            -- Who did what to something and where; seq 0 is its origin and never changes.
+            CREATE TABLE provenance(
+                kind TEXT NOT NULL,
+                ref_id INTEGER NOT NULL,
+                seq INTEGER NOT NULL,
+                act TEXT NOT NULL,
+                actor TEXT NOT NULL DEFAULT '',
+                place TEXT NOT NULL DEFAULT '',
+                session TEXT NOT NULL DEFAULT '',
+                message TEXT NOT NULL DEFAULT '',
+                quote TEXT NOT NULL DEFAULT '',
+                reason TEXT NOT NULL DEFAULT '',
+                at TEXT NOT NULL CHECK (length(at) = 24),
+                PRIMARY KEY (kind, ref_id, seq)
+            ) STRICT, WITHOUT ROWID;
+            INSERT INTO provenance(kind, ref_id, seq, act, actor, at)
+                SELECT 'note', id, 0, 'remember', source, created_at FROM notes;
+
+            -- Failures that look alike, by signature. note_id: the lesson that resolved it.
+            CREATE TABLE incidents(
+                id INTEGER PRIMARY KEY AUTOINCREMENT,
+                scope TEXT NOT NULL DEFAULT '',
+                signature TEXT NOT NULL,
+                tool TEXT NOT NULL DEFAULT '',
+                count INTEGER NOT NULL DEFAULT 1,
+                sample TEXT NOT NULL DEFAULT '',
+                status TEXT NOT NULL DEFAULT 'open' CHECK (status IN ('open', 'resolved')),
+                note_id INTEGER REFERENCES notes(id),
+                first_at TEXT NOT NULL CHECK (length(first_at) = 24),
+                last_at TEXT NOT NULL CHECK (length(last_at) = 24),
+                UNIQUE (scope, signature)
+            ) STRICT;
+
+            -- The sentences that a session was reminded of, each once.
+            CREATE TABLE reminders(
+                session TEXT NOT NULL,
+                hash BLOB NOT NULL,
+                at TEXT NOT NULL CHECK (length(at) = 24),
+                PRIMARY KEY (session, hash)
+            ) STRICT, WITHOUT ROWID;
         """,
         )
 
