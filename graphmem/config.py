@@ -154,6 +154,7 @@ class Config:
     busy_timeout: float = 5.0
     durable: bool = False
     semantic: bool = False
+    constraint_keys: tuple[str, ...] = ("pen_name", "signature")
     ranking: Ranking = Ranking()
 
     def __post_init__(self) -> None:

@@ -8,16 +8,18 @@ import itertools
 import os
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from graphmem import log
 from graphmem.config import Config, check_count, check_number
 from graphmem.core import model
 from graphmem.core.keys import require_key
 from graphmem.core.times import Clock, read_time, utc_text
-from graphmem.errors import Conflict, InvalidInput
+from graphmem.errors import Conflict, GraphmemError, InvalidInput
 from graphmem.graph import scenes as scene_graph
 from graphmem.late import late
 from graphmem.store.database import MEMORY_PATH, Store, full_path
@@ -25,6 +27,7 @@ from graphmem.store.schema import refuse_newer
 
 if TYPE_CHECKING:
     from graphmem.core import embedding
+    from graphmem.records import usage
     from graphmem.store import backups, copies, postings, text_index, traces, vectors
     from graphmem.upkeep import (
         check,
@@ -59,6 +62,7 @@ else:
     scenes = late("graphmem.upkeep.scenes")
     text_index = late("graphmem.store.text_index")
     traces = late("graphmem.store.traces")
+    usage = late("graphmem.records.usage")
     vectors = late("graphmem.store.vectors")
 
 
@@ -72,6 +76,8 @@ class Maintenance:
         self._clock = clock
         self._embedder = embedder
         self._last_day = ""
+        self._uses: Counter[int] = Counter()  # of notes, until the next write
+        self._uses_lock = threading.Lock()
         self._upkeep: Repeating[model.UpkeepReport] | None = None
         self._closing = threading.Event()
         self.config = config
@@ -81,6 +87,8 @@ class Maintenance:
         self._closing.set()
         if self._upkeep is not None:
             self._upkeep.stop()
+        if self._uses:
+            self._write_last_uses()
         self._store.close()
 
     @property
@@ -594,15 +602,37 @@ class Maintenance:
 
     def _writing(self, at: str, *, keep: bool = True) -> AbstractContextManager[sqlite3.Connection]:
         """Open a write transaction whose day is marked as one of use; with keep=False a rehearsal."""
-        return self._store.write(keep=keep) if at[:10] == self._last_day else self._writing_first(at, keep=keep)
+        if at[:10] == self._last_day and not self._uses:
+            return self._store.write(keep=keep)
+        return self._writing_more(at, keep=keep)
 
     @contextlib.contextmanager
-    def _writing_first(self, at: str, *, keep: bool) -> Iterator[sqlite3.Connection]:
+    def _writing_more(self, at: str, *, keep: bool) -> Iterator[sqlite3.Connection]:
         with self._store.write(keep=keep) as tx:
             yield tx
             self._mark_day(tx, at)
+            if keep:
+                usage.count(tx, self._take_uses(), at)
         if keep:
             self._last_day = at[:10]
+
+    def _write_last_uses(self) -> None:
+        try:
+            with self._store.write() as tx:
+                usage.count(tx, self._take_uses(), self._at(None))
+        except GraphmemError as error:  # it only ranks, so it is no reason to fail
+            log.warning("how often notes were used since the last write is lost: %s", error)
+
+    def _count_uses(self, note_ids: Iterable[int]) -> None:
+        """Count that notes were brought back. It is written with the next write: a read never waits for a writer."""
+        with self._uses_lock:
+            self._uses.update(note_ids)
+
+    def _take_uses(self) -> dict[int, int]:
+        with self._uses_lock:
+            uses = dict(self._uses)
+            self._uses.clear()
+        return uses
 
     def _mark_day(self, tx: sqlite3.Connection, at: str) -> None:
         if at[:10] != self._last_day:

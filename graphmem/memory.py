@@ -7,28 +7,30 @@ import datetime as dt
 import functools
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from graphmem import log
+from graphmem.arguments import checked_limit, checked_scopes, checked_situation, is_blank
 from graphmem.config import DEFAULT, Config, check_count
 from graphmem.core import model
 from graphmem.core.keys import channel_key, clean_text, key_list, require_key, text_list
 from graphmem.core.policies import ChannelPolicy
 from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, read_time, system_clock, utc_text
+from graphmem.curation import Curation
 from graphmem.errors import InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.graph import matching
 from graphmem.graph import scenes as scene_graph
 from graphmem.late import late
-from graphmem.maintenance import Maintenance
 from graphmem.store.blobs import lies_in_row, read_blob, remove_blob, write_blob
 from graphmem.store.database import Store
 
 if TYPE_CHECKING:
     from graphmem.compose import brief as briefs
+    from graphmem.compose import grounds
     from graphmem.compose import turn as agent_turns
     from graphmem.compose.meaning import MeaningIndex
     from graphmem.compose.pool import Request
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from graphmem.graph import documents as document_rows
     from graphmem.graph import neighbours as around
     from graphmem.graph import relations, view
-    from graphmem.records import history, notes
+    from graphmem.records import history
     from graphmem.store import text_index
     from graphmem.store.text_index import Vocabulary
 else:
@@ -47,18 +49,18 @@ else:
     around = late("graphmem.graph.neighbours")
     block_rows = late("graphmem.graph.blocks")
     briefs = late("graphmem.compose.brief")
+    grounds = late("graphmem.compose.grounds")
     document_rows = late("graphmem.graph.documents")
     embedding = late("graphmem.core.embedding")
     log_events = late("graphmem.core.events")
     log_files = late("graphmem.exchange.events")
     history = late("graphmem.records.history")
-    notes = late("graphmem.records.notes")
     relations = late("graphmem.graph.relations")
     text_index = late("graphmem.store.text_index")
     view = late("graphmem.graph.view")
 
 
-class Memory(Maintenance):
+class Memory(Curation):
     """A memory in one SQLite file. Any number of threads and processes may use the same file.
 
     Every verb is one transaction, but for `replay`, which is one for each turn and its facts: on an error nothing of it
@@ -123,7 +125,7 @@ class Memory(Maintenance):
 
         Each declared key is made to exist. An empty situation writes nothing but those.
         """
-        situation = _situation(situation).under(self.config)
+        situation = checked_situation(situation).under(self.config)
         keys = () if declared == () else scene_graph.with_derived(key_list(declared, "declared"), situation)
         if not situation and not keys:
             return model.Visit()
@@ -142,7 +144,7 @@ class Memory(Maintenance):
 
     def match_scenes(self, situation: Situation) -> tuple[model.SceneMatch, ...]:
         """Return the scenes that answer a situation, best first, by which features and how strongly. Writes nothing."""
-        situation = _situation(situation).under(self.config)
+        situation = checked_situation(situation).under(self.config)
         with self._store.read() as tx:
             return scene_graph.match(tx, situation)
 
@@ -150,7 +152,7 @@ class Memory(Maintenance):
         """Return the scenes at and below a key, those with most refs first; '' means all."""
         if origin not in (None, "declared", "emergent"):
             raise InvalidInput("origin", origin, "give 'declared', 'emergent' or None")
-        key = "" if _is_blank(prefix) else require_key(prefix, "prefix")
+        key = "" if is_blank(prefix) else require_key(prefix, "prefix")
         with self._store.read() as tx:
             return scene_graph.list_scenes(tx, key, origin, self._at(None))
 
@@ -170,42 +172,59 @@ class Memory(Maintenance):
     ) -> model.Recollection:
         """Return what scenes hold, the heaviest first: those of the keys and, unless `exact`, all below them.
 
-        '' means all scenes, an empty list none. limit counts relations, entities, blocks and documents,
+        '' means all scenes, an empty list none. limit counts relations, entities, blocks, documents and
+        notes,
         each on their own: None for 8, 0 for none. scopes: facts of these scopes and of none; None for all. as_of: only
         what held at that instant, as far as is known today; None for now.
         """
         at = self._at(as_of, "as_of")
-        everything = isinstance(keys, str) and _is_blank(keys)
+        everything = isinstance(keys, str) and is_blank(keys)
         names = None if everything else key_list(keys, "keys")
         if everything and exact:
             raise InvalidInput("keys", keys, "no scene has an empty key; name one, or leave out exact")
+        most, wanted = checked_limit(limit), checked_scopes(scopes)
+        selection = scene_graph.EVERY_SCENE if names is None else scene_graph.below(names, exact=exact)
         with self._store.read() as tx:
-            return scene_graph.recall_by_keys(
-                tx, names, exact=exact, limit=_limit(limit), scopes=_scopes(scopes), at=at
-            )
+            found = scene_graph.recall(tx, selection, limit=most, scopes=wanted, at=at)
+            if held := scene_graph.noted(tx, selection):
+                past = None if as_of is None else at
+                found = replace(found, notes=grounds.of_scenes(tx, held, limit=most, scopes=wanted, as_of=past))
+        self._count_uses(one.id for one in found.notes)
+        return found
 
     def recall_by_situation(
         self,
         situation: Situation,
         *,
         declared: str | Iterable[str] = (),
+        text: str = "",
         limit: int | None = None,
         scopes: Iterable[str] | None = None,
         as_of: dt.datetime | str | None = None,
     ) -> model.Recollection:
         """Return what the scenes that answer a situation hold, ranked by score times weight, each thing once.
 
-        Declared keys are read exactly and come first. limit, scopes and as_of are those of `recall_by_scene`; what
-        holds now is meant, whatever the time of the situation.
+        Notes come from these scenes, by the triggers that are features of the situation or in its topics or in the
+        text, the words of the turn; rules and pinned notes come always. Declared keys are read exactly and come first.
+        limit, scopes and as_of are those of `recall_by_scene`; what holds now is meant, whatever the time of the
+        situation.
         """
         at = self._at(as_of, "as_of")
-        situation = _situation(situation).under(self.config)
+        past = None if as_of is None else at
+        situation = checked_situation(situation).under(self.config)
         keys = key_list(declared, "declared")
+        if not isinstance(text, str):
+            raise InvalidInput("text", text, "give the words of the turn as text")
+        most, wanted = checked_limit(limit), checked_scopes(scopes)
         with self._store.read() as tx:
             candidates = matching.answering(tx, situation) if situation else []
-            return scene_graph.recall_by_candidates(
-                tx, keys, candidates, limit=_limit(limit), scopes=_scopes(scopes), at=at
-            )
+            selection = scene_graph.chosen(tx, keys, candidates)
+            recalled = model.Recollection()
+            if selection is not None:
+                recalled = scene_graph.recall(tx, selection, limit=most, scopes=wanted, at=at)
+            here = grounds.of_situation(tx, situation, selection, text, limit=most, scopes=wanted, as_of=past)
+        self._count_uses(one.id for one in here)
+        return replace(recalled, notes=here)
 
     def observe(
         self,
@@ -261,45 +280,6 @@ class Memory(Maintenance):
 
     # ---- records
 
-    def remember(
-        self,
-        title: str,
-        *,
-        body: str = "",
-        kind: str = "fact",
-        slot: str = "",
-        labels: str | Iterable[str] = (),
-        scope: str | None = None,
-        pinned: bool = False,
-        status: str = "live",
-        source: str = "agent",
-        at: dt.datetime | str | None = None,
-    ) -> model.RememberReport:
-        """Write a note: in one line what to remember, and in the body as much as is needed.
-
-        slot: what it is about; of one scope and slot one note is live, and a new one supersedes it. labels: other names
-        it is found by. kind: fact, lesson, rule, preference, decision, pitfall or checkpoint. status: live, proposed,
-        archived, superseded or forgotten; recall finds live ones, and superseded ones where it asks for the past.
-        pinned: goes first where little is shown. source: who says so. at: since when it holds, now when left out; one
-        for a time before that of the live note of its slot is superseded at once, so a late import changes nothing.
-
-        The same note again, whatever its spaces and letter case, is seen once more and takes the new labels. Raises
-        InvalidInput naming the argument that cannot be used.
-
-        >>> with Memory.open(":memory:") as memory:
-        ...     first = memory.remember("Deploy with pnpm", kind="rule", slot="deploy", labels="部署")
-        ...     second = memory.remember("Deploy with npm", kind="rule", slot="deploy")
-        >>> first.note.status, second.superseded == (first.note.id,)
-        ('live', True)
-        """
-        draft = notes.check_note(
-            title, body=body, kind=kind, slot=slot, labels=labels, scope="" if scope is None else scope,
-            pinned=pinned, status=status, source=source,
-        )  # fmt: skip
-        moment = self._at(at)
-        with self._writing(moment) as tx:
-            return notes.remember(tx, draft, moment, at_is_given=at is not None)
-
     def mirror(
         self,
         session: str,
@@ -324,7 +304,7 @@ class Memory(Maintenance):
         2
         1
         """
-        if not isinstance(session, str) or _is_blank(session):
+        if not isinstance(session, str) or is_blank(session):
             raise InvalidInput("session", session, "give the session a name")
         if scope is not None and not isinstance(scope, str):
             raise InvalidInput("scope", scope, "give a text")
@@ -375,17 +355,19 @@ class Memory(Maintenance):
             query, kinds=kinds, limit=limit, situation=situation, scopes=scopes, since=since, until=until, as_of=as_of,
             mode=mode, precise=precise, explain=explain,
         )  # fmt: skip
-        keys = None if _is_blank(scenes) else key_list(scenes, "scenes")
+        keys = None if is_blank(scenes) else key_list(scenes, "scenes")
         within = None if keys is None else scene_graph.below(keys, exact=exact)
         from graphmem.compose import search
 
         with self._store.read() as tx:
             here = request.situation
             answering = matching.answering(tx, here) if here else []
-            return search.search(
+            hits = search.search(
                 tx, self._vocabulary, request, self.config.ranking,
                 within=within, answering=answering, meanings=self._meanings,
             )  # fmt: skip
+        self._count_uses(hit.id for hit in hits if hit.kind == "note" and isinstance(hit.id, int))
+        return hits
 
     # ---- blocks and documents
 
@@ -553,7 +535,7 @@ class Memory(Maintenance):
         check_count("limit", limit)
         wanted = names if isinstance(names, str) else text_list(names, "names")
         recent = isinstance(sort, str) and sort.strip().casefold() in ("recent", "time", "newest")
-        reading = around.Reading(self._at(at), _scopes(scopes))
+        reading = around.Reading(self._at(at), checked_scopes(scopes))
         with self._store.read() as tx:
             return around.neighbours(tx, wanted, reading, depth=depth, limit=limit, recent=recent)
 
@@ -575,7 +557,7 @@ class Memory(Maintenance):
         """
         check_count("depth", depth)
         key = None if scene is None else require_key(scene, "scene")
-        reading = around.Reading(self._at(at), _scopes(scopes))
+        reading = around.Reading(self._at(at), checked_scopes(scopes))
         # networkx takes 100 ms to import: only the verbs about pictures and ways pay it.
         with self._store.read() as tx:
             return view.graph(tx, reading, scene=key, entity=entity, depth=depth)
@@ -606,7 +588,7 @@ class Memory(Maintenance):
         `connected` is false, and there are no steps, when no fact leads from one to the other. at and scopes are those
         of `graph`. Raises NotFound for an unknown name, telling the names close to it.
         """
-        reading = around.Reading(self._at(at), _scopes(scopes))
+        reading = around.Reading(self._at(at), checked_scopes(scopes))
         with self._store.read() as tx:
             return view.shortest_path(tx, start, end, reading)
 
@@ -631,7 +613,7 @@ class Memory(Maintenance):
         with self._store.read():
             return briefs.brief_of(
                 self,
-                _situation(situation),
+                checked_situation(situation),
                 query=query,
                 declared=declared,
                 budget=budget,
@@ -658,7 +640,7 @@ class Memory(Maintenance):
             raise InvalidInput("event", event, "give an Event, such as Event(source='qq', text='…'), or None")
         if not isinstance(channel, ChannelPolicy):
             raise InvalidInput("channel", channel, "give a ChannelPolicy")
-        return agent_turns.Turn(self, event or log_events.Event(), channel, scopes=_scopes(scopes))
+        return agent_turns.Turn(self, event or log_events.Event(), channel, scopes=checked_scopes(scopes))
 
     # ---- files
 
@@ -743,16 +725,16 @@ class Memory(Maintenance):
         return pool.Request(
             text=clean_text(query),
             kinds=pool.checked_kinds(kinds),
-            scopes=_scopes(scopes),
+            scopes=checked_scopes(scopes),
             since=first,
             until=end,
             as_of=self._given(as_of, "as_of"),
             now=now.astimezone(self.config.zone),
             mode=pool.checked_mode(mode),
             precise=precise,
-            limit=_limit(limit, default=search.DEFAULT_LIMIT),
+            limit=checked_limit(limit, default=search.DEFAULT_LIMIT),
             explain=explain,
-            situation=None if situation is None else _situation(situation).under(self.config),
+            situation=None if situation is None else checked_situation(situation).under(self.config),
         )
 
     def _given(self, time: dt.datetime | str | None, argument: str) -> str | None:
@@ -790,29 +772,3 @@ def _checked(log: log_events.Log | Iterable[log_events.Event], config: Config) -
         except InvalidInput as error:
             raise InvalidInput(f"{event.place}: {error.argument}", error.value, error.reason) from None
     return log_events.Log(tuple(turns), config)
-
-
-def _situation(value: object) -> Situation:
-    if not isinstance(value, Situation):
-        raise InvalidInput("situation", value, "give a Situation, such as Situation.of(chan='qq', peer='boss')")
-    return value
-
-
-def _is_blank(value: object) -> bool:
-    return isinstance(value, str) and not value.strip()
-
-
-def _limit(limit: int | None, *, default: int = scene_graph.DEFAULT_LIMIT) -> int:
-    if limit is None:
-        return default
-    check_count("limit", limit)
-    return limit
-
-
-def _scopes(scopes: Iterable[str] | None) -> Sequence[str] | None:
-    if scopes is None:
-        return None
-    names = [clean_text(name) for name in text_list(scopes, "scopes")]
-    if len(names) > scene_graph.KEYS_IN_A_RECALL:
-        raise scene_graph.too_many("scopes", names)
-    return names

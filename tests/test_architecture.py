@@ -31,7 +31,9 @@ MAY_IMPORT = {
     "semantic": BASE,
     "arbiters": BASE,
     "maintenance": STORED | {"graph", "records", "upkeep", "compose"},
-    "memory": STORED | {"graph", "records", "upkeep", "compose", "exchange", "semantic", "maintenance"},
+    "arguments": STORED | {"graph"},
+    "curation": STORED | {"graph", "records", "upkeep", "compose", "arguments", "maintenance"},
+    "memory": STORED | {"graph", "records", "compose", "exchange", "semantic", "arguments", "curation"},
     "async_memory": BASE | {"memory", "compose"},
     "surfaces": BASE | {"memory", "arbiters"},
 }

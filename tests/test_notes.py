@@ -37,12 +37,12 @@ def test_a_note_holds_what_was_given(memory):
     body = "Never npm.\n  pnpm deploy"
     report = memory.remember(
         " Deploy with pnpm ", body=body, kind="lesson", slot="deploy", labels=["部署", "release"], scope="web",
-        pinned=True, source="ann",
+        pinned=True, source="user:ann",
     )  # fmt: skip
 
     note = report.note
     assert (note.title, note.body, note.kind, note.slot) == ("Deploy with pnpm", body, "lesson", "deploy")
-    assert (sorted(note.labels), note.scope, note.pinned, note.source) == (["release", "部署"], "web", True, "ann")
+    assert (sorted(note.labels), note.scope, note.pinned, note.source) == (["release", "部署"], "web", True, "user:ann")
     assert (note.status, note.seen, note.superseded_by) == ("live", 1, None)
     assert (note.created_at, note.updated_at) == (NOW, NOW)
     assert (report.created, report.superseded, report.remarks) == (True, (), ())
@@ -57,7 +57,7 @@ def test_what_is_left_out_has_its_default(memory):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_kept_and_found(memory, kind):
-    note = memory.remember("Redis listens on 6380", kind=kind).note
+    note = memory.remember("Redis listens on 6380", kind=kind, source="user").note
 
     assert note.kind == kind
     assert found(memory, "redis") == [note.id]
@@ -157,7 +157,7 @@ def test_a_note_of_no_use_takes_labels_and_is_still_not_found(memory):
 
 def test_a_note_is_pinned_later_and_stays_so(memory):
     assert not memory.remember("Use pnpm").note.pinned
-    assert memory.remember("Use pnpm", pinned=True).note.pinned
+    assert memory.remember("Use pnpm", pinned=True, source="user").note.pinned
     assert memory.remember("Use pnpm").note.pinned
     assert [hit.pinned for hit in memory.recall("pnpm", kinds="note")] == [True]
 
@@ -165,7 +165,7 @@ def test_a_note_is_pinned_later_and_stays_so(memory):
 def test_pinned_notes_come_first_where_precision_is_wanted(memory):
     for number in range(3):
         memory.remember(f"Install packages in way {number}", labels="pnpm")
-    pinned = memory.remember("Lock the versions", labels="pnpm", pinned=True).note
+    pinned = memory.remember("Lock the versions", labels="pnpm", pinned=True, source="user").note
 
     assert found(memory, "pnpm", precise=True, limit=1) == [pinned.id]
 
@@ -194,7 +194,8 @@ def test_a_new_note_takes_the_slot_of_its_scope(memory):
         *((note_id, "live", None) for note_id in apart),
         (report.note.id, "live", None),
     ]
-    assert sorted(found(memory, "deploy", scopes=["web"])) == [apart[0], report.note.id]
+    assert found(memory, "deploy", scopes=["web"]) == [report.note.id]
+    assert found(memory, "deploy", scopes=["docs"]) == [apart[0]]
 
 
 def test_notes_without_a_slot_do_not_supersede_each_other(memory):
@@ -241,7 +242,7 @@ def test_a_value_that_comes_back_is_a_new_note(memory):
 def test_the_same_note_in_its_slot_is_seen_once_more(memory):
     first = memory.remember("Use npm", slot="deploy").note
 
-    again = memory.remember("use  NPM", slot="DEPLOY", labels="ship", pinned=True)
+    again = memory.remember("use  NPM", slot="DEPLOY", labels="ship", pinned=True, source="user")
 
     assert (again.created, again.superseded, again.note.id, again.note.seen) == (False, (), first.id, 2)
     assert (again.note.labels, again.note.pinned) == (("ship",), True)
@@ -481,8 +482,9 @@ def remember_in_both(memory, model, call):
     title, slot, scope, status, labels, pinned, at = call
     now = memory._clock().strftime("%Y-%m-%dT%H:%M:%S.000Z")
     report = memory.remember(
-        title.title(), slot=slot.upper(), scope=scope, status=status, labels=labels, pinned=pinned, at=at
-    )
+        title.title(), slot=slot.upper(), scope=scope, status=status, labels=labels, pinned=pinned, source="user",
+        at=at,
+    )  # fmt: skip
     note, created = model.remember(title, slot, scope, status, labels, pinned, now, at)
     return (report.note.id, report.created), (note["id"], created)
 

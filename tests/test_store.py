@@ -85,6 +85,11 @@ WRITES = {
     "consume_document": lambda memory: memory.consume_document(CONSUMED),
     "archive_document": lambda memory: memory.archive_document(ARCHIVED, [FACT]),
     "remember": lambda memory: memory.remember("Deploy with pnpm", slot="deploy"),
+    "forget": lambda memory: memory.forget(2),
+    "restore_note": lambda memory: memory.restore_note(3),
+    "approve": lambda memory: memory.approve(4),
+    "reject": lambda memory: memory.reject(5),
+    "edit_note": lambda memory: memory.edit_note(1, body="Never npm."),
     "mirror": lambda memory: memory.mirror("s1", [Part(id="m2", text="Then deploy it.")]),
     "reindex": lambda memory: memory.reindex(),
     "repair": lambda memory: memory.repair(),
@@ -117,6 +122,9 @@ READS = {
     "merge_entities dry": lambda memory: of_two(memory.merge_entities, dry_run=True),
     "upkeep dry": lambda memory: memory.upkeep(dry_run=True),
     "operations": lambda memory: memory.operations(),
+    "notes": lambda memory: memory.notes(),
+    "inspect": lambda memory: memory.inspect(),
+    "rules_for": lambda memory: memory.rules_for(HERE, tool="shell"),
 }
 # They do all their work under the lock and keep nothing of it.
 REHEARSALS = {
@@ -161,6 +169,11 @@ def fill(memory):
     """A bit of everything: in a scene and outside, a dedupe that can be undone, twins for another."""
     memory.commit([FACT], scenes=["chan:qq"], session="s1", turn=1)
     memory.remember("Deploy with npm", slot="deploy")
+    for title in ("The panel is blue", "The panel is green"):
+        memory.remember(title)
+    memory.forget(3)
+    for title in ("Never force push", "Never deploy on friday"):
+        memory.remember(title, kind="rule")
     memory.mirror("s1", [Part(id="m1", author="boss", text="部署用什么？")])
     memory.enter_scene(HERE)
     memory.enter_scene(HERE)

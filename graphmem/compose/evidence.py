@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from graphmem.config import Ranking
 from graphmem.core.dates import NamedTime
 from graphmem.core.ranking import bm25, inverse_frequency, scaled, walk
-from graphmem.core.tokens import is_stop_token
+from graphmem.core.tokens import is_stop_token, telling_tokens
 from graphmem.graph.neighbours import Edge
 from graphmem.records import history
 from graphmem.records.history import Turn
@@ -205,15 +205,11 @@ def of_turns(
 def said_in_full(names: Mapping[_Key, Sequence[str]], said: Collection[str]) -> dict[_Key, tuple[str, ...]]:
     """Return those of the names, given by their tokens, that are said in full, with the tokens that say them.
 
-    The last character of a run of Chinese, which is a token as well, says nothing by itself.
-
     >>> said_in_full({"caroline": ["carolin"], "老大": ["老大", "大"]}, {"carolin", "research", "大"})
     {'caroline': ('carolin',)}
     """
-    telling = {
-        key: tuple(token for token in tokens if len(token) > 1 or len(tokens) == 1) for key, tokens in names.items()
-    }
-    return {key: tokens for key, tokens in telling.items() if tokens and all(token in said for token in tokens)}
+    tokens = {key: telling_tokens(own) for key, own in names.items()}
+    return {key: own for key, own in tokens.items() if own and all(token in said for token in own)}
 
 
 def of_speaker(turns: Mapping[int, Turn], speakers: Collection[str]) -> dict[Item, float]:

@@ -29,7 +29,7 @@ from graphmem.core.ranking import cosine, inverse_frequency, scaled
 from graphmem.core.tokens import QueryWord, query_words, tokens_of
 from graphmem.errors import InvalidInput
 from graphmem.graph import found
-from graphmem.graph.scenes import Selection, recall_by_candidates
+from graphmem.graph.scenes import Selection, chosen, noted, recall
 from graphmem.records import history, notes
 from graphmem.store import text_index
 from graphmem.store.text_index import Passage, Vocabulary
@@ -395,15 +395,19 @@ def _by_scene(pool: Pool, answering: "Sequence[Candidate]") -> tuple[Hit, ...]:
     if pool.within is not None:
         keys = [key for key in keys if set(found.scenes_of_keys(tx, [key])).issubset(pool.within)]
         answering = [candidate for candidate in answering if candidate.scene_id in pool.within]
-    recalled = recall_by_candidates(tx, keys, answering, limit=request.limit, scopes=request.scopes, at=request.moment)
-    weights: dict[Item, float] = {("relation", one.id): one.weight for one in recalled.relations}
+    selection = chosen(tx, keys, answering)
+    if selection is None:
+        return ()
+    recalled = recall(tx, selection, limit=request.limit, scopes=request.scopes, at=request.moment)
+    weights: dict[Item, float] = {("note", note_id): weight for note_id, weight in noted(tx, selection).items()}
+    weights |= {("relation", one.id): one.weight for one in recalled.relations}
     weights |= {("entity", one.id): one.weight for one in recalled.entities}
     for kind, texts in (("block", recalled.blocks), ("document", recalled.documents)):
         numbers = found.numbers_of(tx, kind, [one.id for one in texts])
         weights |= {(kind, numbers[one.id]): one.weight for one in texts}
     shares = admitted(pool, {item: min(weight, 1.0) for item, weight in weights.items() if item[0] in request.kinds})
     hits = shown(pool, shares, {})
-    chosen = sorted(hits, key=lambda item: -shares[item])[: request.limit]
+    first = sorted(hits, key=lambda item: -shares[item])[: request.limit]
     if not request.explain:
-        return tuple(hits[item] for item in chosen)
-    return tuple(replace(hits[item], why=reasons_of(item, {"scene": shares}, {"scene": 1.0}, {})) for item in chosen)
+        return tuple(hits[item] for item in first)
+    return tuple(replace(hits[item], why=reasons_of(item, {"scene": shares}, {"scene": 1.0}, {})) for item in first)

@@ -77,8 +77,20 @@ def _show_parts(pool: Pool, scores: _Scores, best: Mapping[Item, Passage]) -> di
 
 def _show_notes(pool: Pool, scores: _Scores, best: Mapping[Item, Passage]) -> dict[int, Hit]:
     return {
-        ref_id: Hit("note", ref_id, text, scores[ref_id], source, at, _keys(pool, ("note", ref_id)), status, pinned)
-        for ref_id, text, source, at, status, pinned in notes.shown(pool.tx, list(scores))
+        one.id: Hit(
+            "note",
+            one.id,
+            one.text,
+            scores[one.id],
+            one.source,
+            one.at,
+            _keys(pool, ("note", one.id)),
+            one.status,
+            one.pinned,
+            one.reason,
+            one.place,
+        )
+        for one in notes.shown(pool.tx, list(scores))
     }
 
 

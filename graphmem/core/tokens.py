@@ -11,7 +11,7 @@ import importlib
 import itertools
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -174,6 +174,15 @@ def tokens_of(text: str) -> list[str]:
         else:
             found += _word(run).tokens
     return found
+
+
+def telling_tokens(tokens: Sequence[str]) -> tuple[str, ...]:
+    """Return the tokens of a name that tell something: the last character of a run of Chinese, a token too, does not.
+
+    >>> telling_tokens(["老大", "大"]), telling_tokens(["大"])
+    (('老大',), ('大',))
+    """
+    return tuple(token for token in tokens if len(token) > 1 or len(tokens) == 1)
 
 
 def passages_of(text: str) -> list[list[str]]:

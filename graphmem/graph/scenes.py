@@ -307,6 +307,11 @@ def attach(tx: sqlite3.Connection, scene_ids: Sequence[int], facts: Iterable[Tol
     _put_refs(tx, rows)
 
 
+def attach_note(tx: sqlite3.Connection, scene_ids: Iterable[int], note_id: int, at: str) -> None:
+    """Attach a note to scenes with full weight."""
+    _put_refs(tx, [(scene_id, "note", note_id, "", None, 1.0, at, at) for scene_id in scene_ids])
+
+
 def attach_text(tx: sqlite3.Connection, scene_ids: Iterable[int], kind: str, ref_text: str, at: str) -> None:
     """Attach what has a text for an id, a block or a document, to scenes with full weight."""
     _put_refs(tx, [(scene_id, kind, 0, ref_text, None, 1.0, at, at) for scene_id in scene_ids])
@@ -427,21 +432,6 @@ class Selection:
 EVERY_SCENE = Selection("SELECT id, 0, 1.0, key FROM scenes", [])
 
 
-def recall_by_keys(
-    tx: sqlite3.Connection,
-    keys: Sequence[str] | None,
-    *,
-    exact: bool,
-    limit: int,
-    scopes: Sequence[str] | None,
-    at: str,
-) -> Recollection:
-    """Recall what the scenes of these normalised keys hold, and without `exact` all below them; None means all."""
-    if keys is None:
-        return _recall(tx, EVERY_SCENE, limit, scopes, at)
-    return _recall(tx, below(keys, exact=exact), limit, scopes, at)
-
-
 def below(keys: Sequence[str], *, exact: bool = False) -> Selection:
     """Return the selection of the scenes with these normalised keys or aliases and, unless `exact`, of those below."""
     if len(keys) > KEYS_IN_A_RECALL:
@@ -461,16 +451,10 @@ def below(keys: Sequence[str], *, exact: bool = False) -> Selection:
     return Selection(f"SELECT id, 0, 1.0, id FROM ({' UNION '.join(parts)})", parameters)
 
 
-def recall_by_candidates(
-    tx: sqlite3.Connection,
-    declared: Sequence[str],
-    candidates: Sequence[matching.Candidate],
-    *,
-    limit: int,
-    scopes: Sequence[str] | None,
-    at: str,
-) -> Recollection:
-    """Recall what declared scenes hold, read exactly, then what answering scenes hold by score times weight."""
+def chosen(
+    tx: sqlite3.Connection, declared: Sequence[str], candidates: Sequence[matching.Candidate]
+) -> Selection | None:
+    """Return the selection of declared scenes, read exactly, and then of answering ones by score; None for none."""
     if len(declared) > KEYS_IN_A_RECALL:
         raise too_many("declared", declared)
     scored: dict[int, tuple[int, float]] = {}
@@ -481,10 +465,11 @@ def recall_by_candidates(
     for candidate in candidates[:_SCENES_IN_A_RECALL]:
         scored.setdefault(candidate.scene_id, (1, candidate.score))
     if not scored:
-        return model.Recollection()
+        return None
     values = ", ".join(f"(?, ?, ?, {place})" for place in range(len(scored)))
-    parameters = [value for scene_id, (tier, score) in scored.items() for value in (scene_id, tier, score)]
-    return _recall(tx, Selection(f"VALUES {values}", parameters), limit, scopes, at)
+    return Selection(
+        f"VALUES {values}", [value for scene_id, (tier, score) in scored.items() for value in (scene_id, tier, score)]
+    )
 
 
 def facts_of(ranked: str) -> str:
@@ -502,9 +487,10 @@ def too_many(argument: str, values: Sequence[str]) -> InvalidInput:
     return InvalidInput(argument, len(values), f"more than {KEYS_IN_A_RECALL} at once; recall them in parts")
 
 
-def _recall(
-    tx: sqlite3.Connection, selection: Selection, limit: int, scopes: Sequence[str] | None, at: str
+def recall(
+    tx: sqlite3.Connection, selection: Selection, *, limit: int, scopes: Sequence[str] | None, at: str
 ) -> Recollection:
+    """Return what the chosen scenes hold, each kind by score times weight. Notes are not of the graph: see `noted`."""
     chosen = f"WITH chosen(id, tier, score, place) AS ({selection.sql})"
     scenes = tx.execute(
         f"{chosen} SELECT s.key FROM chosen c JOIN scenes s ON s.id = c.id ORDER BY c.tier, c.score DESC, s.key",
@@ -518,6 +504,17 @@ def _recall(
         _blocks(tx, chosen, selection.parameters, limit),
         _documents(tx, chosen, selection.parameters, limit),
     )
+
+
+def noted(tx: sqlite3.Connection, selection: Selection) -> dict[int, float]:
+    """Return the notes that the chosen scenes hold, by id, with the greatest score times weight."""
+    rows = tx.execute(
+        f"""WITH chosen(id, tier, score, place) AS ({selection.sql})
+            SELECT ref.ref_id, MAX(c.score * ref.weight) FROM chosen c CROSS JOIN scene_refs ref
+            WHERE ref.scene_id = c.id AND ref.kind = 'note' GROUP BY ref.ref_id""",
+        selection.parameters,
+    )
+    return dict(rows.fetchall())
 
 
 # Cross joins keep SQLite from starting with all refs of a kind, of every scene. What is ordered has a limit: SQLite

@@ -17,6 +17,9 @@ from graphmem.store.lists import in_list, in_parts, of_scopes
 _AT_ONCE = 10_000
 
 
+_LAST_SAID = 200  # parts of the user: a statement further back backs nothing that is said now
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """A part that may be written: texts cleaned, time read."""
@@ -262,3 +265,13 @@ def parts(tx: sqlite3.Connection, part_ids: Sequence[int]) -> dict[int, StoredPa
         ids,
     )
     return {part_id: StoredPart(*row) for part_id, *row in rows}
+
+
+def said_by_user(tx: sqlite3.Connection, session: str) -> list[str]:
+    """Return what the user said last in a session, the latest first; nothing for a session that is not mirrored."""
+    rows = tx.execute(
+        """SELECT p.text FROM sessions s JOIN parts p ON p.session_id = s.id
+           WHERE s.name = ? AND p.role = 'user' ORDER BY p.seq DESC LIMIT ?""",
+        (session, _LAST_SAID),
+    )
+    return [text for (text,) in rows]

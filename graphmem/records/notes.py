@@ -1,35 +1,101 @@
-"""Notes: what was curated. Of the notes of one scope and slot one is live; a new one takes its place."""
+"""Notes: what was curated. Of the notes of one scope and slot one is live; a new one takes its place.
+
+What binds everybody who reads it, a rule, a pin or a note of a slot that is a constraint, is a person's to make: an
+agent proposes it, unless it quotes what the user said.
+"""
 
 import sqlite3
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from graphmem.core.keys import clean_text, entity_key, text_list
-from graphmem.core.model import Note, RememberReport
-from graphmem.errors import InvalidInput
+from graphmem.config import KIND_WEIGHTS, Config
+from graphmem.core.keys import clean_text, entity_key, feature_key, text_list
+from graphmem.core.model import Note, Provenance, RememberReport
+from graphmem.core.tokens import telling_tokens, tokens_of
+from graphmem.core.trust import class_of
+from graphmem.errors import Conflict, InvalidInput, NotFound
+from graphmem.records import provenance
 from graphmem.store import text_index
-from graphmem.store.lists import in_list, of_scopes
+from graphmem.store.lists import in_list, in_parts, of_scopes
 
 KINDS = ("fact", "lesson", "rule", "preference", "decision", "pitfall", "checkpoint")
 STATUSES = ("live", "proposed", "archived", "superseded", "forgotten")
+LESSONS = ("lesson", "pitfall")
 _LONGEST_TITLE = 500
-_COLUMNS = "id, kind, title, body, slot, scope, status, pinned, source, seen, created_at, updated_at, superseded_by"
+_LONGEST_SUMMARY = 100  # of the sentence that an index shows of a note
+_MOST_TRIGGERS = 8
+_LEAST_QUOTE = 4  # characters: of less the same is said by chance
+_COLUMNS = (
+    "n.id, n.kind, n.title, n.body, n.slot, n.summary, n.highlight, n.scope, n.status, n.pinned, n.source, n.reason, "
+    "n.seen, n.created_at, n.updated_at, n.superseded_by"
+)
+# Why a note is kept where nobody says why, by language and kind.
+_REASONS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "en": {
+            "fact": "a standing fact, worth not telling twice",
+            "lesson": "learnt from a problem that was solved",
+            "rule": "to be kept at all times",
+            "preference": "how somebody wants it",
+            "decision": "decided, so that it is not discussed anew",
+            "pitfall": "went wrong once and may again",
+            "checkpoint": "where the work stood",
+        },
+        "zh": {
+            "fact": "长期有效的事实，免得再说一遍",
+            "lesson": "来自一次已解决的问题",
+            "rule": "任何时候都要遵守",
+            "preference": "有人希望如此",
+            "decision": "已经决定，不再重新讨论",
+            "pitfall": "曾经出错，可能再犯",
+            "checkpoint": "当时工作的进展",
+        },
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A note that may be written: texts cleaned, words chosen from the known ones."""
+    """A note that may be written: texts cleaned, words chosen from the known ones.
+
+    binds: it is a rule, or its slot is a constraint, so that a person decides on it.
+    """
 
     kind: str
     title: str
     body: str
     slot: str
     labels: tuple[str, ...]
+    load_when: tuple[str, ...]
+    summary: str
+    highlight: str
     scope: str
     status: str
     pinned: bool
     source: str
+    reason: str
+    binds: bool
     remarks: tuple[str, ...]
+
+    @property
+    def slot_key(self) -> str:
+        """The canonical form of the slot, '' for none."""
+        return entity_key(self.slot)
+
+
+class Shown(NamedTuple):
+    """What is shown of a note. at: when it was changed last. place: where it was told first."""
+
+    id: int
+    text: str
+    source: str
+    at: str
+    status: str
+    pinned: bool
+    reason: str
+    place: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +107,9 @@ class _Holder:
     content: tuple[str, str, str]
 
 
+# ---- checking
+
+
 def check_note(
     title: str,
     *,
@@ -48,17 +117,32 @@ def check_note(
     kind: str,
     slot: str,
     labels: Iterable[str],
+    load_when: Iterable[str],
+    summary: str,
+    highlight: str,
     scope: str,
     pinned: bool,
     status: str,
     source: str,
+    reason: str,
+    config: Config,
 ) -> Draft:
     """Return a note that may be written; raise InvalidInput naming the argument for one that may not."""
-    given = {"title": title, "body": body, "slot": slot, "scope": scope, "source": source}
+    given = {
+        "title": title,
+        "body": body,
+        "slot": slot,
+        "summary": summary,
+        "highlight": highlight,
+        "scope": scope,
+        "source": source,
+        "reason": reason,
+    }
     for name, value in given.items():
         if not isinstance(value, str):
             raise InvalidInput(name, value, "give a text")
     names = [label for label in text_list(labels, "labels") if entity_key(label)]
+    triggers = text_list(load_when, "load_when")
     cleaned = {name: clean_text(value) for name, value in given.items()}
     # A scope is compared as it is given, here as everywhere.
     texts = {name: text if name == "scope" else text.strip() for name, text in cleaned.items()}
@@ -66,17 +150,25 @@ def check_note(
     if not entity_key(texts["title"]):
         raise InvalidInput("title", title, "nothing that can be seen is left of it; say in one line what to remember")
     if len(texts["title"]) > _LONGEST_TITLE:
-        reason = f"a title has at most {_LONGEST_TITLE} characters; put the rest into the body"
-        raise InvalidInput("title", f"{title[:40]}…", reason)
+        at_most = f"a title has at most {_LONGEST_TITLE} characters; put the rest into the body"
+        raise InvalidInput("title", f"{title[:40]}…", at_most)
+    if len(texts["summary"]) > _LONGEST_SUMMARY:
+        at_most = f"a summary has at most {_LONGEST_SUMMARY} characters; put the rest into the body"
+        raise InvalidInput("summary", f"{summary[:40]}…", at_most)
     if kind not in KINDS:
         raise InvalidInput("kind", kind, f"give one of {', '.join(KINDS)}")
     if status not in STATUSES:
         raise InvalidInput("status", status, f"give one of {', '.join(STATUSES)}")
     if not isinstance(pinned, bool):
         raise InvalidInput("pinned", pinned, "give true or false")
+    texts["reason"] = texts["reason"] or _REASONS[config.language][kind]
     replaced = cleaned != given or any(clean_text(label) != label for label in names)
     remarks = ("characters that cannot be stored were replaced by U+FFFD",) if replaced else ()
-    return Draft(kind, labels=tuple(marks.values()), status=status, pinned=pinned, remarks=remarks, **texts)
+    binds = kind == "rule" or entity_key(texts["slot"]) in map(entity_key, config.constraint_keys)
+    return Draft(
+        kind, labels=tuple(marks.values()), load_when=_checked_triggers(triggers), status=status, pinned=pinned,
+        binds=binds, remarks=remarks, **texts,
+    )  # fmt: skip
 
 
 def _by_key(labels: Iterable[str]) -> dict[str, str]:
@@ -91,31 +183,111 @@ def _by_key(labels: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def remember(tx: sqlite3.Connection, draft: Draft, at: str, *, at_is_given: bool = False) -> RememberReport:
+def _checked_triggers(given: Iterable[str]) -> tuple[str, ...]:
+    """Return triggers, features in their canonical form, each once; raise InvalidInput for what can call nothing."""
+    found: dict[str, str] = {}
+    for text in map(clean_text, given):
+        if entity_key(text):
+            trigger = _feature(text) or text.strip()
+            if not token_of(trigger):
+                raise InvalidInput(
+                    "load_when", text, "no word to look for; give words, or a feature such as tool:shell"
+                )
+            found.setdefault(entity_key(trigger), trigger)
+    if len(found) > _MOST_TRIGGERS:
+        raise InvalidInput("load_when", len(found), f"a note has at most {_MOST_TRIGGERS} triggers; choose the best")
+    return tuple(found.values())
+
+
+def _feature(trigger: str) -> str:
+    """Return the key of the feature that a trigger names, '' where it is words.
+
+    >>> _feature(" Tool:Shell "), _feature("note: this")
+    ('tool:shell', '')
+    """
+    kind, separator, value = trigger.strip().partition(":")
+    return feature_key(kind, value) if separator and kind.strip().casefold() in KIND_WEIGHTS else ""
+
+
+def token_of(trigger: str) -> str:
+    """Return what a trigger is looked for by: the feature, or the longest of its words."""
+    return _feature(trigger) or max(telling_tokens(tokens_of(trigger)), key=len, default="")
+
+
+def check_quote(quote: str) -> str:
+    """Return what the user is said to have said; raise InvalidInput for what is too short to tell anything."""
+    if not isinstance(quote, str):
+        raise InvalidInput("quote", quote, "give the words of the user")
+    if quote and len(entity_key(quote)) < _LEAST_QUOTE:
+        raise InvalidInput("quote", quote, f"at least {_LEAST_QUOTE} characters; quote the sentence that says so")
+    return clean_text(quote).strip()
+
+
+def quotes(quote: str, said: Iterable[str]) -> bool:
+    """Tell whether a text was said, whatever its spaces, width and letter case.
+
+    >>> quotes("always use pnpm", ["Please ALWAYS use\\n pnpm."])
+    True
+    """
+    key = entity_key(quote)
+    return bool(key) and any(key in entity_key(text) for text in said)
+
+
+def ruled(draft: Draft, *, backed: bool) -> Draft:
+    """Return a note as its source may write it. backed: a quoted statement of the user backs it."""
+    if backed or class_of(draft.source) == "user":
+        return draft
+    if draft.pinned:
+        draft = replace(draft, pinned=False, remarks=(*draft.remarks, "not pinned: that is for a person to do"))
+    if draft.status == "live" and draft.binds:
+        remark = "proposed: in force once a person approves it"
+        draft = replace(draft, status="proposed", remarks=(*draft.remarks, remark))
+    return draft
+
+
+# ---- writing
+
+
+def remember(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, at_is_given: bool = False) -> RememberReport:
     """Write a note. The same one again is seen once more; one for a slot that is taken supersedes what is there.
 
     One that is told for a time before that of the live note goes to its place among those that came before.
     """
+    at = origin.at
     before, after = _in_slot(tx, draft, at if at_is_given else None)
     same = next((one for one in (before, after) if one and one.content == _content(draft)), None)
     same_id = same.id if same else _elsewhere(tx, draft)
     if same_id is not None:
         return _seen_again(tx, same_id, draft, at)
+    if draft.binds and draft.status in ("live", "proposed") and (met := _proposed_before(tx, draft)):
+        return _propose_again(tx, met, draft, origin)
     if before and before.live:
         tx.execute("UPDATE notes SET status = 'superseded' WHERE id = ?", (before.id,))
-    (note_id,) = tx.execute(
-        """INSERT INTO notes(scope, kind, slot, slot_key, title, title_key, body, status, pinned, source,
-                             superseded_by, created_at, updated_at)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id""",
-        (draft.scope, draft.kind, draft.slot, entity_key(draft.slot), draft.title, entity_key(draft.title),
-         draft.body, "superseded" if after else draft.status, draft.pinned, draft.source, after and after.id, at, at),
-    ).fetchone()  # fmt: skip
+    written = _insert(tx, draft, origin, superseded_by=after.id if after else None)
     if before:
-        tx.execute("UPDATE notes SET superseded_by = ? WHERE id = ?", (note_id, before.id))
-    _label(tx, note_id, draft.labels)
-    text_index.add(tx, "note", [note_id])
+        tx.execute("UPDATE notes SET superseded_by = ? WHERE id = ?", (written.id, before.id))
     taken = (before.id,) if before and before.live else ()
-    return RememberReport(note(tx, note_id), created=True, superseded=taken, remarks=draft.remarks)
+    return RememberReport(written, created=True, superseded=taken, remarks=draft.remarks)
+
+
+def _insert(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, superseded_by: int | None) -> Note:
+    at, status = origin.at, draft.status if superseded_by is None else "superseded"
+    (note_id,) = tx.execute(
+        """INSERT INTO notes(scope, kind, slot, slot_key, title, title_key, body, summary, highlight, status, pinned,
+                             source, reason, superseded_by, created_at, updated_at)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id""",
+        (draft.scope, draft.kind, draft.slot, draft.slot_key, draft.title, entity_key(draft.title), draft.body,
+         draft.summary, draft.highlight, status, draft.pinned, draft.source, draft.reason, superseded_by, at, at),
+    ).fetchone()  # fmt: skip
+    _label(tx, note_id, draft.labels)
+    _route(tx, note_id, draft.load_when)
+    provenance.begin(tx, "note", note_id, origin)
+    text_index.add(tx, "note", [note_id])
+    return Note(
+        note_id, draft.kind, draft.title, draft.body, draft.slot, tuple(sorted(draft.labels)),
+        tuple(sorted(draft.load_when)), draft.summary, draft.highlight, draft.scope, status, draft.pinned, draft.source,
+        draft.reason, 1, at, at, superseded_by, origin,
+    )  # fmt: skip
 
 
 def _content(draft: Draft) -> tuple[str, str, str]:
@@ -124,11 +296,11 @@ def _content(draft: Draft) -> tuple[str, str, str]:
 
 def _in_slot(tx: sqlite3.Connection, draft: Draft, at: str | None) -> tuple[_Holder | None, _Holder | None]:
     """Return which note held the slot of a draft at a time, None for now, and which took it after that."""
-    if draft.status != "live" or not entity_key(draft.slot):
+    if draft.status != "live" or not draft.slot_key:
         return None, None
     columns = "SELECT id, status, created_at, title_key, body, kind FROM notes"
     row = tx.execute(
-        f"{columns} WHERE scope = ? AND slot_key = ? AND status = 'live'", (draft.scope, entity_key(draft.slot))
+        f"{columns} WHERE scope = ? AND slot_key = ? AND status = 'live'", (draft.scope, draft.slot_key)
     ).fetchone()
     after: _Holder | None = None
     while row is not None:
@@ -142,14 +314,39 @@ def _in_slot(tx: sqlite3.Connection, draft: Draft, at: str | None) -> tuple[_Hol
 
 def _elsewhere(tx: sqlite3.Connection, draft: Draft) -> int | None:
     """Return the id of the same note where no slot orders them."""
-    if draft.status == "live" and entity_key(draft.slot):
+    if draft.status == "live" and draft.slot_key:
         return None
     row = tx.execute(
         """SELECT id FROM notes WHERE scope = ? AND title_key = ? AND body = ? AND kind = ? AND slot_key = ?
                AND status = ? ORDER BY id LIMIT 1""",
-        (draft.scope, *_content(draft), entity_key(draft.slot), draft.status),
+        (draft.scope, *_content(draft), draft.slot_key, draft.status),
     ).fetchone()
     return None if row is None else int(row[0])
+
+
+def _proposed_before(tx: sqlite3.Connection, draft: Draft) -> tuple[int, str] | None:
+    """Return the id and status of a note of this title that was proposed, or is in force where one is proposed."""
+    row = tx.execute(
+        """SELECT n.id, n.status FROM notes n
+           WHERE n.scope = ? AND n.title_key = ? AND n.kind = ? AND n.slot_key = ? AND CASE ?
+               WHEN 'live' THEN n.status = 'proposed' AND n.body = ?
+               ELSE n.status = 'live' OR n.status = 'forgotten' AND EXISTS (
+                   SELECT 1 FROM provenance p WHERE p.kind = 'note' AND p.ref_id = n.id AND p.act = 'reject') END
+           ORDER BY n.status = 'live' DESC, n.id LIMIT 1""",
+        (draft.scope, entity_key(draft.title), draft.kind, draft.slot_key, draft.status, draft.body),
+    ).fetchone()
+    return None if row is None else (int(row[0]), str(row[1]))
+
+
+def _propose_again(tx: sqlite3.Connection, met: tuple[int, str], draft: Draft, origin: Provenance) -> RememberReport:
+    """Let a proposal that is said again come into force, or tell why it stays as it is."""
+    note_id, status = met
+    if status == "proposed":
+        taken = _put_in_force(tx, note_id, replace(origin, act="approve"))
+        report = _seen_again(tx, note_id, draft, origin.at)
+        return replace(report, superseded=taken, remarks=(*draft.remarks, "was proposed before and is in force now"))
+    told = "is in force already" if status == "live" else "was rejected before, and is not proposed again"
+    return RememberReport(note(tx, note_id), created=False, remarks=(told,))
 
 
 def _seen_again(tx: sqlite3.Connection, note_id: int, draft: Draft, at: str) -> RememberReport:
@@ -158,8 +355,11 @@ def _seen_again(tx: sqlite3.Connection, note_id: int, draft: Draft, at: str) -> 
                             updated_at = MAX(updated_at, ?) WHERE id = ?""",
         (draft.pinned, at, at, note_id),
     )
-    known = _by_key(note(tx, note_id).labels)
-    unknown = [label for label in draft.labels if entity_key(label) not in known]
+    known = note(tx, note_id)
+    routed = {entity_key(trigger) for trigger in known.load_when}
+    _route(tx, note_id, [trigger for trigger in draft.load_when if entity_key(trigger) not in routed])
+    named = _by_key(known.labels)
+    unknown = [label for label in draft.labels if entity_key(label) not in named]
     if unknown:
         _label(tx, note_id, unknown)
         text_index.replace(tx, "note", [note_id])
@@ -170,6 +370,94 @@ def _label(tx: sqlite3.Connection, note_id: int, labels: Iterable[str]) -> None:
     tx.executemany("INSERT INTO note_labels(note_id, label) VALUES (?, ?)", [(note_id, label) for label in labels])
 
 
+def _route(tx: sqlite3.Connection, note_id: int, triggers: Iterable[str]) -> None:
+    tx.executemany(
+        "INSERT INTO note_triggers(note_id, load_when, token) VALUES (?, ?, ?)",
+        [(note_id, trigger, token_of(trigger)) for trigger in triggers],
+    )
+
+
+# ---- what a person decides
+
+
+def put_away(tx: sqlite3.Connection, note_id: int, act: Provenance) -> Note:
+    """Archive a note, whatever it is: it is found no more, and `restore` brings it back."""
+    known = require_note(tx, note_id)
+    if known.status == "archived":
+        raise Conflict(f"note {note_id} is archived already: restore_note brings it back, hard=True removes it")
+    return _turn(tx, known, "archived", act)
+
+
+def restore(tx: sqlite3.Connection, note_id: int, act: Provenance) -> Note:
+    """Bring an archived note back; raise Conflict where another one has its slot now."""
+    known = require_note(tx, note_id)
+    if known.status != "archived":
+        raise Conflict(f"note {note_id} is {known.status}, not archived: nothing to restore")
+    if holder := holder_of(tx, known.scope, entity_key(known.slot), known.id):
+        raise Conflict(f"note {holder} has the slot {known.slot!r} now: forget it first, or remember this one anew")
+    return _turn(tx, known, "live" if _may_bind(tx, known) else "proposed", act)
+
+
+def _may_bind(tx: sqlite3.Connection, known: Note) -> bool:
+    """Tell whether a note may be live: a rule only when a person wrote it, was quoted or approved it."""
+    if known.kind != "rule" or class_of(known.source) == "user" or known.origin.quote:
+        return True
+    return any(each.act == "approve" for each in provenance.acts(tx, "note", known.id))
+
+
+def approve(tx: sqlite3.Connection, note_id: int, act: Provenance) -> RememberReport:
+    """Let a proposal come into force; what has its slot is superseded."""
+    known = require_note(tx, note_id)
+    if known.status != "proposed":
+        raise Conflict(f"note {note_id} is {known.status}, not proposed: nothing to approve")
+    taken = _put_in_force(tx, note_id, act)
+    return RememberReport(note(tx, note_id), created=False, superseded=taken)
+
+
+def reject(tx: sqlite3.Connection, note_id: int, act: Provenance) -> Note:
+    """Put a proposal away for good: the same one is not proposed again."""
+    known = require_note(tx, note_id)
+    if known.status != "proposed":
+        raise Conflict(f"note {note_id} is {known.status}, not proposed: 'forget' puts a note away")
+    return _turn(tx, known, "forgotten", act)
+
+
+def _put_in_force(tx: sqlite3.Connection, note_id: int, act: Provenance) -> tuple[int, ...]:
+    known = note(tx, note_id)
+    holder = holder_of(tx, known.scope, entity_key(known.slot), known.id)
+    if holder is not None:
+        tx.execute("UPDATE notes SET status = 'superseded', superseded_by = ? WHERE id = ?", (note_id, holder))
+    _turn(tx, known, "live", act)
+    return () if holder is None else (holder,)
+
+
+def holder_of(tx: sqlite3.Connection, scope: str, slot_key: str, but: int) -> int | None:
+    """Return the live note of a slot, unless it is the one that is named; None where there is no other."""
+    row = tx.execute(
+        "SELECT id FROM notes WHERE scope = ? AND slot_key = ? AND slot_key <> '' AND status = 'live' AND id <> ?",
+        (scope, slot_key, but),
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
+def _turn(tx: sqlite3.Connection, known: Note, status: str, act: Provenance) -> Note:
+    tx.execute("UPDATE notes SET status = ? WHERE id = ?", (status, known.id))
+    provenance.add(tx, "note", known.id, act)
+    text_index.replace(tx, "note", [known.id])
+    return replace(known, status=status)
+
+
+# ---- reading
+
+
+def require_note(tx: sqlite3.Connection, note_id: int) -> Note:
+    """Return a note; raise NotFound for an unknown id."""
+    found = notes(tx, [note_id]).get(note_id)
+    if found is None:
+        raise NotFound(f"note {note_id}: there is none of this id; 'notes' lists the ids")
+    return found
+
+
 def note(tx: sqlite3.Connection, note_id: int) -> Note:
     """Return a note that exists."""
     return notes(tx, [note_id])[note_id]
@@ -177,30 +465,83 @@ def note(tx: sqlite3.Connection, note_id: int) -> Note:
 
 def notes(tx: sqlite3.Connection, note_ids: Sequence[int]) -> dict[int, Note]:
     """Return notes by id; unknown ids are left out."""
-    marks, ids = in_list(note_ids)
-    labels: dict[int, list[str]] = {}
-    for note_id, label in tx.execute(
-        f"SELECT note_id, label FROM note_labels WHERE note_id IN ({marks}) ORDER BY note_id, label", ids
-    ):
-        labels.setdefault(note_id, []).append(label)
     found: dict[int, Note] = {}
-    for row in tx.execute(f"SELECT {_COLUMNS} FROM notes WHERE id IN ({marks})", ids):
-        note_id, kind, title, body, slot, scope, status, pinned, *others = row
-        own = tuple(labels.get(note_id, ()))
-        found[note_id] = Note(note_id, kind, title, body, slot, own, scope, status, bool(pinned), *others)
+    for ids, marks in in_parts(note_ids):
+        labels = _texts_of(tx, "note_labels", "label", ids, marks)
+        triggers = _texts_of(tx, "note_triggers", "load_when", ids, marks)
+        origins = provenance.origins(tx, "note", ids)
+        for row in tx.execute(f"SELECT {_COLUMNS} FROM notes n WHERE n.id IN ({marks})", ids):
+            note_id, pinned = row[0], bool(row[9])
+            texts = (labels.get(note_id, ()), triggers.get(note_id, ()))
+            values: tuple[Any, ...] = (*row[:5], *texts, *row[5:9], pinned, *row[10:], origins[note_id])
+            found[note_id] = Note(*values)
     return found
 
 
-def shown(tx: sqlite3.Connection, note_ids: Sequence[int]) -> list[tuple[int, str, str, str, str, bool]]:
-    """Return of notes what is shown: id, text, source, time of the last change, status, whether it is pinned."""
+def _texts_of(
+    tx: sqlite3.Connection, table: str, column: str, note_ids: Sequence[int], marks: str
+) -> dict[int, tuple[str, ...]]:
+    found: dict[int, list[str]] = {}
+    rows = tx.execute(
+        f"SELECT note_id, {column} FROM {table} WHERE note_id IN ({marks}) ORDER BY note_id, {column}", note_ids
+    )
+    for note_id, text in rows:
+        found.setdefault(note_id, []).append(text)
+    return {note_id: tuple(texts) for note_id, texts in found.items()}
+
+
+def list_notes(
+    tx: sqlite3.Connection,
+    *,
+    kinds: Sequence[str],
+    statuses: Sequence[str],
+    scopes: Sequence[str] | None,
+    limit: int,
+) -> tuple[Note, ...]:
+    """Return notes of some kinds and statuses, those told last first."""
+    (of_kinds, kind_values), (of_statuses, status_values) = in_list(kinds), in_list(statuses)
+    in_scope, scope_values = of_scopes(scopes, column="n.scope")
+    rows = tx.execute(
+        f"""SELECT n.id FROM notes n WHERE n.kind IN ({of_kinds}) AND n.status IN ({of_statuses}) {in_scope}
+            ORDER BY n.updated_at DESC, n.id DESC LIMIT ?""",
+        (*kind_values, *status_values, *scope_values, limit),
+    )
+    ids = [note_id for (note_id,) in rows]
+    found = notes(tx, ids)
+    return tuple(found[note_id] for note_id in ids)
+
+
+def shown(tx: sqlite3.Connection, note_ids: Sequence[int]) -> list[Shown]:
+    """Return what is shown of notes."""
     marks, ids = in_list(note_ids)
     rows = tx.execute(
-        f"SELECT id, title, body, source, updated_at, status, pinned FROM notes WHERE id IN ({marks})", ids
+        f"""SELECT n.id, n.title, n.body, n.source, n.updated_at, n.status, n.pinned, n.reason, o.place
+            FROM notes n LEFT JOIN provenance o ON o.kind = 'note' AND o.ref_id = n.id AND o.seq = 0
+            WHERE n.id IN ({marks})""",
+        ids,
     )
     return [
-        (note_id, f"{title}\n{body}" if body else title, source, at, status, bool(pinned))
-        for note_id, title, body, source, at, status, pinned in rows.fetchall()
+        Shown(note_id, f"{title}\n{body}" if body else title, source, at, status, bool(pinned), reason, place or "")
+        for note_id, title, body, source, at, status, pinned, reason, place in rows.fetchall()
     ]
+
+
+def yielding(scopes: Sequence[str] | None) -> tuple[str, list[str]]:
+    """Return the condition that a note `n` gives way to none of a project that is read, and its parameters.
+
+    A note of the user does to one of the same slot or, where neither has any, of the same title. A rule binds
+    everywhere, so it never does.
+    """
+    own = [scope for scope in scopes or () if scope]
+    if not own:
+        return "", []
+    marks, wanted = in_list(own)
+    return (
+        f"""AND (n.scope <> '' OR n.kind = 'rule' OR NOT EXISTS (
+            SELECT 1 FROM notes own WHERE own.scope IN ({marks}) AND own.status = 'live' AND own.slot_key = n.slot_key
+                AND (n.slot_key <> '' OR own.title_key = n.title_key)))""",
+        wanted,
+    )
 
 
 def standing(
@@ -212,7 +553,9 @@ def standing(
     """
     marks, ids = in_list(note_ids)
     in_scope, parameters = of_scopes(scopes, column="n.scope")
-    chosen = f"FROM notes n WHERE n.id IN ({marks}) {in_scope} AND n.status"
+    in_force, own = yielding(scopes)
+    parameters += own
+    chosen = f"FROM notes n WHERE n.id IN ({marks}) {in_scope} {in_force} AND n.status"
     if at is None or past:
         statuses, moments = "IN ('live', 'superseded')" if past else "= 'live'", []
     else:
@@ -233,9 +576,30 @@ def withdrawn(tx: sqlite3.Connection, note_ids: Sequence[int]) -> set[int]:
     return {note_id for (note_id,) in rows.fetchall()}
 
 
+def routes(tx: sqlite3.Connection, tokens: Iterable[str]) -> list[tuple[int, str, str]]:
+    """Return the triggers that features or words may call: the note, the trigger, what it was looked for by."""
+    return [
+        route
+        for part, marks in in_parts(tokens)
+        for route in tx.execute(
+            f"SELECT note_id, load_when, token FROM note_triggers WHERE token IN ({marks}) ORDER BY note_id, load_when",
+            part,
+        )
+    ]
+
+
 def pinned(tx: sqlite3.Connection) -> set[int]:
     """Return the ids of the pinned notes that are live."""
     return {note_id for (note_id,) in tx.execute("SELECT id FROM notes WHERE pinned = 1 AND status = 'live'")}
+
+
+def residents(tx: sqlite3.Connection, scopes: Sequence[str] | None) -> set[int]:
+    """Return the ids of the rules and pinned notes in force."""
+    in_scope, parameters = of_scopes(scopes, column="n.scope")
+    rows = tx.execute(
+        f"SELECT n.id FROM notes n WHERE n.status = 'live' AND (n.pinned = 1 OR n.kind = 'rule') {in_scope}", parameters
+    )
+    return {note_id for (note_id,) in rows}
 
 
 def predecessors(tx: sqlite3.Connection, note_ids: Sequence[int]) -> dict[int, int]:

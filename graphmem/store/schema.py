@@ -448,12 +448,14 @@ def _migrations() -> "Migrations":
             CREATE INDEX notes_resident ON notes(scope) WHERE status = 'live' AND (pinned = 1 OR kind = 'rule');
             CREATE INDEX notes_kind ON notes(scope, kind, updated_at) WHERE status = 'live';
 
-            -- What calls a note to mind: a feature as in situations, or words.
+            -- What calls a note to mind: a feature as in situations, or words. token: by which it is looked for.
             CREATE TABLE note_triggers(
                 note_id INTEGER NOT NULL REFERENCES notes(id),
                 load_when TEXT NOT NULL,
+                token TEXT NOT NULL,
                 PRIMARY KEY (note_id, load_when)
             ) STRICT, WITHOUT ROWID;
+            CREATE INDEX note_triggers_token ON note_triggers(token);
             -- Apart from the note, so that using it does not change it.
             CREATE TABLE note_usage(
                 note_id INTEGER PRIMARY KEY REFERENCES notes(id),

@@ -30,6 +30,7 @@ _TELLS = {
     "entities_apart": {"a": "entity", "b": "entity"},
     "notes": {"id": "note"},
     "note_labels": {"note_id": "note"},
+    "note_triggers": {"note_id": "note"},
     "sessions": {"id": "session"},
     "parts": {"session_id": "session"},
     "scenes": {"id": "scene"},
@@ -105,7 +106,7 @@ def erase(tx: sqlite3.Connection, gone: Gone) -> dict[str, int]:
     tx.execute(f"DELETE FROM entities_apart WHERE a IN {VALUES} OR b IN {VALUES}", (entities, entities))
     tx.execute(f"DELETE FROM entity_aliases WHERE entity_id IN {VALUES}", (entities,))
     _drop(tx, "entity", "entities", gone["entity"])
-    tx.execute(f"DELETE FROM note_labels WHERE note_id IN {VALUES}", (_list(gone["note"]),))
+    _forget_notes(tx, _list(gone["note"]))
     _drop(tx, "note", "notes", gone["note"])
     sessions = _list(gone["session"])
     parts = {part_id for (part_id,) in tx.execute(f"SELECT id FROM parts WHERE session_id IN {VALUES}", (sessions,))}
@@ -134,6 +135,15 @@ def _list(values: Collection[Any]) -> str:
 def _drop(tx: sqlite3.Connection, kind: str, table: str, ids: Collection[int]) -> None:
     text_index.drop(tx, kind, ids)
     tx.execute(f"DELETE FROM {table} WHERE id IN {VALUES}", (_list(ids),))
+
+
+def _forget_notes(tx: sqlite3.Connection, notes: str) -> None:
+    """Remove what stands beside notes, and let go of what points at them."""
+    for table in ("note_labels", "note_triggers", "note_usage"):
+        tx.execute(f"DELETE FROM {table} WHERE note_id IN {VALUES}", (notes,))
+    tx.execute(f"DELETE FROM provenance WHERE kind = 'note' AND ref_id IN {VALUES}", (notes,))
+    tx.execute(f"UPDATE notes SET superseded_by = NULL WHERE superseded_by IN {VALUES}", (notes,))
+    tx.execute(f"UPDATE incidents SET note_id = NULL WHERE note_id IN {VALUES}", (notes,))
 
 
 def _drop_sayings(tx: sqlite3.Connection, ids: Collection[int], found: Iterable[Entry]) -> set[int]:

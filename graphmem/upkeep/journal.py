@@ -73,6 +73,7 @@ TABLES = {
     "evidence": _Table(("id",)),
     "notes": _Table(("id",), ("seen",), indexed=("note", "title", "slot", "body", "status")),
     "note_labels": _Table(("note_id", "label")),
+    "note_triggers": _Table(("note_id", "load_when")),
     "sessions": _Table(("id",), ("parts", "length"), ("updated_at",)),
     "parts": _Table(("id",), indexed=("part", "text")),
 }

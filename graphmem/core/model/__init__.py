@@ -46,15 +46,23 @@ if TYPE_CHECKING:
     from graphmem.core.model.graph import FactPath as FactPath
     from graphmem.core.model.graph import Neighbour as Neighbour
     from graphmem.core.model.graph import Neighbourhood as Neighbourhood
+    from graphmem.core.model.notes import ForgetReport as ForgetReport
+    from graphmem.core.model.notes import Inspection as Inspection
+    from graphmem.core.model.notes import Note as Note
+    from graphmem.core.model.notes import NoteCount as NoteCount
+    from graphmem.core.model.notes import NoteDetail as NoteDetail
+    from graphmem.core.model.notes import NoteEditReport as NoteEditReport
+    from graphmem.core.model.notes import Provenance as Provenance
+    from graphmem.core.model.notes import RememberReport as RememberReport
+    from graphmem.core.model.notes import Route as Route
     from graphmem.core.model.recalled import RecalledBlock as RecalledBlock
     from graphmem.core.model.recalled import RecalledDocument as RecalledDocument
     from graphmem.core.model.recalled import RecalledEntity as RecalledEntity
+    from graphmem.core.model.recalled import RecalledNote as RecalledNote
     from graphmem.core.model.recalled import RecalledRelation as RecalledRelation
     from graphmem.core.model.recalled import Recollection as Recollection
     from graphmem.core.model.records import MirrorReport as MirrorReport
-    from graphmem.core.model.records import Note as Note
     from graphmem.core.model.records import Part as Part
-    from graphmem.core.model.records import RememberReport as RememberReport
     from graphmem.core.model.replayed import Learnt as Learnt
     from graphmem.core.model.replayed import ReplayReport as ReplayReport
     from graphmem.core.model.scenes import Bucket as Bucket
@@ -93,31 +101,39 @@ _SUBJECTS = {
     "EntityReview": "entities",
     "FactPath": "graph",
     "FoldedFact": "entities",
+    "ForgetReport": "notes",
     "ForgottenReport": "files",
     "Hit": "found",
+    "Inspection": "notes",
     "KeptApart": "entities",
     "Learnt": "replayed",
     "MirrorReport": "records",
     "Neighbour": "graph",
     "Neighbourhood": "graph",
-    "Note": "records",
+    "Note": "notes",
+    "NoteCount": "notes",
+    "NoteDetail": "notes",
+    "NoteEditReport": "notes",
     "Operation": "upkeep",
     "Overview": "upkeep",
     "Part": "records",
+    "Provenance": "notes",
     "PurgeReport": "edits",
     "Reason": "found",
     "RecalledBlock": "recalled",
     "RecalledDocument": "recalled",
     "RecalledEntity": "recalled",
+    "RecalledNote": "recalled",
     "RecalledRelation": "recalled",
     "Recollection": "recalled",
     "Refusal": "facts",
-    "RememberReport": "records",
+    "RememberReport": "notes",
     "RenameReport": "edits",
     "RepairReport": "files",
     "ReplayReport": "replayed",
     "ResetReport": "edits",
     "RestoreReport": "files",
+    "Route": "notes",
     "Scene": "scenes",
     "SceneHealth": "upkeep",
     "SceneMatch": "scenes",

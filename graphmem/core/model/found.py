@@ -19,7 +19,8 @@ class Hit:
 
     score: 0 to 1, comparable within one answer. source: who told it, for a part `session/author`. at: when it was said
     or written, UTC. scenes: keys of scenes that hold it. status: live or active, or superseded where the query asks for
-    the past. why: what the score is made of, heaviest first; empty unless asked for.
+    the past. reason, place: of a note, why it is kept and where it was first told. why: what the
+    score is made of, heaviest first; empty unless asked for.
     """
 
     kind: str
@@ -31,6 +32,8 @@ class Hit:
     scenes: tuple[str, ...] = ()
     status: str = "active"
     pinned: bool = False
+    reason: str = ""
+    place: str = ""
     why: tuple[Reason, ...] = ()
 
 

@@ -60,14 +60,41 @@ class RecalledDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class RecalledNote:
+    """A note brought back, and on which ground: scene, trigger, or always for rules and pinned notes.
+
+    load_when: the trigger that called it to mind, '' without one. overridden: a project's own rule goes before it.
+    """
+
+    id: int
+    kind: str
+    title: str
+    body: str
+    slot: str
+    scope: str
+    pinned: bool
+    source: str
+    reason: str
+    updated_at: str
+    weight: float
+    ground: str
+    load_when: str = ""
+    overridden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Recollection:
-    """What scenes brought back, best first. scenes: the keys of those that took part."""
+    """What scenes brought back, best first. scenes: the keys of those that took part.
+
+    notes: rules first, then what is pinned, then the others by weight.
+    """
 
     scenes: tuple[str, ...] = ()
     relations: tuple[RecalledRelation, ...] = ()
     entities: tuple[RecalledEntity, ...] = ()
     blocks: tuple[RecalledBlock, ...] = ()
     documents: tuple[RecalledDocument, ...] = ()
+    notes: tuple[RecalledNote, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.relations or self.entities or self.blocks or self.documents)
+        return bool(self.relations or self.entities or self.blocks or self.documents or self.notes)

@@ -1,4 +1,4 @@
-"""Sessions and their parts, notes. See `graphmem.core.model`."""
+"""Sessions and their parts. See `graphmem.core.model`."""
 
 import datetime as dt
 from dataclasses import dataclass, field
@@ -38,38 +38,4 @@ class MirrorReport:
     added: int
     changed: int
     known: int
-    remarks: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A curated memory: a fact, a lesson, a rule. slot: what it is about, one live note of a scope each.
-
-    status: live, proposed, archived, superseded or forgotten. seen: how often the same was remembered.
-    superseded_by: the id of the note that took its slot. created_at, updated_at: for when it was told first, and last.
-    """
-
-    id: int
-    kind: str
-    title: str
-    body: str
-    slot: str
-    labels: tuple[str, ...]
-    scope: str
-    status: str
-    pinned: bool
-    source: str
-    seen: int
-    created_at: str
-    updated_at: str
-    superseded_by: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class RememberReport:
-    """What remembering came to: the note; whether it is new; the ids of the notes whose slot it took."""
-
-    note: Note
-    created: bool
-    superseded: tuple[int, ...] = ()
     remarks: tuple[str, ...] = ()

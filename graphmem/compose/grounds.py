@@ -1,0 +1,149 @@
+"""Notes where they are wanted: in the scenes that hold them, at a trigger, before a tool, in every prompt.
+
+A note comes back with its scene, by a trigger in the situation or in the words of a turn, and always where it is a rule
+or pinned. What only scenes of other people hold comes back on no ground at all.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from graphmem.core.keys import entity_key
+from graphmem.core.model import Note, RecalledNote
+from graphmem.core.situations import Situation
+from graphmem.core.tokens import telling_tokens, tokens_of
+from graphmem.graph import found
+from graphmem.graph.scenes import Selection, noted
+from graphmem.records import notes
+from graphmem.store.lists import in_parts
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Why a note comes back: 'scene', 'trigger', 'tool' or 'always', how strongly, and the trigger."""
+
+    name: str
+    weight: float = 1.0
+    load_when: str = ""
+
+
+def of_scenes(
+    tx: sqlite3.Connection,
+    held: Mapping[int, float],
+    *,
+    limit: int,
+    scopes: Sequence[str] | None,
+    as_of: str | None,
+) -> tuple[RecalledNote, ...]:
+    """Return the notes that scenes hold, by id with their weights, best first."""
+    grounds = {note_id: Ground("scene", weight) for note_id, weight in held.items()}
+    return _recalled(tx, grounds, limit=limit, scopes=scopes, as_of=as_of)
+
+
+def of_situation(
+    tx: sqlite3.Connection,
+    situation: Situation,
+    selection: Selection | None,
+    text: str,
+    *,
+    limit: int,
+    scopes: Sequence[str] | None,
+    as_of: str | None,
+) -> tuple[RecalledNote, ...]:
+    """Return the notes for a situation and the words of a turn: rules and pinned ones, those of scenes and triggers."""
+    always = dict.fromkeys(notes.residents(tx, scopes), Ground("always", 0.0))
+    grounds = _open(tx, situation, {**always, **triggered(tx, situation, text)})
+    if selection is not None:
+        grounds |= {note_id: Ground("scene", weight) for note_id, weight in noted(tx, selection).items()}
+    return _recalled(tx, grounds, limit=limit, scopes=scopes, as_of=as_of)
+
+
+def governing(
+    tx: sqlite3.Connection,
+    situation: Situation,
+    selection: Selection | None,
+    text: str,
+    *,
+    tool: str,
+    scopes: Sequence[str] | None,
+) -> tuple[RecalledNote, ...]:
+    """Return the rules for what is about to be done: those whose scene, trigger or tool fits."""
+    rules = {rule.id: rule for rule in notes.notes(tx, list(notes.residents(tx, scopes))).values() if is_rule(rule)}
+    name = entity_key(tool)
+    grounds = {
+        rule.id: Ground("tool")
+        for rule in rules.values()
+        if name and name in map(entity_key, (rule.slot, *rule.labels))
+    }
+    grounds |= triggered(tx, situation, text)
+    grounds = _open(tx, situation, {note_id: ground for note_id, ground in grounds.items() if note_id in rules})
+    if selection is not None:
+        held = noted(tx, selection)
+        grounds |= {note_id: Ground("scene", held[note_id]) for note_id in held.keys() & rules.keys()}
+    return _recalled(tx, grounds, limit=len(grounds), scopes=scopes, as_of=None)
+
+
+def is_rule(note: Note) -> bool:
+    """Tell whether a note is a rule."""
+    return note.kind == "rule"
+
+
+def triggered(tx: sqlite3.Connection, situation: Situation, text: str) -> dict[int, Ground]:
+    """Return the notes that the features of a situation, its topics or the words of a turn call to mind."""
+    topics = [feature.value for feature in situation.features if feature.kind == "topic"]
+    said = {token for words in (text, *topics) for token in tokens_of(words)}
+    called: dict[int, Ground] = {}
+    for note_id, trigger, token in notes.routes(tx, [*situation.weights, *sorted(said)]):
+        if token in situation.weights or said.issuperset(telling_tokens(tokens_of(trigger))):
+            called.setdefault(note_id, Ground("trigger", 1.0, trigger))
+    return called
+
+
+def _open(tx: sqlite3.Connection, situation: Situation, grounds: Mapping[int, Ground]) -> dict[int, Ground]:
+    """Leave out the notes that only scenes of other people hold."""
+    held = found.holders(tx, "note", list(grounds))
+    closed = found.closed_to(tx, situation, [holding for own in held.values() for holding in own])
+    return {
+        note_id: ground
+        for note_id, ground in grounds.items()
+        if any(holding.scene_id not in closed for holding in held.get(note_id, ()))
+    }
+
+
+def _recalled(
+    tx: sqlite3.Connection,
+    grounds: Mapping[int, Ground],
+    *,
+    limit: int,
+    scopes: Sequence[str] | None,
+    as_of: str | None,
+) -> tuple[RecalledNote, ...]:
+    """Return those of some notes that stand in these scopes: rules first, then pinned ones, then by weight."""
+    if not grounds or not limit:
+        return ()
+    standing = [
+        note_id for ids, _ in in_parts(grounds) for note_id in notes.standing(tx, ids, as_of, scopes, past=False)
+    ]
+    stored = sorted(notes.notes(tx, standing).values(), key=lambda one: (one.updated_at, one.id), reverse=True)
+    overridden = _overridden(stored)
+    stored.sort(key=lambda one: (not is_rule(one), one.id in overridden, not one.pinned, -grounds[one.id].weight))
+    return tuple(
+        RecalledNote(
+            one.id, one.kind, one.title, one.body, one.slot, one.scope, one.pinned, one.source, one.reason,
+            one.updated_at, grounds[one.id].weight, grounds[one.id].name, grounds[one.id].load_when,
+            one.id in overridden,
+        )
+        for one in stored[:limit]
+    )  # fmt: skip
+
+
+def _overridden(stored: Iterable[Note]) -> set[int]:
+    """Return the rules of the user beside which a project has one of its own, of that slot or else of that title."""
+    rules = [one for one in stored if is_rule(one)]
+    own = {_about(one) for one in rules if one.scope}
+    return {one.id for one in rules if not one.scope and _about(one) in own}
+
+
+def _about(note: Note) -> tuple[str, str]:
+    slot = entity_key(note.slot)
+    return slot, "" if slot else entity_key(note.title)

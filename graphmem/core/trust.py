@@ -1,0 +1,32 @@
+"""Where what is stored comes from, as a class that a recall may ask for at the least."""
+
+from graphmem.errors import InvalidInput
+
+# The most trusted first. What a person said, what an agent concluded, what a tool printed, what came from elsewhere.
+CLASSES = ("user", "agent", "tool", "import")
+
+
+def class_of(source: str) -> str:
+    """Return the class of a source: the word before its first colon where that names one, else 'agent'.
+
+    >>> class_of("user:ann"), class_of("tool:shell"), class_of("extractor")
+    ('user', 'tool', 'agent')
+    """
+    word = source.partition(":")[0].strip().casefold()
+    return word if word in CLASSES else "agent"
+
+
+def checked_trust(least: str | None) -> str | None:
+    """Return the class that is asked for at the least; raise InvalidInput for one that does not exist."""
+    if least is not None and least not in CLASSES:
+        raise InvalidInput("trust", least, f"give one of {', '.join(CLASSES)}")
+    return least
+
+
+def suffices(source: str, least: str) -> bool:
+    """Tell whether a source is at least as trusted as a class.
+
+    >>> suffices("user", "agent"), suffices("tool:web", "agent")
+    (True, False)
+    """
+    return CLASSES.index(class_of(source)) <= CLASSES.index(least)

@@ -1,0 +1,275 @@
+"""The verbs of Memory about notes: what is remembered on purpose, what binds, and what a person decides of it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, overload
+
+from graphmem.arguments import checked_limit, checked_scopes, checked_situation
+from graphmem.config import check_count
+from graphmem.core import model, trust
+from graphmem.core.keys import clean_text, key_list, text_list, tool_key
+from graphmem.core.situations import Feature, Situation
+from graphmem.errors import InvalidInput
+from graphmem.graph import matching
+from graphmem.graph import scenes as scene_graph
+from graphmem.late import late
+from graphmem.maintenance import Maintenance
+
+if TYPE_CHECKING:
+    from graphmem.compose import grounds
+    from graphmem.records import history, inspection, notes
+    from graphmem.upkeep import edit_notes, purge
+else:
+    edit_notes = late("graphmem.upkeep.edit_notes")
+    grounds = late("graphmem.compose.grounds")
+    history = late("graphmem.records.history")
+    inspection = late("graphmem.records.inspection")
+    notes = late("graphmem.records.notes")
+    purge = late("graphmem.upkeep.purge")
+
+_NOTES_LISTED = 50
+
+
+class Curation(Maintenance):
+    """The curated half of a memory."""
+
+    def remember(
+        self,
+        title: str,
+        *,
+        body: str = "",
+        kind: str = "fact",
+        slot: str = "",
+        labels: str | Iterable[str] = (),
+        load_when: str | Iterable[str] = (),
+        summary: str = "",
+        highlight: str = "",
+        scope: str | None = None,
+        scenes: str | Iterable[str] = (),
+        pinned: bool = False,
+        status: str = "live",
+        reason: str = "",
+        quote: str = "",
+        said: str = "",
+        source: str = "agent",
+        session: str = "",
+        message: str = "",
+        place: str = "",
+        at: dt.datetime | str | None = None,
+    ) -> model.RememberReport:
+        """Write a note: in one line what to remember, and in the body as much as is needed.
+
+        slot: what it is about; of one scope and slot one note is live, and a new one supersedes it. labels: other names
+        it is found by. load_when: what calls it to mind, at most 8: words, or features such as 'tool:shell'. scenes: it
+        comes back with these. kind: fact, lesson, rule, preference, decision, pitfall or checkpoint. status: live,
+        proposed, archived, superseded or forgotten; recall finds live ones, and superseded ones where it asks for the
+        past. pinned: goes first where little is shown. summary: one sentence, at most 100 characters. reason: why it is
+        kept, a usual one of its kind when left out. source: who says so: user, agent, tool or import, with a colon and
+        more where that helps. session, message, place: where it was said; its origin never changes. at: since when it
+        holds, now when left out; one for a time before that of the live note of its slot is superseded at once, so a
+        late import changes nothing.
+
+        A rule, a pin and a note of a slot in `config.constraint_keys` bind everybody, so they are the user's: from any
+        other source a note is proposed, and pinned by nobody, unless `quote` is what the user said, in `said`, the
+        user's words of this turn, or in the mirrored `session`.
+
+        The same note again, whatever its spaces and letter case, is seen once more and takes the new labels. Raises
+        InvalidInput naming the argument that cannot be used.
+
+        >>> with Memory.open(":memory:") as memory:
+        ...     first = memory.remember("Deploy with pnpm", kind="lesson", slot="deploy", labels="部署")
+        ...     second = memory.remember("Deploy with npm", kind="lesson", slot="deploy")
+        ...     third = memory.remember("Never force push", kind="rule")
+        >>> first.note.status, second.superseded == (first.note.id,), third.note.status
+        ('live', True, 'proposed')
+        """
+        draft = notes.check_note(
+            title, body=body, kind=kind, slot=slot, labels=labels, load_when=load_when, summary=summary,
+            highlight=highlight, scope="" if scope is None else scope, pinned=pinned, status=status, source=source,
+            reason=reason, config=self.config,
+        )  # fmt: skip
+        keys = key_list(scenes, "scenes")
+        moment = self._at(at)
+        quoted = notes.check_quote(quote)
+        if not isinstance(said, str):
+            raise InvalidInput("said", said, "give the user's words of this turn as text")
+        origin = self._act("remember", source, moment, reason=draft.reason, session=session, message=message,
+                           place=place, quote=quoted)  # fmt: skip
+        with self._writing(moment) as tx:
+            backed = bool(quoted) and notes.quotes(quoted, (said, *history.said_by_user(tx, origin.session)))
+            if quoted and not backed:
+                draft = replace(draft, remarks=(*draft.remarks, "the quote is not found in what the user said"))
+                origin = replace(origin, quote="")
+            report = notes.remember(tx, notes.ruled(draft, backed=backed), origin, at_is_given=at is not None)
+            scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
+            scene_graph.attach_note(tx, scene_ids, report.note.id, moment)
+            return report
+
+    def forget(
+        self, note_id: int, *, hard: bool = False, reason: str = "", source: str = "user", place: str = ""
+    ) -> model.ForgetReport:
+        """Archive a note: it is found no more, and `restore_note` brings it back.
+
+        hard: remove it for good, with all that tells of it; the file is then written anew, as by a purge for good.
+        Raises NotFound for an unknown note, Conflict for one that is archived already.
+        """
+        check_count("note_id", note_id, low=1)
+        if hard:
+            with self._store.read() as tx:
+                title = notes.require_note(tx, note_id).title
+            report = self._purge(lambda tx: purge.plan_note(tx, note_id), "forget", hard=True)
+            return model.ForgetReport(note_id, title, hard=True, remarks=report.remarks)
+        act = self._act("forget", source, self._at(None), reason=reason, place=place)
+        with self._writing(act.at) as tx:
+            return model.ForgetReport(note_id, notes.put_away(tx, note_id, act).title, hard=False)
+
+    def restore_note(self, note_id: int, *, reason: str = "", source: str = "user", place: str = "") -> model.Note:
+        """Bring an archived note back. Raises NotFound, and Conflict where another note has its slot by now."""
+        check_count("note_id", note_id, low=1)
+        act = self._act("restore", source, self._at(None), reason=reason, place=place)
+        with self._writing(act.at) as tx:
+            return notes.restore(tx, note_id, act)
+
+    def approve(self, note_id: int, *, reason: str = "", source: str = "user", place: str = "") -> model.RememberReport:
+        """Let a proposal come into force, as a person's decision; what has its slot is superseded.
+
+        Raises NotFound, Conflict for what is not proposed, InvalidInput for a source that is no person.
+        """
+        check_count("note_id", note_id, low=1)
+        act = self._decision("approve", source, reason=reason, place=place)
+        with self._writing(act.at) as tx:
+            return notes.approve(tx, note_id, act)
+
+    def reject(self, note_id: int, *, reason: str = "", source: str = "user", place: str = "") -> model.Note:
+        """Put a proposal away, as a person's decision: it is found nowhere, and the same is not proposed again.
+
+        Raises NotFound, Conflict for what is not proposed, InvalidInput for a source that is no person.
+        """
+        check_count("note_id", note_id, low=1)
+        act = self._decision("reject", source, reason=reason, place=place)
+        with self._writing(act.at) as tx:
+            return notes.reject(tx, note_id, act)
+
+    def edit_note(
+        self, note_id: int, /, *, source: str = "user", session: str = "", place: str = "", **changes: Any
+    ) -> model.NoteEditReport:
+        """Change what is given of a note and keep all else, its origin too. `undo` reverses it.
+
+        changes: title, body, kind, slot, labels, load_when, summary, highlight, pinned, reason. Only a person changes
+        what a note says that binds. Raises NotFound, InvalidInput, and Conflict where another note has the slot.
+        """
+        check_count("note_id", note_id, low=1)
+        for name in changes:
+            if name not in edit_notes.EDITABLE:
+                raise InvalidInput("changes", name, f"give some of {', '.join(edit_notes.EDITABLE)}")
+        reason = changes.get("reason", "")
+        act = self._act("edit", source, self._at(None), reason=reason, session=session, place=place)
+        with self._writing(act.at) as tx:
+            return edit_notes.edit(tx, note_id, changes, act, self.config)
+
+    def notes(
+        self,
+        *,
+        kinds: str | Iterable[str] = (),
+        statuses: str | Iterable[str] = "live",
+        scopes: Iterable[str] | None = None,
+        limit: int | None = None,
+    ) -> tuple[model.Note, ...]:
+        """Return notes, those told last first. kinds, statuses: all when empty. limit: None for 50, 0 for none."""
+        wanted_kinds = _some_of(notes.KINDS, text_list(kinds, "kinds"), "kinds")
+        wanted = _some_of(notes.STATUSES, text_list(statuses, "statuses"), "statuses")
+        most, within = checked_limit(limit, default=_NOTES_LISTED), checked_scopes(scopes)
+        with self._store.read() as tx:
+            return notes.list_notes(tx, kinds=wanted_kinds, statuses=wanted, scopes=within, limit=most)
+
+    @overload
+    def inspect(self, note_id: int, *, scopes: Iterable[str] | None = None) -> model.NoteDetail: ...
+
+    @overload
+    def inspect(self, note_id: None = None, *, scopes: Iterable[str] | None = None) -> model.Inspection: ...
+
+    def inspect(
+        self, note_id: int | None = None, *, scopes: Iterable[str] | None = None
+    ) -> model.NoteDetail | model.Inspection:
+        """Return everything about a note, whatever its status; without an id, the state of all notes of some scopes.
+
+        That is: counts, rules, proposals, triggers, what is said twice, what is stale or overridden. Raises NotFound
+        for an unknown note.
+        """
+        if note_id is not None:
+            check_count("note_id", note_id, low=1)
+        within = checked_scopes(scopes)
+        with self._store.read() as tx:
+            if note_id is not None:
+                return inspection.detail(tx, note_id)
+            return inspection.inspect(tx, within, self._clock())
+
+    def rules_for(
+        self,
+        situation: Situation,
+        *,
+        tool: str = "",
+        text: str = "",
+        declared: str | Iterable[str] = (),
+        scopes: Iterable[str] | None = None,
+    ) -> tuple[model.RecalledNote, ...]:
+        """Return the rules for what is about to be done, to be shown before it is: those that fit, and no other.
+
+        A rule fits by a scene that holds it and answers the situation, or is one of the declared keys; by a trigger,
+        in the features, the topics or `text`, such as the command that will run; or by its tool, when a label or its
+        slot names it. Rules that fit everywhere are in every brief.
+        """
+        here = checked_situation(situation).under(self.config)
+        for name, value in (("tool", tool), ("text", text)):
+            if not isinstance(value, str):
+                raise InvalidInput(name, value, "give a text")
+        if tool and not tool_key(tool):
+            raise InvalidInput("tool", tool, "give the name of the tool")
+        if tool:
+            here = Situation((*here.given, Feature("tool", tool)), at=here.given_at, config=self.config)
+        keys, within = key_list(declared, "declared"), checked_scopes(scopes)
+        with self._store.read() as tx:
+            selection = scene_graph.chosen(tx, keys, matching.answering(tx, here) if here else [])
+            found = grounds.governing(tx, here, selection, text, tool=tool, scopes=within)
+        self._count_uses(one.id for one in found)
+        return found
+
+    # ---- within
+
+    def _act(
+        self,
+        act: str,
+        source: str,
+        at: str,
+        *,
+        reason: str,
+        session: str = "",
+        message: str = "",
+        place: str = "",
+        quote: str = "",
+    ) -> model.Provenance:
+        given = {"source": source, "reason": reason, "session": session, "message": message, "place": place}
+        for name, value in given.items():
+            if not isinstance(value, str):
+                raise InvalidInput(name, value, "give a text")
+        texts = {name: clean_text(value).strip() for name, value in given.items()}
+        return model.Provenance(
+            0, act, texts["source"], texts["place"], texts["session"], texts["message"], quote, texts["reason"], at
+        )
+
+    def _decision(self, act: str, source: str, *, reason: str, place: str) -> model.Provenance:
+        decided = self._act(act, source, self._at(None), reason=reason, place=place)
+        if trust.class_of(decided.actor) != "user":
+            raise InvalidInput("source", source, "a person decides on proposals: give 'user', or 'user:' and a name")
+        return decided
+
+
+def _some_of(known: tuple[str, ...], given: Iterable[str], argument: str) -> tuple[str, ...]:
+    """Return the words that were given, all known ones where none was; raise InvalidInput for an unknown one."""
+    for word in given:
+        if word not in known:
+            raise InvalidInput(argument, word, f"give some of {', '.join(known)}")
+    return tuple(dict.fromkeys(given)) or known

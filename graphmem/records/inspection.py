@@ -1,0 +1,104 @@
+"""Looking over notes: everything about one, or the state of all."""
+
+import datetime as dt
+import itertools
+import sqlite3
+from collections.abc import Sequence
+from operator import itemgetter
+
+from graphmem.core.model import Inspection, Note, NoteCount, NoteDetail, Route
+from graphmem.core.times import utc_text
+from graphmem.records import notes, provenance, usage
+from graphmem.store.lists import of_scopes
+
+_STALE_DAYS = 180
+_MOST_SHOWN = 100  # of what may be many
+
+
+def detail(tx: sqlite3.Connection, note_id: int) -> NoteDetail:
+    """Return everything about a note; raise NotFound for an unknown one."""
+    known = notes.require_note(tx, note_id)
+    rows = tx.execute(
+        """SELECT s.key FROM scene_refs ref JOIN scenes s ON s.id = ref.scene_id
+           WHERE ref.kind = 'note' AND ref.ref_id = ? ORDER BY s.key""",
+        (note_id,),
+    )
+    scenes = tuple(key for (key,) in rows)
+    uses, last_used = usage.of_note(tx, note_id)
+    own = tx.execute(
+        """SELECT own.id FROM notes own JOIN notes n ON n.id = ?
+           WHERE n.status = 'live' AND n.scope = '' AND own.status = 'live' AND own.scope <> ''
+               AND own.slot_key = n.slot_key AND (n.slot_key <> '' OR own.title_key = n.title_key)
+           ORDER BY own.id LIMIT 1""",
+        (note_id,),
+    ).fetchone()
+    acts = provenance.acts(tx, "note", note_id)
+    return NoteDetail(known, acts, _versions(tx, known), scenes, uses, last_used, None if own is None else own[0])
+
+
+def _versions(tx: sqlite3.Connection, known: Note) -> tuple[Note, ...]:
+    """Return what had the slot of a note before it, the latest first."""
+    rows = tx.execute(
+        """WITH RECURSIVE before(id, step) AS (
+               SELECT id, 1 FROM notes WHERE superseded_by = ?
+               UNION ALL SELECT n.id, b.step + 1 FROM before b JOIN notes n ON n.superseded_by = b.id)
+           SELECT id FROM before ORDER BY step LIMIT ?""",
+        (known.id, _MOST_SHOWN),
+    )
+    ids = [note_id for (note_id,) in rows]
+    found = notes.notes(tx, ids)
+    return tuple(found[note_id] for note_id in ids)
+
+
+def inspect(tx: sqlite3.Connection, scopes: Sequence[str] | None, now: dt.datetime) -> Inspection:
+    """Return the state of the notes of some scopes, None for all."""
+    in_scope, parameters = of_scopes(scopes, column="n.scope")
+    counts = tx.execute(
+        f"""SELECT n.scope, n.kind, n.status, COUNT(*) FROM notes n WHERE TRUE {in_scope}
+            GROUP BY n.scope, n.kind, n.status ORDER BY n.scope, n.kind, n.status""",
+        parameters,
+    )
+    routes = tx.execute(
+        f"""SELECT t.load_when, n.id FROM note_triggers t JOIN notes n ON n.id = t.note_id
+            WHERE n.status = 'live' {in_scope} ORDER BY t.load_when, n.id""",
+        parameters,
+    )
+    repeated = tx.execute(
+        f"""SELECT n.scope, n.title_key, n.id FROM notes n WHERE n.status = 'live' {in_scope} AND EXISTS (
+                SELECT 1 FROM notes o WHERE o.scope = n.scope AND o.title_key = n.title_key AND o.status = 'live'
+                    AND o.id <> n.id)
+            ORDER BY n.scope, n.title_key, n.id""",
+        parameters,
+    )
+    overridden = tx.execute(
+        f"""SELECT n.id, own.id FROM notes n JOIN notes own ON own.slot_key = n.slot_key AND own.scope <> ''
+                AND (n.slot_key <> '' OR own.title_key = n.title_key)
+            WHERE n.scope = '' AND n.status = 'live' AND own.status = 'live'
+                AND own.id IN (SELECT n.id FROM notes n WHERE TRUE {in_scope}) ORDER BY n.id, own.id LIMIT ?""",
+        (*parameters, _MOST_SHOWN),
+    )
+    stale = tx.execute(
+        f"""SELECT n.id FROM notes n LEFT JOIN note_usage u ON u.note_id = n.id
+            WHERE n.status = 'live' AND n.pinned = 0 AND n.kind <> 'rule' {in_scope}
+                AND MAX(n.updated_at, COALESCE(u.last_at, '')) < ?
+            ORDER BY n.updated_at, n.id LIMIT ?""",
+        (*parameters, utc_text(now - dt.timedelta(days=_STALE_DAYS)), _MOST_SHOWN),
+    )
+    return Inspection(
+        tuple(NoteCount(*row) for row in counts),
+        _listed(tx, "live", scopes),
+        _listed(tx, "proposed", scopes),
+        tuple(
+            Route(load_when, tuple(note_id for _, note_id in rows))
+            for load_when, rows in itertools.groupby(routes, key=itemgetter(0))
+        ),
+        tuple(tuple(note_id for *_, note_id in rows) for _, rows in itertools.groupby(repeated, key=itemgetter(0, 1))),
+        tuple(note_id for (note_id,) in stale),
+        tuple((user, own) for user, own in overridden),
+    )
+
+
+def _listed(tx: sqlite3.Connection, status: str, scopes: Sequence[str] | None) -> tuple[Note, ...]:
+    """Return the rules in force, or what is proposed."""
+    kinds = ("rule",) if status == "live" else notes.KINDS
+    return notes.list_notes(tx, kinds=kinds, statuses=[status], scopes=scopes, limit=_MOST_SHOWN)
