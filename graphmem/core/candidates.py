@@ -50,11 +50,12 @@ _FILLERS = frozenset(
 # Words that change what all others say, however many those are: negations, bounds, order, place, who.
 _TELLING = frozenset(
     """
-    not no never none nor neither nothing nobody nowhere without except unless only until till since before after but or
-    either from if when over under above below between more less fewer most least all any some each every both always
-    often sometimes rarely seldom must should shall may might can could would will ought need optional required first
-    last next previous former formerly old new up down on off out inside outside against instead than was were he she
-    him her his hers they them their theirs i me my mine you your yours we us our ours half double once twice
+    not no never none nor neither nothing nobody nowhere without except unless only until till since before after but
+    or either from if when over under above below between by with via per into within during because more less fewer
+    most least all any some each every both always often sometimes rarely seldom must should shall may might can could
+    would will ought need optional required first last next previous former formerly old new up down on off out inside
+    outside against instead than was were he she him her his hers they them their theirs i me my mine you your yours
+    we us our ours half double once twice today tomorrow yesterday now later soon
     不 没 沒 勿 别 別 禁 止 无 無 非 莫 未 免 否 除 只 仅 僅 必 须 須 应 應 该 該 可 能 要 会 會 先 后 後
     前 旧 舊 新 老 上 下 左 右 内 內 外 高 低 大 小 多 少 全 每 都 各 常 永 从 從 向 或 若 如 最 更 再 又
     半 我 你 您 他 她 它
@@ -65,7 +66,8 @@ _NOT = re.compile(r"\b(?:cannot|[a-z]++(?<=n)['’]t)\b", re.IGNORECASE)
 _NOT_SPELLINGS = {"cannot": "can not", "can't": "can not", "won't": "will not", "shan't": "shall not"}
 # Comparisons, units, signs, ranges of versions. Tokens leave out what ASCII has of them.
 _OPERATOR = re.compile(r"[<>]=?|[!=]=|[$%]|[~^](?=\d)|(?<!\S)[-!](?=\w)")
-_PLAIN_WORD = re.compile(r"[a-z]+(?:['’][a-z]+)?")
+_CLITIC = re.compile(r"(?<=[a-z])['’](?:s|re|m)\b", re.IGNORECASE)
+_PLAIN_WORD = re.compile(r"[a-z]+")
 
 
 class StoredNote(Protocol):
@@ -276,7 +278,7 @@ def likeness(a: str, b: str) -> float:
     It is the resemblance of their words and pairs of neighbouring words, what both have of what either has (Broder: On
     the resemblance and containment of documents, 1997); words are stems, without articles and other fillers; an
     ideograph is a word. However long the texts are, it stays below 0.9 unless the words of one are those of the other
-    in the same order, with a few more; a number, a name, a negation, a bound or an operator is never among these few.
+    in the same order, with single ones put in that are no number, name, negation, bound, place nor operator.
     So a repeat told in other words counts as new: that costs a line, while a new fact taken for a repeat is lost.
 
     >>> likeness("Redis listens on 6380", "redis  listens on 6380.")
@@ -292,24 +294,36 @@ def _likeness(a: _Said, b: _Said) -> float:
         return 1.0
     shared, either = (a.shingles & b.shingles).total(), (a.shingles | b.shingles).total()
     score = shared / either if either else 0.0
-    if score < DUPLICATE or (a.telling <= b.spelled and b.telling <= a.spelled and _in_order(a.words, b.words)):
+    if score < DUPLICATE or (
+        a.telling <= b.spelled and b.telling <= a.spelled and _adds_single_words(a.words, b.words)
+    ):
         return score
     return _MOST_APART
 
 
-def _in_order(a: Sequence[str], b: Sequence[str]) -> bool:
-    """Tell whether all words of the shorter text stand in the longer one in the same order."""
+def _adds_single_words(a: Sequence[str], b: Sequence[str]) -> bool:
+    """Tell whether one text is the other with single words put in: two in a row are a phrase, and say something new.
+
+    >>> _adds_single_words(["keep", "the", "log"], ["keep", "the", "whole", "log"])
+    True
+    >>> _adds_single_words(["keep", "it"], ["keep", "it", "for", "ever"]), _adds_single_words(["a", "b"], ["b", "a"])
+    (False, False)
+    """
     shorter, longer = sorted((a, b), key=len)
-    rest = iter(longer)
-    return all(word in rest for word in shorter)
+    place = 0
+    for word in shorter:
+        if word not in longer[place : place + 2]:
+            return False
+        place += 1 if longer[place] == word else 2
+    return len(longer) - place <= 1
 
 
 def _said(text: str) -> _Said:
-    plain = unicodedata.normalize("NFKC", visible(text))
+    plain = _CLITIC.sub("", unicodedata.normalize("NFKC", visible(text)))
     plain = _NOT.sub(lambda match: _spelled_out(match[0].lower().replace("’", "'")), plain)
     plain = _OPERATOR.sub(lambda match: f" op{match[0].encode().hex()} ", plain)
     written = words_of(plain)
-    spelled = [fold(word) for word in written]
+    spelled = [word.casefold() for word in written]
     # A Latin word in a text of a script without spaces is a name or a term.
     mixed = any(not word.isascii() and len(word) == 1 for word in written)
     telling = Counter(
