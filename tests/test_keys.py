@@ -27,6 +27,7 @@ from graphmem.core.keys import (
     origin_of,
     prefix_range,
     require_key,
+    slug,
     suffixed_key,
     tool_key,
 )
@@ -770,3 +771,84 @@ def test_clean_text_can_be_stored_and_is_otherwise_as_written(text):
     assert clean_text(clean) == clean
     if not any(c == "\0" or unicodedata.category(c) == "Cs" for c in text):
         assert clean == text
+
+
+# ---- slugs
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("Deploy with pnpm", "deploy-with-pnpm"), ("部署清单", "部署清单"), ("回滚步骤", "回滚步骤"), ("v1.2", "v1.2"),
+        ("ＱＱ  机器人", "qq-机器人"), ("GOALS.md", "goals.md"), ("max_tokens", "max_tokens"), ("a-b", "a-b"),
+        ("Größe", "grösse"), ("नमस्ते", "नमस्ते"), ("مرحبا", "مرحبا"), (" a\u200bb ", "ab"),
+    ],
+)  # fmt: skip
+def test_a_slug_can_be_read(title, name):
+    assert slug(title) == name
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "con", "NUL", "aux.", "com1", "日志.", "Con.txt", "aux.tar.gz", "LPT9", "com¹", "CONIN$", "prn .", "..", ".",
+        "", "../out", "..\\out", "/etc/x", "a/../../out", ".git", "-rf", "🎉", "a:b", "C:\\x", "a\0b", "\ud83d",
+        "a|b?*<>", "~", "!!!", "．．／ｘ", "con:", "nul ", "x" * 300, "项" * 50, "a." * 60, "e\u0301", "…",
+    ],
+)  # fmt: skip
+def test_a_slug_is_a_file_name_on_every_system(title):
+    name = slug(title)
+
+    assert is_file_name(name), name
+    assert slug(name) == name
+
+
+def is_file_name(name):
+    """Tell whether a name is one, by the rules of Windows, macOS and Linux together."""
+    device = re.fullmatch(r"(?i)(con|prn|aux|nul|com\d|lpt\d|conin\$|conout\$)", name.split(".")[0].strip())
+    kinds = {unicodedata.category(c) for c in name}
+    return (
+        0 < len(name.encode()) <= 80
+        and not device
+        and not name.startswith((".", "-", " "))
+        and not name.endswith((".", "-", " "))
+        and not set('<>:"/\\|?*') & set(name)
+        and not {"Cc", "Cs", "Zs", "Zl", "Zp"} & kinds
+        and unicodedata.normalize("NFC", name) == name
+        and fold(name) == name
+    )
+
+
+@pytest.mark.parametrize(
+    "titles",
+    [
+        ("C", "C++", "C#"), ("部署脚本必须使用固定版本", "部署脚本必须使用最新镜像"), ("部署用 pnpm", "pnpm"),
+        ("use pnpm, not npm", "use pnpm not npm"), ("con", "con."), ("日志", "日志."), ("a b-c", "a-b c", "a b c"),
+        ("a/b", "a:b", "a b"), ("🎉", "🚀", ""), ("项" * 49, "项" * 50), ("x" * 80, "x" * 81), ("..", "...", "."),
+        ("a.b", "a..b", ".a.b", "a. b"), ("con.x", "con.y", "con x"), ("不要", "不要！", "不要？"),
+    ],
+)  # fmt: skip
+def test_titles_that_differ_have_slugs_that_differ(titles):
+    assert len({slug(title) for title in titles}) == len(titles)
+
+
+@given(wild)
+def test_every_text_has_a_slug_that_is_its_own(title):
+    name = slug(title)
+
+    assert is_file_name(name)
+    assert slug(name) == name
+
+
+@given(st.text(st.sampled_from("ab项é "), min_size=30, max_size=120), wild, wild)
+def test_long_titles_with_one_beginning_keep_apart(beginning, one, other):
+    assume(entity_key(beginning + one) != entity_key(beginning + other))
+
+    assert slug(beginning + one) != slug(beginning + other)
+
+
+@given(st.text("aB -._/+项\u0301", max_size=8), st.text("aB -._/+项\u0301", max_size=8))
+def test_only_a_title_that_is_spelled_as_a_slug_meets_another(one, other):
+    assume(entity_key(one) != entity_key(other) and entity_key(one) != slug(one) and entity_key(other) != slug(other))
+
+    assert slug(one) != slug(other)

@@ -22,6 +22,7 @@ else:
 MAX_KEY_BYTES = 96
 MAX_NAME_CHARACTERS = 50
 MAX_KIND_BYTES = 32
+MAX_SLUG_BYTES = 80
 AUTO_PREFIX = "auto:"
 FEATURE_KINDS = frozenset({"chan", "peer", "peer_group", "tool", "topic", "part"})
 PERSON_KINDS = frozenset({"peer", "peer_group"})
@@ -39,6 +40,8 @@ _IGNORABLE_RANGES = (
 )  # fmt: skip
 _IGNORABLE = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in _IGNORABLE_RANGES) + "]")
 _WHITE = re.compile(r"\s+")
+# What Windows takes for a device, whatever follows a dot; see "Naming Files, Paths, and Namespaces" of Microsoft.
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|conin|conout|(?:com|lpt)[0-9])(?:\..*)?")
 # ASCII keys that are fixed points already: most keys met in practice, at a tenth of the cost.
 _PLAIN_KEY = re.compile(r"[a-z0-9:-]+(?:[._/][a-z0-9:-]+)*")
 
@@ -86,12 +89,14 @@ def _with_digest(kept: str, source: str) -> str:
     return f"{kept.rstrip('._')}.{_digest(source)}"
 
 
+def _cut_bytes(text: str, most: int) -> str:
+    """Shorten to at most so many bytes of UTF-8, at a character border."""
+    return text.encode()[:most].decode("utf-8", "ignore")
+
+
 def _cut(key: str) -> str:
     """Shorten to 96 bytes at a character border; the hash keeps two long keys two."""
-    encoded = key.encode()
-    if len(encoded) <= MAX_KEY_BYTES:
-        return key
-    return _with_digest(encoded[:_CUT_BYTES].decode("utf-8", "ignore"), key)
+    return key if len(key.encode()) <= MAX_KEY_BYTES else _with_digest(_cut_bytes(key, _CUT_BYTES), key)
 
 
 def _segment(folded: str) -> str:
@@ -296,8 +301,7 @@ def suffixed_key(base: str, number: int) -> str:
     'auto:chan:qq.2'
     """
     suffix = f".{number}"
-    room = MAX_KEY_BYTES - len(suffix)
-    return base.encode()[:room].decode("utf-8", "ignore").rstrip("._") + suffix
+    return _cut_bytes(base, MAX_KEY_BYTES - len(suffix)).rstrip("._") + suffix
 
 
 def join_label(parts: list[str]) -> str:
@@ -337,6 +341,30 @@ def entity_key(name: str) -> str:
     True
     """
     return _WHITE.sub(" ", fold(name))
+
+
+def slug(title: str) -> str:
+    """Return a name for the file of a title: letters, marks and numbers of every script, `.`, `_` and `-`.
+
+    It is safe on every system and its own slug; white space becomes `-`. It ends in eight hex digits of the hash of the
+    title where something else is lost, where it is cut to 80 bytes, and where Windows knows it as a device. So titles
+    that differ in more than case, width and white space have different slugs, unless one of them is spelled as a slug.
+
+    >>> slug("Deploy with pnpm"), slug("部署清单")
+    ('deploy-with-pnpm', '部署清单')
+    >>> slug("C++"), slug("C#"), slug("CON")
+    ('c-cedb1bac', 'c-951a4d36', 'con-1143da2b')
+    """
+    folded = entity_key(title)
+    kept = "".join(c if c in "-._" or _is_word(c) else "-" for c in folded)
+    name = re.sub(r"\.+", ".", re.sub(r"[-.]*-[-.]*", "-", kept)).strip("-.")
+    # A hyphen of its own beside white space that becomes one: `build-x7 fails` is not `build x7-fails`.
+    lost = name != folded.replace(" ", "-") or (" " in folded and "-" in folded)
+    if _DEVICE.fullmatch(name):
+        name, lost = name.replace(".", "-"), True
+    if not lost and name and len(name.encode()) <= MAX_SLUG_BYTES:
+        return name
+    return f"{_cut_bytes(name, MAX_SLUG_BYTES - 1 - _HASH_DIGITS).rstrip('-.')}-{_digest(folded)}".lstrip("-")
 
 
 def name_problem(name: object) -> str:

@@ -185,6 +185,15 @@ def telling_tokens(tokens: Sequence[str]) -> tuple[str, ...]:
     return tuple(token for token in tokens if len(token) > 1 or len(tokens) == 1)
 
 
+def words_of(text: str) -> list[str]:
+    """Return the words of a text as written, in order; of scripts that write no spaces, each character.
+
+    >>> words_of("用pnpm部署 GOALS.md!")
+    ['用', 'pnpm', '部', '署', 'GOALS.md']
+    """
+    return [word for kind, run in _runs(text) for word in (run if kind == "unspaced" else (run,))]
+
+
 def passages_of(text: str) -> list[list[str]]:
     """Return the tokens of a text, cut at sentences into passages of at most 160 tokens; one empty one for no tokens.
 
