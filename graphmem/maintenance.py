@@ -231,6 +231,7 @@ class Maintenance:
                 "environment GRAPHMEM_SEMANTIC=true; the model of these needs pip install 'graphmem[semantic]'"
             )
             raise InvalidInput("embedder", None, reason)
+        self._store.require_writing()
         done = 0
         with self._store.read() as tx:
             lacking = vectors.count_lacking(tx, embedder.fingerprint)
@@ -309,9 +310,11 @@ class Maintenance:
         """Run `upkeep` now and then every so many seconds in a thread, which ends when the memory is closed.
 
         report is called with what each pass did. A pass that fails, or finds another at work, is logged and tried again
-        at its time. Raises InvalidInput for less than a second, Conflict when it runs already.
+        at its time. Raises InvalidInput for less than a second, Conflict when it runs already or the memory is
+        read-only.
         """
         check_number("every", every, low=1.0, high=1e9)
+        self._store.require_writing()
         if self._closing.is_set():
             raise Conflict(f"the memory {self.path} is closed: open it again")
         if self._upkeep is not None:
@@ -528,6 +531,8 @@ class Maintenance:
         Declared scenes and facts stay as they are. Before it a verified backup is made: where `backup` says, else
         beside the file; a memory in ':memory:' needs none.
         """
+        if not dry_run:
+            self._store.require_writing()
         with self._store.read() as tx:
             report, ids = scenes.plan_reset(tx)
         if dry_run or not (ids or report.labels):
