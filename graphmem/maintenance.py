@@ -436,7 +436,9 @@ class Maintenance:
             found = check.find_locked(tx, self.path)
         with self._store.read() as tx:
             found += check.find(tx, self.path)
-            return check.report(tx, self.path, found, check.without_log(tx, self.path))
+            # A read-only memory is not brought into write-ahead mode, so it says nothing of the file system.
+            remarks = () if self.config.read_only else check.without_log(tx, self.path)
+            return check.report(tx, self.path, found, remarks)
 
     @staticmethod
     def check_copy(path: str | os.PathLike[str]) -> model.CheckReport:
