@@ -83,6 +83,7 @@ CALLS = {
     "backup": ["copy.db"],
     "restore": [SAVED],
     "check": [],
+    "config": [],
     "repair": [],
 }
 
@@ -172,7 +173,8 @@ def own_home(tmp_path_factory, monkeypatch):
     """A fresh home, which is the working folder, and data folder, and no settings of whoever runs the tests."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.chdir(home)
-    for name in [name for name in os.environ if name.startswith("GRAPHMEM_")] + ["PYTHONIOENCODING", "XDG_DATA_HOME"]:
+    mine = [name for name in os.environ if name.startswith(("GRAPHMEM_", "XDG_"))]
+    for name in [*mine, "PYTHONIOENCODING"]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
