@@ -75,8 +75,8 @@ def another(name):
         return OTHERS[name]
     if KINDS[name] is bool:
         return str(not value).lower(), not value
-    changed = value + 1 if KINDS[name] is int and name != "scene_identity_features" else value / 2 or 1.0
-    changed = KINDS[name](changed)
+    fewer = name in ("scene_identity_features", "scene_recent_features") or KINDS[name] is float
+    changed = KINDS[name]((value / 2 or 1) if fewer else value + 1)
     return str(changed), changed
 
 
@@ -123,8 +123,9 @@ def test_a_value_that_cannot_be_used_is_refused_by_name_value_and_remedy(name, v
     with pytest.raises(InvalidInput) as caught:
         Config(**{name: value})
 
-    assert (caught.value.argument, caught.value.reason.split()[0] in ("give", "not", "lighter")) == (name, True)
-    assert caught.value.value in ([value], value) or value != value
+    assert caught.value.argument == name
+    assert caught.value.value is value
+    assert caught.value.reason.startswith(("give ", "not a known IANA time zone"))
 
 
 @pytest.mark.parametrize(
@@ -344,7 +345,7 @@ def test_search_mode_is_that_of_recall_where_none_is_given(known, mode):
         for query in ("pnpm elsewhere", "panel"):
             assert memory.recall(query) == memory.recall(query, mode=mode)
         assert memory.recall("pnpm elsewhere", mode="hybrid")
-        assert bool(memory.recall("pnpm elsewhere")) == (mode in ("hybrid", "vector"))
+        assert bool(memory.recall("pnpm elsewhere")) == (mode != "keyword")
 
 
 def test_search_mode_of_the_settings_holds_for_the_command_too(cli, known, monkeypatch):
@@ -358,7 +359,7 @@ def test_search_mode_of_the_settings_holds_for_the_command_too(cli, known, monke
 def test_inject_switches_every_brief(known, inject):
     with Memory.open(known, config=Config(inject=inject)) as memory:
         brief = memory.brief(HERE, query="pnpm", declared=["chan:qq"])
-        with memory.turn(Event(source="qq", payload={"user_id": "boss"}, text="pnpm")) as turn:
+        with memory.turn(Event(source="qq", payload={"user_id": "boss"})) as turn:
             own, message = turn.brief(), turn.recall_message("deploy")
         assert [bool(one.text) for one in (brief, own, message)] == [inject] * 3
         assert bool(memory.recall("pnpm"))
