@@ -1250,13 +1250,13 @@ BAD_FILES = ["folder", "text file", "a byte", "truncated", "of another program",
 
 @pytest.mark.parametrize(
     ("kind", "command"),
-    # A restore takes the place of a bad file, which is kept.
-    [(kind, command) for kind in BAD_FILES for command in COMMANDS if command != "restore"]
-    + [("in a missing folder", command) for command in COMMANDS]
+    # A restore takes the place of a bad file, which is kept; the settings say where the file lies and leave it alone.
+    [(kind, command) for kind in BAD_FILES for command in COMMANDS if command not in ("restore", "config")]
+    + [("in a missing folder", command) for command in COMMANDS if command != "config"]
     + [
         ("missing", command)
         for command in COMMANDS
-        if command not in ("enter", "commit", "turn", "replay", "block", "document", "restore")
+        if command not in ("enter", "commit", "turn", "replay", "block", "document", "restore", "config")
     ],
 )
 def test_a_bad_file_is_one_clear_line_and_nothing_is_touched(cli, tmp_path, kind, command):
