@@ -96,8 +96,9 @@ class Memory(Maintenance):
         have no vectors until `embed` makes them.
 
         Raises InvalidInput for an embedder that cannot be used or is not installed, StoreFailed when the file cannot be
-        used (or is missing and `create` is false), StoreCorrupt when it is damaged or no database, SchemaTooNew when a
-        newer graphmem wrote it, StoreBusy when it stays locked.
+        used (or is missing and `create` is false, or would have to be made or migrated where `config.read_only` is
+        set), StoreCorrupt when it is damaged or no database, SchemaTooNew when a newer graphmem wrote it, StoreBusy
+        when it stays locked.
         """
         if embedder is None and config.semantic:
             from graphmem.semantic import bundled_embedder

@@ -9,7 +9,7 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from graphmem import Config, Conflict, InvalidInput, Memory, Part, Ranking, Situation, Triple
+from graphmem import Config, InvalidInput, Memory, Part, Ranking, Situation, Triple
 from graphmem.compose.pool import MODES
 from graphmem.config import SEARCH_MODES, read_settings
 from graphmem.exchange.events import Event
@@ -388,8 +388,3 @@ def test_read_only_makes_no_folder(cli, home, monkeypatch):
 
     assert (code, "does not exist" in err) == (1, True)
     assert list(home.iterdir()) == []
-
-
-def test_the_setting_read_only_is_asked_before_anything_is_restored(known, tmp_path):
-    with Memory.open(known, config=Config(read_only=True)) as memory, pytest.raises(Conflict, match="read-only"):
-        memory.declare_scene("chan:new")
