@@ -7,18 +7,16 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphmem import log
-from graphmem.errors import InvalidInput
+from graphmem.errors import Conflict, InvalidInput
 from graphmem.late import late
 
 if TYPE_CHECKING:
-    import pathlib
     import tomllib
     import zoneinfo
 else:
-    pathlib = late("pathlib")
     tomllib = late("tomllib")
     zoneinfo = late("zoneinfo")
 
@@ -30,11 +28,65 @@ KIND_WEIGHTS: Mapping[str, float] = MappingProxyType(
 _KIND = re.compile(r"[^\W_A-Z](?:[^\W_A-Z]|[-._](?=[^\W_A-Z]))*")
 SELF_NAMES = frozenset({"me", "self", "assistant", "agent", "bot", "system", "default", "unknown", "anonymous"})
 LANGUAGES = ("en", "zh")
+# How words can be looked for without knowing who asks.
+SEARCH_MODES = ("hybrid", "keyword", "vector", "graph")
 
 _LARGEST_COUNT = 2**63 - 1  # what a column of SQLite holds
 
-_ENVIRONMENT = "GRAPHMEM_"
+ENVIRONMENT = "GRAPHMEM_"
 _OTHER_VARIABLES = frozenset({"DB", "CONFIG", "ARBITER_KEY"})  # read by the command line
+_NO_VARIABLES = frozenset({"weights", "ranking"})  # tables
+_ROUTE = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+")
+
+_SHARE = (0.0, 1.0)
+_SCORE = (1e-6, 1.0)
+_TIME = (0.0, 1e6)  # seconds or days
+_INTERVAL = (0.01, 1e6)  # of what is done again and again, so not nothing
+_ANY_COUNT = (0, _LARGEST_COUNT)
+_SOME = (1, _LARGEST_COUNT)
+# The least and the greatest value of each setting that is a number.
+_BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType(
+    {
+        "other_weight": (1e-6, 1e6),
+        "identity_floor": _SCORE,
+        "join_score": _SCORE,
+        "recall_score": _SCORE,
+        "visits_to_grow": _SOME,
+        "evidence_days": _TIME,
+        "situation_features": _SOME,
+        "scene_features": _SOME,
+        "scene_identity_features": _SOME,
+        "scene_recent_features": _SOME,
+        "half_life_days": _SOME,
+        "decay_floor": _SHARE,
+        "shrink_limit": _SHARE,
+        "journal_days": _TIME,
+        "busy_timeout": _TIME,
+        "max_prompt_chars": _ANY_COUNT,
+        "max_lessons_in_prompt": _ANY_COUNT,
+        "max_constraint_chars": _ANY_COUNT,
+        "section_order": _ANY_COUNT,
+        "incident_threshold": _SOME,
+        "max_incidents": _SOME,
+        "incident_max_age_days": _SOME,
+        "search_score_floor": _SHARE,
+        "writer_timeout": _INTERVAL,
+        "writer_max_retries": (0, 100),
+        "idle_checkpoint_after": _TIME,
+        "idle_check_every": _INTERVAL,
+        "retention_days": _TIME,
+        "retention_check_every_days": _INTERVAL,
+        "dream_interval_days": _TIME,
+        "distill_interval_days": _TIME,
+    }
+)
+_CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "language": LANGUAGES,
+        "search_mode": SEARCH_MODES,
+        "project_identity": ("repository", "folder"),
+    }
+)
 
 
 def check_number(name: str, value: object, *, low: float, high: float) -> None:
@@ -45,12 +97,12 @@ def check_number(name: str, value: object, *, low: float, high: float) -> None:
         raise InvalidInput(name, value, f"give a number from {low:g} to {high:g}")
 
 
-def check_count(name: str, value: object, *, low: int = 0) -> None:
-    """Raise InvalidInput unless the value is a whole number of at least `low`."""
+def check_count(name: str, value: object, *, low: int = 0, high: int = _LARGEST_COUNT) -> None:
+    """Raise InvalidInput unless the value is a whole number within the bounds; the greatest is what SQLite holds."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidInput(name, value, "give a whole number")
-    if not low <= value <= _LARGEST_COUNT:
-        raise InvalidInput(name, value, f"give a whole number from {low} to {_LARGEST_COUNT}")
+    if not low <= value <= high:
+        raise InvalidInput(name, value, f"give a whole number from {low} to {high}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,25 +164,61 @@ class Ranking:
                 check_number(f"ranking.{each.name}", value, low=0.0, high=1.0 if each.name == "b" else 1e3)
 
 
+class Given(NamedTuple):
+    """A setting as it was given, not checked yet. source: where, as in 'file PATH' and 'environment VARIABLE'."""
+
+    value: Any
+    source: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """Settings of a memory. Raises InvalidInput naming the setting when a value cannot be used.
 
-    weights: weight of a feature by kind; kinds not listed weigh `other_weight`.
+    Situations and scenes. weights: weight of a feature by kind; kinds not listed weigh `other_weight`.
     identity_floor: a kind that weighs this much or more says who and where; the others are soft.
     self_names: peers that are the agent itself or nobody; they are dropped from situations.
     join_score, recall_score: least score to join a scene, to be recalled by situation (0 to 1, inclusive).
     visits_to_grow: visits of one label until its scene grows. evidence_days: how far apart they may lie.
     situation_features, scene_features: features kept of a turn, of a scene; of the latter at most
     `scene_identity_features` identity features and at least `scene_recent_features` of those met last.
-    timezone: IANA name; naive times are read in it, and the part of the day is told by it.
+
+    Language and time. timezone: IANA name; naive times are read in it, and the part of the day is told by it.
     language: of what is written for a prompt, "en" or "zh".
-    ranking: the weights of text recall; a file may hold a table of some of them.
-    half_life_days: days of use until what is attached to a scene and not told again weighs half; decay_floor: what
-    weighs less is archived. shrink_limit: a step of upkeep that would remove a greater share of what there is stops.
-    journal_days: how long operations can be undone.
-    busy_timeout: seconds to wait for another writer. durable: fsync each commit (PRAGMA synchronous=FULL).
-    semantic: embed what is written with the model of the extra `semantic`, and recall by meaning as well.
+
+    Upkeep. half_life_days: days of use until what is attached to a scene and not told again weighs half; decay_floor:
+    what weighs less is archived. shrink_limit: a step of upkeep that would remove a greater share of what there is
+    stops. journal_days: how long operations can be undone.
+
+    The file. busy_timeout: seconds to wait for another writer. durable: fsync each commit (PRAGMA synchronous=FULL).
+    read_only: every write is refused with Conflict, scenes included; reading works, and a file is neither made nor
+    migrated. data_dir: absolute folder of the memory that the command line uses when none is named, '' for the user's
+    data folder.
+
+    Search. ranking: the weights of text recall; a file may hold a table of some of them. search_mode: how words are
+    looked for where no mode is given. semantic: embed what is written with the model of the extra `semantic`, and
+    recall by meaning as well. search_score_floor: share of the best score that a hit of the search in past sessions
+    needs to be shown (issue 7); recall cuts nothing off but where it is asked to be precise.
+    reconcile_on_search: bring the mirror up to date before such a search (issue 7).
+
+    Scopes and notes. project_memory: False puts everything into the user's own scope. project_identity: what makes two
+    folders one project, 'repository' or 'folder'. redact_mirror: secrets in what is mirrored are blackened.
+    capture_failures: count failures of tools. incident_threshold: failures that look alike until a warning.
+    max_incidents: kept of each scope. incident_max_age_days: days until one that did not come back is dropped.
+    remind_unrecorded: remind of a standing wish that nobody wrote down.
+
+    Prompt. inject: False makes every brief empty, for hosts that ask by themselves. max_prompt_chars,
+    max_constraint_chars: characters of the ledger and of the constraints; max_lessons_in_prompt: lessons in the former.
+    constraint_keys: slots whose notes are constraints. include_usage_hint: say how to remember more. section_order:
+    place of the section among those of a host, rising (issue 9).
+
+    Checkpoints (issue 7). writer_timeout: seconds for one answer of a writer. writer_max_retries: how often it is asked
+    again. idle_checkpoint_after: seconds of silence until a session gets one; idle_check_every: seconds between two
+    looks. retention_days: days that sessions are kept, 0 for ever; retention_check_every_days: days between two looks.
+    dream_interval_days, distill_interval_days: days from one consolidation of a project, and from one distilling of
+    skills, to the next.
+
+    Hosts (issue 9). ui: serve the panel. route_prefix: path of the older HTTP interface.
     """
 
     weights: Mapping[str, float] = field(default_factory=lambda: KIND_WEIGHTS, hash=False)
@@ -153,9 +241,38 @@ class Config:
     journal_days: float = 90.0
     busy_timeout: float = 5.0
     durable: bool = False
-    semantic: bool = False
-    constraint_keys: tuple[str, ...] = ("pen_name", "signature")
+    read_only: bool = False
+    data_dir: str = ""
     ranking: Ranking = Ranking()
+    search_mode: str = "hybrid"
+    semantic: bool = False
+    search_score_floor: float = 0.15
+    reconcile_on_search: bool = True
+    project_memory: bool = True
+    project_identity: str = "repository"
+    redact_mirror: bool = True
+    capture_failures: bool = True
+    incident_threshold: int = 2
+    max_incidents: int = 40
+    incident_max_age_days: int = 60
+    remind_unrecorded: bool = True
+    inject: bool = True
+    max_prompt_chars: int = 1600
+    max_constraint_chars: int = 300
+    max_lessons_in_prompt: int = 8
+    constraint_keys: tuple[str, ...] = ("pen_name", "signature")
+    include_usage_hint: bool = True
+    section_order: int = 100
+    writer_timeout: float = 120.0
+    writer_max_retries: int = 3
+    idle_checkpoint_after: float = 3600.0
+    idle_check_every: float = 600.0
+    retention_days: float = 0.0
+    retention_check_every_days: float = 1.0
+    dream_interval_days: float = 7.0
+    distill_interval_days: float = 30.0
+    ui: bool = True
+    route_prefix: str = "/dsh-memory/api/v1"
 
     def __post_init__(self) -> None:
         if isinstance(self.ranking, Mapping):
@@ -165,36 +282,14 @@ class Config:
         if not isinstance(self.weights, Mapping):
             raise InvalidInput("weights", self.weights, "give a table of kinds and their weights")
         object.__setattr__(self, "weights", MappingProxyType({**KIND_WEIGHTS, **self.weights}))
-        names: object = self.self_names
-        if isinstance(names, str) or not isinstance(names, Iterable) or not all(isinstance(n, str) for n in names):
-            raise InvalidInput("self_names", names, "give a list of names")
-        object.__setattr__(self, "self_names", frozenset(names))
-        for name in ("durable", "semantic"):
-            if not isinstance(getattr(self, name), bool):
-                raise InvalidInput(name, getattr(self, name), "give true or false")
+        object.__setattr__(self, "self_names", frozenset(_names("self_names", self.self_names)))
+        object.__setattr__(self, "constraint_keys", _names("constraint_keys", self.constraint_keys))
+        for each in dataclasses.fields(self):
+            _check(each.name, each.type, getattr(self, each.name))
         for kind, weight in self.weights.items():
             if not isinstance(kind, str) or not _KIND.fullmatch(kind):
                 raise InvalidInput("weights", kind, "write a kind as in the keys of features, in small letters: 'chan'")
             check_number(f"weights[{kind}]", weight, low=1e-6, high=1e6)
-        check_number("other_weight", self.other_weight, low=1e-6, high=1e6)
-        for name in ("identity_floor", "join_score", "recall_score"):
-            check_number(name, getattr(self, name), low=1e-6, high=1.0)
-        for name in ("decay_floor", "shrink_limit"):
-            check_number(name, getattr(self, name), low=0.0, high=1.0)
-        for name in ("evidence_days", "journal_days", "busy_timeout"):
-            check_number(name, getattr(self, name), low=0.0, high=1e6)
-        counts = (
-            "half_life_days",
-            "visits_to_grow",
-            "situation_features",
-            "scene_features",
-            "scene_identity_features",
-            "scene_recent_features",
-        )
-        for name in counts:
-            check_count(name, getattr(self, name), low=1)
-        if self.language not in LANGUAGES:
-            raise InvalidInput("language", self.language, f"give one of {', '.join(LANGUAGES)}")
         for kind in ("peer", "peer_group"):
             if self.weights[kind] < self.identity_floor:
                 reason = f"lighter than identity_floor ({self.identity_floor}); people say which situation it is"
@@ -202,6 +297,13 @@ class Config:
         if self.scene_identity_features + self.scene_recent_features > self.scene_features:
             reason = f"more than scene_features ({self.scene_features}) with scene_recent_features; lower one of them"
             raise InvalidInput("scene_identity_features", self.scene_identity_features, reason)
+        if "\0" in self.data_dir or (self.data_dir and not os.path.isabs(os.path.expanduser(self.data_dir))):  # noqa: PTH117
+            # Relative to the working folder each folder would have a memory of its own.
+            raise InvalidInput("data_dir", self.data_dir, "give an absolute path, or one that begins with ~")
+        if not _ROUTE.fullmatch(self.route_prefix):
+            raise InvalidInput(
+                "route_prefix", self.route_prefix, "give a path such as '/memory/v1', with no '/' behind"
+            )
         try:
             self.zone  # noqa: B018 (it is looked for)
         except (ValueError, TypeError, OSError, zoneinfo.ZoneInfoNotFoundError):
@@ -224,36 +326,96 @@ class Config:
 
     @classmethod
     def load(
-        cls, path: "pathlib.Path | None" = None, environ: Mapping[str, str] = os.environ, **arguments: Any
+        cls, path: str | os.PathLike[str] | None = None, environ: Mapping[str, str] = os.environ, **arguments: Any
     ) -> "Config":
         """Build a Config from a TOML file, GRAPHMEM_* variables and arguments, the later ones winning.
 
-        A file that was named must exist; None reads no file. An unknown setting of the file is refused by name, an
-        unknown variable is only logged. `weights`, `self_names` and `ranking` have no variables.
+        See `read_settings`; the names of arguments are those of the fields.
         """
-        settings: dict[str, Any] = {}
-        if path is not None:
-            try:
-                settings.update(tomllib.loads(path.read_text("utf-8")))
-            except OSError as error:
-                raise InvalidInput("config", str(path), f"cannot be read: {error.strerror}") from error
-            except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-                raise InvalidInput("config", str(path), f"is no TOML: {error}") from error
-        simple = {f.name: f.type for f in dataclasses.fields(cls) if f.name not in ("weights", "self_names", "ranking")}
-        for name, kind in simple.items():
-            text = environ.get(_ENVIRONMENT + name.upper())
-            if text is not None:
-                settings[name] = _parse(name, text, kind)
-        known = {f.name for f in dataclasses.fields(cls)}
-        for variable in environ:
-            name = variable.removeprefix(_ENVIRONMENT)
-            if name != variable and name not in _OTHER_VARIABLES and name.lower() not in simple:
-                log.warning("%s is no setting; known are %s", variable, ", ".join(sorted(simple)))
-        settings.update(arguments)
-        for name in settings:
-            if name not in known:
-                raise InvalidInput("setting", name, f"unknown; the settings are {', '.join(sorted(known))}")
-        return cls(**settings)
+        _require_known(arguments)
+        return cls(**{name: given.value for name, given in read_settings(path, environ).items()} | arguments)
+
+
+def require_writing(config: Config, path: str) -> None:
+    """Raise Conflict where the settings say that the memory at a path is not to be written."""
+    if config.read_only:
+        remedy = "leave out the setting read_only, or GRAPHMEM_READ_ONLY, to write to it"
+        raise Conflict(f"the memory {path} is read-only, nothing was changed: {remedy}")
+
+
+def read_settings(
+    path: str | os.PathLike[str] | None = None, environ: Mapping[str, str] = os.environ
+) -> dict[str, Given]:
+    """Return what a TOML file and GRAPHMEM_* variables set, by name; the variables win.
+
+    A file that was named must exist; None reads no file. An unknown setting of the file is refused by name, an unknown
+    variable is only logged. Lists are written with commas in a variable; `weights` and `ranking` have none. Raises
+    InvalidInput.
+    """
+    found: dict[str, Given] = {}
+    if path is not None:
+        found = {name: Given(value, f"file {os.fspath(path)}") for name, value in _read_file(path).items()}
+        _require_known(found)
+    for name, kind in _types().items():
+        variable = ENVIRONMENT + name.upper()
+        text = None if name in _NO_VARIABLES else environ.get(variable)
+        if text is not None:
+            found[name] = Given(_parse(variable, text, kind), f"environment {variable}")
+    known = {name.upper() for name in _types().keys() - _NO_VARIABLES}
+    for variable in environ:
+        name = variable.removeprefix(ENVIRONMENT)
+        if name != variable and name not in _OTHER_VARIABLES and name not in known:
+            log.warning("%s is no setting; known are %s", variable, ", ".join(sorted(known)).lower())
+    return found
+
+
+def _types() -> dict[str, Any]:
+    return {each.name: each.type for each in dataclasses.fields(Config)}
+
+
+def _require_known(names: Iterable[str]) -> None:
+    known = _types()
+    for name in names:
+        if name not in known:
+            raise InvalidInput("setting", name, f"unknown; the settings are {', '.join(sorted(known))}")
+
+
+def _read_file(path: str | os.PathLike[str]) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 (pathlib takes longer to load than a command may take)
+            return tomllib.load(file)
+    except OSError as error:
+        raise InvalidInput("config", os.fspath(path), f"cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput("config", os.fspath(path), f"is no TOML: {error}") from error
+
+
+def _check(name: str, kind: object, value: object) -> None:
+    """Raise InvalidInput unless a value is of the kind of its setting and within its bounds."""
+    if kind is bool:
+        if not isinstance(value, bool):
+            raise InvalidInput(name, value, "give true or false")
+    elif kind is int:
+        low, high = _BOUNDS[name]
+        check_count(name, value, low=int(low), high=int(high))
+    elif kind is float:
+        low, high = _BOUNDS[name]
+        check_number(name, value, low=low, high=high)
+    elif kind is str:
+        if not isinstance(value, str):
+            raise InvalidInput(name, value, "give a text")
+        if name in _CHOICES and value not in _CHOICES[name]:
+            raise InvalidInput(name, value, f"give one of {', '.join(_CHOICES[name])}")
+
+
+def _names(setting: str, value: object) -> tuple[str, ...]:
+    """Return the names of a list; raise InvalidInput for what is none."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InvalidInput(setting, value, "give a list of names")
+    names = tuple(value)
+    if not all(isinstance(name, str) for name in names):
+        raise InvalidInput(setting, value, "give a list of names")
+    return names
 
 
 def _ranking_of(values: Mapping[str, Any]) -> Ranking:
@@ -268,16 +430,26 @@ def _config_of(values: dict[str, Any]) -> Config:
     return Config(**values)
 
 
-def _parse(name: str, text: str, kind: Any) -> Any:
-    readers: dict[Any, Any] = {
+def _parse(variable: str, text: str, kind: Any) -> Any:
+    readers: dict[Any, Callable[[str], Any]] = {
         int: int,
         float: float,
-        bool: {"1": True, "true": True, "0": False, "false": False}.__getitem__,
+        bool: lambda text: {"1": True, "true": True, "0": False, "false": False}[text.strip().lower()],
+        str: str,
     }
     try:
-        return readers.get(kind, str)(text.strip().lower() if kind is bool else text)
+        return readers.get(kind, _parts)(text)
     except (ValueError, KeyError):
-        raise InvalidInput(_ENVIRONMENT + name.upper(), text, f"not a value of type {kind.__name__}") from None
+        raise InvalidInput(variable, text, f"not a value of type {kind.__name__}") from None
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    """Return the parts of a list that is written with commas.
+
+    >>> _parts("pen_name, signature,")
+    ('pen_name', 'signature')
+    """
+    return tuple(part for part in map(str.strip, text.split(",")) if part)
 
 
 DEFAULT = Config()

@@ -239,6 +239,7 @@ class Maintenance:
                 "environment GRAPHMEM_SEMANTIC=true; the model of these needs pip install 'graphmem[semantic]'"
             )
             raise InvalidInput("embedder", None, reason)
+        self._store.require_writing()
         done = 0
         with self._store.read() as tx:
             lacking = vectors.count_lacking(tx, embedder.fingerprint)
@@ -317,9 +318,11 @@ class Maintenance:
         """Run `upkeep` now and then every so many seconds in a thread, which ends when the memory is closed.
 
         report is called with what each pass did. A pass that fails, or finds another at work, is logged and tried again
-        at its time. Raises InvalidInput for less than a second, Conflict when it runs already.
+        at its time. Raises InvalidInput for less than a second, Conflict when it runs already or the memory is
+        read-only.
         """
         check_number("every", every, low=1.0, high=1e9)
+        self._store.require_writing()
         if self._closing.is_set():
             raise Conflict(f"the memory {self.path} is closed: open it again")
         if self._upkeep is not None:
@@ -441,7 +444,9 @@ class Maintenance:
             found = check.find_locked(tx, self.path)
         with self._store.read() as tx:
             found += check.find(tx, self.path)
-            return check.report(tx, self.path, found, check.without_log(tx, self.path))
+            # A read-only memory is not brought into write-ahead mode, so it says nothing of the file system.
+            remarks = () if self.config.read_only else check.without_log(tx, self.path)
+            return check.report(tx, self.path, found, remarks)
 
     @staticmethod
     def check_copy(path: str | os.PathLike[str]) -> model.CheckReport:
@@ -536,6 +541,8 @@ class Maintenance:
         Declared scenes and facts stay as they are. Before it a verified backup is made: where `backup` says, else
         beside the file; a memory in ':memory:' needs none.
         """
+        if not dry_run:
+            self._store.require_writing()
         with self._store.read() as tx:
             report, ids = scenes.plan_reset(tx)
         if dry_run or not (ids or report.labels):

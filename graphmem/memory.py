@@ -98,8 +98,9 @@ class Memory(Curation):
         have no vectors until `embed` makes them.
 
         Raises InvalidInput for an embedder that cannot be used or is not installed, StoreFailed when the file cannot be
-        used (or is missing and `create` is false), StoreCorrupt when it is damaged or no database, SchemaTooNew when a
-        newer graphmem wrote it, StoreBusy when it stays locked.
+        used (or is missing and `create` is false, or would have to be made or migrated where `config.read_only` is
+        set), StoreCorrupt when it is damaged or no database, SchemaTooNew when a newer graphmem wrote it, StoreBusy
+        when it stays locked.
         """
         if embedder is None and config.semantic:
             from graphmem.semantic import bundled_embedder
@@ -123,12 +124,16 @@ class Memory(Curation):
     def enter_scene(self, situation: Situation, *, declared: str | Iterable[str] = ()) -> model.Visit:
         """Enter the scene of a turn: the best fitting one is joined, or a new one grows at the second such turn.
 
-        Each declared key is made to exist. An empty situation writes nothing but those.
+        Each declared key is made to exist. An empty situation writes nothing but those. Where `config.read_only` is set
+        nothing is written: the answer is the scene that would be joined, with its strength as it is.
         """
         situation = checked_situation(situation).under(self.config)
         keys = () if declared == () else scene_graph.with_derived(key_list(declared, "declared"), situation)
         if not situation and not keys:
             return model.Visit()
+        if self.config.read_only:
+            with self._store.read() as tx:
+                return scene_graph.foresee(tx, situation, keys)
         at = utc_text(situation.at) if situation.at else self._at(None)
         with self._writing(at) as tx:
             made = [scene_graph.declare(tx, key, at, self.config) for key in keys]
@@ -330,7 +335,7 @@ class Memory(Curation):
         since: dt.datetime | str | None = None,
         until: dt.datetime | str | None = None,
         as_of: dt.datetime | str | None = None,
-        mode: str = "hybrid",
+        mode: str | None = None,
         precise: bool = False,
         limit: int | None = None,
         explain: bool = False,
@@ -345,9 +350,9 @@ class Memory(Curation):
 
         mode: 'hybrid' weighs all evidence, the meaning of texts as well where the memory has an embedder; 'keyword'
         wants every word of the query; 'vector' compares texts as TF-IDF vectors; 'scene' brings back what the situation
-        does, whatever the words; 'graph' what is linked to the entities that are named. precise: only what clearly
-        answers, nothing when nothing does, pinned notes first. limit: None for 10, 0 for none. explain: each hit says
-        what its score is made of.
+        does, whatever the words; 'graph' what is linked to the entities that are named; None for that of
+        `config.search_mode`. precise: only what clearly answers, nothing when nothing does, pinned notes first. limit:
+        None for 10, 0 for none. explain: each hit says what its score is made of.
 
         Raises InvalidInput for a query without words and without a situation, and for an unknown kind or mode.
         """
@@ -459,16 +464,19 @@ class Memory(Curation):
     def query_documents(self, query: str, *, limit: int = 3) -> tuple[model.Document, ...]:
         """Return the documents that answer a query, the best first, and count the access.
 
-        Raises InvalidInput for a query without words.
+        A read-only memory counts nothing. Raises InvalidInput for a query without words.
         """
         from graphmem.compose import search
 
         check_count("limit", limit)
         request = self._request(query, kinds="document", limit=limit)
         at = self._at(None)
-        with self._writing(at) as tx:
+        with self._store.read() if self.config.read_only else self._writing(at) as tx:
             hits = search.search(tx, self._vocabulary, request, self.config.ranking, meanings=self._meanings)
-            return document_rows.count_access(tx, [str(hit.id) for hit in hits], at)
+            found = [str(hit.id) for hit in hits]
+            if not self.config.read_only:
+                document_rows.count_access(tx, found, at)
+            return tuple(document_rows.get(tx, document_id) for document_id in found)
 
     def consume_document(self, document_id: str) -> model.Document:
         """Return a document and remove it for good; its blocks stay. Raises NotFound for an unknown id."""
@@ -609,6 +617,7 @@ class Memory(Curation):
         declared and scopes are those of `recall_by_situation`; a query without words finds nothing. The text is
         written in `config.language`, tells how much was left out, and measures at most `budget` by `measure`, a
         function from a text to its length, which never falls as a text grows. Stored text in it cannot forge its marks.
+        Empty where `config.inject` is false.
         """
         with self._store.read():
             return briefs.brief_of(
@@ -662,6 +671,7 @@ class Memory(Curation):
 
         progress is called with the number of turns done and of all turns. Raises InvalidInput before the first turn.
         """
+        self._store.require_writing()
         events = log_files.read_events(log) if isinstance(log, str | os.PathLike) else log
         turns = events.turns if isinstance(events, log_events.Log) and events.config == self.config else None
         turns = turns or _checked(events, self.config).turns
@@ -709,7 +719,7 @@ class Memory(Curation):
         since: dt.datetime | str | None = None,
         until: dt.datetime | str | None = None,
         as_of: dt.datetime | str | None = None,
-        mode: str = "hybrid",
+        mode: str | None = None,
         precise: bool = False,
         explain: bool = False,
     ) -> Request:
@@ -730,7 +740,7 @@ class Memory(Curation):
             until=end,
             as_of=self._given(as_of, "as_of"),
             now=now.astimezone(self.config.zone),
-            mode=pool.checked_mode(mode),
+            mode=pool.checked_mode(self.config.search_mode if mode is None else mode),
             precise=precise,
             limit=checked_limit(limit, default=search.DEFAULT_LIMIT),
             explain=explain,

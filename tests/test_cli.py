@@ -83,6 +83,7 @@ CALLS = {
     "backup": ["copy.db"],
     "restore": [SAVED],
     "check": [],
+    "config": [],
     "repair": [],
 }
 
@@ -172,7 +173,8 @@ def own_home(tmp_path_factory, monkeypatch):
     """A fresh home, which is the working folder, and data folder, and no settings of whoever runs the tests."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.chdir(home)
-    for name in [name for name in os.environ if name.startswith("GRAPHMEM_")] + ["PYTHONIOENCODING", "XDG_DATA_HOME"]:
+    mine = [name for name in os.environ if name.startswith(("GRAPHMEM_", "XDG_"))]
+    for name in [*mine, "PYTHONIOENCODING"]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
@@ -1248,13 +1250,13 @@ BAD_FILES = ["folder", "text file", "a byte", "truncated", "of another program",
 
 @pytest.mark.parametrize(
     ("kind", "command"),
-    # A restore takes the place of a bad file, which is kept.
-    [(kind, command) for kind in BAD_FILES for command in COMMANDS if command != "restore"]
-    + [("in a missing folder", command) for command in COMMANDS]
+    # A restore takes the place of a bad file, which is kept; the settings say where the file lies and leave it alone.
+    [(kind, command) for kind in BAD_FILES for command in COMMANDS if command not in ("restore", "config")]
+    + [("in a missing folder", command) for command in COMMANDS if command != "config"]
     + [
         ("missing", command)
         for command in COMMANDS
-        if command not in ("enter", "commit", "turn", "replay", "block", "document", "restore")
+        if command not in ("enter", "commit", "turn", "replay", "block", "document", "restore", "config")
     ],
 )
 def test_a_bad_file_is_one_clear_line_and_nothing_is_touched(cli, tmp_path, kind, command):

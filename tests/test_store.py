@@ -8,6 +8,7 @@ import hashlib
 import inspect
 import logging
 import os
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -36,6 +37,7 @@ from graphmem import (
     StoreFailed,
     Triple,
 )
+from graphmem.core.model import Visit
 from graphmem.exchange.events import Event
 from graphmem.graph.blocks import content_id
 from graphmem.store import database
@@ -1394,3 +1396,195 @@ def test_a_refused_preview_costs_no_rows(memory, path):
     seen_by_others = graphmem_process(path, "print(sorted(scene.key for scene in memory.scenes()))")
     assert seen_by_others == "['chan:a', 'chan:b', 'chan:c']"
     assert sorted(scene.key for scene in memory.scenes()) == ["chan:a", "chan:b", "chan:c"]
+
+
+# ---- read-only
+
+READ_ONLY = Config(read_only=True)
+# They write beside what they answer, and answer all the same.
+ANSWERING = {"enter_scene", "query_documents"}
+
+
+@pytest.fixture
+def looking(filled_path: Path, clock) -> Iterator[Memory]:
+    with Memory.open(filled_path, config=READ_ONLY, clock=clock) as memory:
+        yield memory
+
+
+def bytes_of(path):
+    """The bytes of a memory and its -wal, where an empty -wal is none."""
+    return [hashlib.sha256(part.read_bytes()).hexdigest() for part in parts_of(path)]
+
+
+def parts_of(path):
+    return [part for part in (path, path.with_name(f"{path.name}-wal")) if part.exists() and part.stat().st_size]
+
+
+@pytest.fixture
+def crashed_path(filled_path: Path, tmp_path) -> Path:
+    """A memory whose last commit is in the log alone, as a process leaves it that was killed."""
+    with Memory.open(filled_path) as memory:
+        memory.declare_scene("chan:late")
+        (tmp_path / "crashed").mkdir()
+        for part in parts_of(filled_path):
+            shutil.copy(part, tmp_path / "crashed" / part.name)
+    assert len(parts_of(tmp_path / "crashed" / filled_path.name)) == 2
+    return tmp_path / "crashed" / filled_path.name
+
+
+@pytest.mark.parametrize("name", sorted(WRITES.keys() - ANSWERING))
+def test_a_read_only_memory_refuses_to_write(looking, filled_path, name):
+    before = rows(filled_path), folder_state(filled_path.parent)
+
+    with pytest.raises(Conflict, match="read-only") as caught:
+        WRITES[name](looking)
+
+    assert "read_only" in str(caught.value)
+    assert_one_line_naming(filled_path, str(caught.value))
+    assert (rows(filled_path), folder_state(filled_path.parent)) == before
+
+
+@pytest.mark.parametrize("name", READS | REHEARSALS)
+def test_a_read_only_memory_answers_as_another(filled_path, clock, name):
+    answers = []
+    for config in (Config(), READ_ONLY):
+        with Memory.open(filled_path, config=config, clock=clock) as memory:
+            answer = (READS | REHEARSALS)[name](memory)
+        answers.append(answer.problems if name == "check" else list(answer.edges) if name == "graph" else answer)
+
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("name", ["filled_path", "crashed_path"])
+def test_no_byte_of_a_read_only_memory_changes(request, clock, name):
+    path = request.getfixturevalue(name)
+    before = bytes_of(path)
+
+    with Memory.open(path, config=READ_ONLY, clock=clock) as memory:
+        for act in VERBS.values():
+            with contextlib.suppress(Conflict):
+                act(memory)
+        known = {scene.key for scene in memory.scenes()}
+        assert bytes_of(path) == before
+
+    assert bytes_of(path) == before
+    assert ("chan:late" in known) == (name == "crashed_path")
+
+
+def test_a_large_rehearsal_leaves_no_byte_behind(filled_path, clock):
+    with Memory.open(filled_path, clock=clock) as memory:
+        for number in range(60):
+            memory.remember(f"note {number}", body=f"{number} words " * 4000)
+        memory.reset_scenes(backup=filled_path.with_name("backup.db"))
+    before = bytes_of(filled_path)
+
+    with Memory.open(filled_path, config=READ_ONLY, clock=clock) as memory, memory._store.write(keep=False) as tx:
+        tx.execute("PRAGMA cache_size = 10")
+        tx.execute("UPDATE notes SET body = body || 'x'")
+        assert bytes_of(filled_path) == before
+
+    assert bytes_of(filled_path) == before
+
+
+def test_a_read_only_memory_tells_the_scene_that_would_be_joined(looking, filled_path, clock):
+    told = looking.enter_scene(HERE, declared=["chan:qq", "tool:never"])
+
+    assert (told.key, told.created, told.declared_created) == ("auto:peer:boss_chan:qq", False, ())
+    assert (told.strength, told.similarity) == (strength(looking, told.key), 1.0)
+    with Memory.open(filled_path, clock=clock) as memory:
+        joined = memory.enter_scene(HERE, declared=["chan:qq", "tool:never"])
+    assert (told.key, told.similarity, told.keys, told.write_keys) == (
+        joined.key, joined.similarity, joined.keys, joined.write_keys
+    )  # fmt: skip
+    assert joined.strength == told.strength + 1
+
+
+def test_a_read_only_memory_tells_no_scene_where_none_would_be_joined(looking):
+    stranger = Situation.of(chan="mail", peer="ann")
+
+    for _ in range(3):
+        assert looking.enter_scene(stranger, declared=["chan:mail"]).keys == ("chan:mail", "chan:mail/peer:ann")
+    assert looking.enter_scene(stranger) == Visit()
+    assert "mail" not in str(looking.evidence())
+
+
+def test_an_alias_leads_a_read_only_memory_to_its_scene(path, clock):
+    with Memory.open(path, clock=clock) as memory:
+        memory.declare_scene("chan:qq")
+        memory.rename_scene("chan:qq", "chan:tencent")
+    with Memory.open(path, config=READ_ONLY) as memory:
+        assert memory.enter_scene(Situation(), declared="chan:qq").keys == ("chan:tencent",)
+
+
+def test_documents_of_a_read_only_memory_are_not_counted(looking):
+    assert [looking.query_documents("对话")[0].access_count for _ in range(2)] == [0, 0]
+
+
+def test_a_turn_of_a_read_only_memory_reads_and_does_not_learn(looking, caplog):
+    with looking.turn(Event(source="qq", payload={"user_id": "boss"}, text="纯文本")) as turn:
+        assert turn.visit.key == "auto:peer:boss_chan:qq"
+        turn.tool("shell")
+        assert turn.brief().text
+        assert turn.recall("纯文本")
+        with pytest.raises(Conflict, match="read-only"):
+            turn.commit([FACT])
+
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda memory: memory.start_upkeep(),
+        lambda memory: memory.replay([Event(source="qq")]),
+        lambda memory: memory._store.sync(),
+        lambda memory: memory._store.checkpoint(),
+    ],
+)
+def test_a_read_only_memory_does_not_begin_what_writes(looking, act):
+    with pytest.raises(Conflict, match="read-only"):
+        act(looking)
+
+
+def test_a_read_only_memory_can_be_backed_up(looking, tmp_path):
+    looking.backup(tmp_path / "copy.db")
+
+    assert Memory.check_copy(tmp_path / "copy.db").problems == looking.check().problems
+
+
+def test_a_backup_is_read_where_it_lies(looking, tmp_path):
+    looking.backup(tmp_path / "copy.db")
+    before = bytes_of(tmp_path / "copy.db")
+
+    with Memory.open(tmp_path / "copy.db", config=READ_ONLY) as memory:
+        assert memory.recall_by_scene("chan:qq")
+        assert memory.check().remarks == ()
+
+    assert bytes_of(tmp_path / "copy.db") == before
+
+
+def test_others_write_while_a_read_only_memory_is_open(looking, filled_path):
+    with Memory.open(filled_path) as memory:
+        memory.declare_scene("chan:new")
+
+    assert "chan:new" in {scene.key for scene in looking.scenes()}
+
+
+def test_a_read_only_memory_is_not_made(path):
+    with pytest.raises(StoreFailed, match="does not exist"):
+        Memory.open(path, config=READ_ONLY)
+    with pytest.raises(InvalidInput, match="read_only"):
+        Memory.open(":memory:", config=READ_ONLY)
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_read_only_memory_is_not_migrated(filled_path):
+    with raw(filled_path) as connection:
+        connection.execute(f"PRAGMA user_version = {VERSION - 1}")
+    before = bytes_of(filled_path)
+
+    with pytest.raises(StoreFailed, match=r"older graphmem.*without read_only"):
+        Memory.open(filled_path, config=READ_ONLY)
+
+    assert bytes_of(filled_path) == before
+    assert handles(filled_path.parent) == []

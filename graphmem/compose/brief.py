@@ -138,6 +138,8 @@ def brief_of(
         raise InvalidInput("measure", measure, "give a function from a text to its length, such as len")
     if not isinstance(query, str):
         raise InvalidInput("query", query, "give the words of the turn as text")
+    if not memory.config.inject:
+        return Brief()
     found = memory.recall_by_situation(situation, declared=declared, limit=_RECALLED, scopes=scopes)
     hits = _answers(memory, query, situation, scopes)
     phrases = _PHRASES[memory.config.language]

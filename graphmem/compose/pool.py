@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from graphmem.compose.evidence import Item
+from graphmem.config import SEARCH_MODES
 from graphmem.core.dates import NamedTime, named_times
 from graphmem.core.keys import text_list
 from graphmem.core.situations import Situation
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 KINDS = ("note", "relation", "part", "document", "block", "entity", "scene")
 # Entities and scenes are names: what is known of them says more, so they come when they are asked for.
 DEFAULT_KINDS = KINDS[:5]
-MODES = ("hybrid", "keyword", "vector", "scene", "graph")
+MODES = (*SEARCH_MODES, "scene")
 
 _LEAST_EFFORT, _MOST_EFFORT = 10, 1_000  # at six candidates each, what a statement of SQLite takes
 _EVER = "9999-12-31T23:59:59.999Z"

@@ -152,7 +152,7 @@ class Turn:
             if self.policy.scene_policy != "none" and key not in self._declared:
                 given = (*self._situation.given, Feature("tool", name))
                 here = Situation(given, at=self._situation.given_at, config=self._situation.config)
-                if self._visit is not None:
+                if self._visit is not None and not self._memory.config.read_only:
                     self._declare(key)
                 self._declared, self._situation = (*self._declared, key), here
             return self._situation

@@ -142,14 +142,13 @@ def _find(tx: sqlite3.Connection, document_id: str) -> Document | None:
     return Document(*values)
 
 
-def count_access(tx: sqlite3.Connection, document_ids: Sequence[str], at: str) -> tuple[Document, ...]:
-    """Return documents and count that they were asked for."""
+def count_access(tx: sqlite3.Connection, document_ids: Sequence[str], at: str) -> None:
+    """Count that documents were asked for."""
     tx.executemany(
         """UPDATE documents SET access_count = access_count + 1,
                last_access = MAX(COALESCE(last_access, ''), ?) WHERE id = ?""",
         [(at, document_id) for document_id in document_ids],
     )
-    return tuple(get(tx, document_id) for document_id in document_ids)
 
 
 def delete(tx: sqlite3.Connection, document_id: str) -> Document:

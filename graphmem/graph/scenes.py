@@ -89,6 +89,19 @@ def enter(tx: sqlite3.Connection, situation: Situation, at: str) -> Entered:
     return Entered(key, created=True, similarity=1.0, strength=strength)
 
 
+def foresee(tx: sqlite3.Connection, situation: Situation, declared: Sequence[str]) -> Visit:
+    """Return what entering comes to where nothing may be written: the best scene and the declared ones, as they are."""
+    found = matching.best(tx, situation) if situation else None
+    entered = Entered() if found is None else Entered(found.key, False, found.score, found.strength)
+    return visit_of(entered, [_as_declared(tx, key) for key in declared], situation)
+
+
+def _as_declared(tx: sqlite3.Connection, key: str) -> DeclaredScene:
+    row = tx.execute("SELECT key, strength FROM scenes WHERE id = ?", (scene_id_of(tx, key),)).fetchone()
+    own_key, strength = row or (key, 0)
+    return model.DeclaredScene(own_key, False, strength)
+
+
 def _join(tx: sqlite3.Connection, situation: Situation, at: str, scene: matching.Candidate) -> Entered:
     visit = scene.visits + 1
     tx.execute(

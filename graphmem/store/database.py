@@ -17,16 +17,19 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from graphmem import log
-from graphmem.config import DEFAULT, Config
+from graphmem.config import DEFAULT, Config, require_writing
 from graphmem.core import model
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.late import late
 from graphmem.store.schema import is_current, migrate
 
 if TYPE_CHECKING:
+    import pathlib
+
     from graphmem.core.embedding import Embedder
     from graphmem.store import text_index, vectors
 else:
+    pathlib = late("pathlib")
     text_index = late("graphmem.store.text_index")
     vectors = late("graphmem.store.vectors")
 
@@ -60,7 +63,8 @@ _REMEDIES = {
 class Store:
     """An open graphmem file. Its errors are StoreFailed, StoreCorrupt, StoreBusy and SchemaTooNew, never sqlite3's.
 
-    With an embedder what is written is embedded before the end of its transaction.
+    With an embedder what is written is embedded before the end of its transaction. Where `config.read_only` is set no
+    byte of the file and its -wal changes: what would write raises Conflict, and rehearsals work.
     """
 
     def __init__(
@@ -71,7 +75,7 @@ class Store:
         create: bool = True,
         embedder: "Embedder | None" = None,
     ) -> None:
-        self.path = _ready_file(path, create=create)
+        self.path = _ready_file(path, create=create and not config.read_only)
         self.config = config
         self._embedder = embedder
         self._open_connection: Callable[..., sqlite3.Connection] = sqlite3.connect
@@ -83,6 +87,7 @@ class Store:
         self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
         self._readers_lock = threading.Lock()
         self._closed = False
+        self._keeper: sqlite3.Connection | None = None
         identity = file_identity(self.path)
         _count_open(identity, 1)
         # Also when the store is dropped without being closed, which closes its connections too.
@@ -94,13 +99,16 @@ class Store:
                 try:
                     self._prepare()
                 except BaseException:
-                    self._writer.close()
+                    self._close_connections()
                     raise
         except BaseException:
             self._uncount()
             raise
 
     def _prepare(self) -> None:
+        if self.config.read_only:
+            self._prepare_to_read()
+            return
         # First of all: a file that is not ours, or of a newer graphmem, is refused before a byte of it changes.
         current = is_current(self._writer, self.path)
         self._writer.execute(f"PRAGMA cache_size = -{_PAGES_KEPT}")
@@ -108,6 +116,17 @@ class Store:
             _use_wal(self._writer, self.path, self.config.busy_timeout)
         if not current:
             migrate(self._writer, self.path)
+
+    def _prepare_to_read(self) -> None:
+        if self.path == MEMORY_PATH:
+            raise InvalidInput("read_only", True, f"a memory in {MEMORY_PATH!r} begins empty; name a file")
+        # Which connection closes last copies the log into the file, unless it may not write: so this one is the last.
+        self._keeper = sqlite3.connect(f"{pathlib.Path(self.path).as_uri()}?mode=ro", uri=True, check_same_thread=False)
+        if not is_current(self._keeper, self.path):
+            reason = "has the schema of an older graphmem, and a read-only memory is not brought up to date"
+            raise StoreFailed(f"{self.path} {reason}: open it once without read_only")
+        # A rehearsal that outgrows its cache would write pages into the log.
+        self._writer.execute("PRAGMA cache_spill = OFF")
 
     def _connect(self) -> sqlite3.Connection:
         connection = self._open_connection(
@@ -132,11 +151,14 @@ class Store:
         """Yield the connection inside one transaction; on any failure nothing of it stays. Blocks nest as savepoints.
 
         With keep=False nothing stays in any case: a rehearsal, for a dry run that has to meet what stands in the way.
-        Raises StoreBusy when another writer holds the lock for longer than the busy timeout.
+        Raises StoreBusy when another writer holds the lock for longer than the busy timeout, Conflict for any but a
+        rehearsal where the memory is read-only.
         """
         self._take_lock()
         try:
             outermost = not self._writer.in_transaction
+            if outermost and keep:
+                self.require_writing()
             self._writer.execute("BEGIN IMMEDIATE" if outermost else "SAVEPOINT nested")
             self._writing_thread = threading.get_ident()
             try:
@@ -162,9 +184,14 @@ class Store:
         finally:
             self._lock.release()
 
+    def require_writing(self) -> None:
+        """Raise Conflict where the memory is read-only, for what does more than write and should not begin."""
+        require_writing(self.config, self.path)
+
     @contextlib.contextmanager
     def idle(self) -> Iterator[sqlite3.Connection]:
         """Yield the connection that writes outside of any transaction, for what SQLite does in none."""
+        self.require_writing()
         self._take_lock()
         try:
             with translated_errors(self.path, self.config.busy_timeout):
@@ -187,6 +214,7 @@ class Store:
 
         On a connection of its own, so that no writer waits while pages are copied.
         """
+        self.require_writing()
         if self.path == MEMORY_PATH:
             return model.WalState(False, 0, 0, 0)
         with (
@@ -252,8 +280,13 @@ class Store:
             for reader in readers:
                 with reader.lock:
                     reader.connection.close()
-            self._writer.close()
+            self._close_connections()
         self._uncount()
+
+    def _close_connections(self) -> None:
+        self._writer.close()
+        if self._keeper is not None:
+            self._keeper.close()
 
     def _take_lock(self) -> None:
         self._check_open()

@@ -23,7 +23,7 @@ def backup_command(session: Session, /, dest: Path, as_json: bool) -> None:
     Example:
       graphmem backup memory-2026-11-30.db
     """
-    if session.is_read_only():
+    if session.is_unwritable():
         from graphmem.memory import Memory
 
         report = Memory.backup_copy(session.path(), dest)
@@ -54,6 +54,7 @@ def restore_command(session: Session, /, src: Path, without_payloads: bool, as_j
     """
     from graphmem.memory import Memory
 
+    session.require_writing()
     report = Memory.restore(src, session.ready_path(), without_payloads=without_payloads)
     if as_json:
         click.echo(to_json(report))

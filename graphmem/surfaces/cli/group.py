@@ -1,8 +1,10 @@
 """The group of all commands, its options, and what commands share."""
 
 import contextlib
+import functools
 import importlib
 import os
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
     from graphmem import config as settings
     from graphmem import memory as memories
-    from graphmem.config import Config
+    from graphmem.config import Config, Given
     from graphmem.core import situations
     from graphmem.core.situations import Situation
     from graphmem.memory import Memory
@@ -65,11 +67,14 @@ _COMMANDS = {
     "entities": ("entities", "Find entities that may be one, merge them or keep them apart."),
     "backup": ("files", "Copy the memory into a new file, also while it is in use."),
     "restore": ("files", "Make the memory anew from a backup."),
+    "config": ("config", "Show every setting and where it comes from."),
     "check": ("files", "Tell whether the memory is sound."),
     "repair": ("files", "Mend what can be made anew from the rest."),
 }
 
 
+_DATABASE = "memory.db"
+_SETTINGS = "config.toml"
 _READING = (
     "these need only to read it: 'graphmem check FILE', 'graphmem dedupe --dry-run FILE', "
     "'graphmem verify-forgotten TEXT FILE', 'graphmem backup DEST'"
@@ -83,17 +88,40 @@ class Session:
         self.database = database
         self.config_file = config_file
 
+    def of(self, database: object) -> "Session":
+        """Return the same options for another memory."""
+        return Session(str(database), self.config_file)
+
     def path(self) -> str:
-        """Return the path of the memory: the one that was named, else one in the user's data folder."""
+        """Return the path of the memory: the one that was named, else one in the folder of the settings or the user."""
         if self.database is not None:
             return self.database
+        if folder := self.config().data_dir:
+            return str(pathlib.Path(folder).expanduser() / _DATABASE)
         from platformdirs import user_data_path
 
-        return str(user_data_path("graphmem", appauthor=False) / "memory.db")
+        return str(user_data_path("graphmem", appauthor=False) / _DATABASE)
+
+    @functools.cached_property
+    def settings_file(self) -> str | None:
+        """The file of settings that is read: the one that was named, else that of the user, where there is one."""
+        if self.config_file is not None:
+            return self.config_file
+        file = default_settings_file()
+        return file if os.path.exists(file) else None
+
+    @functools.cached_property
+    def given(self) -> "dict[str, Given]":
+        """What the file of settings and the environment set, and which of them."""
+        return settings.read_settings(self.settings_file)
 
     def config(self) -> "Config":
         """Return the settings: defaults, file, environment."""
-        return settings.Config.load(None if self.config_file is None else pathlib.Path(self.config_file))
+        return settings.Config(**{name: given.value for name, given in self.given.items()})
+
+    def require_writing(self) -> None:
+        """Raise Conflict where the settings say that nothing is to be written."""
+        settings.require_writing(self.config(), self.path())
 
     @contextlib.contextmanager
     def open(self, *, create: bool) -> "Iterator[Memory]":
@@ -108,11 +136,11 @@ class Session:
             ) as memory:
                 yield memory
         except StoreFailed as error:
-            if not self.is_read_only():
+            if not self.is_unwritable():
                 raise
             raise StoreFailed(f"{error}; {_READING}") from error
 
-    def is_read_only(self) -> bool:
+    def is_unwritable(self) -> bool:
         """Tell whether the memory can be read, and it or its folder cannot be written."""
         file = pathlib.Path(self.path()).expanduser()
         return os.access(file, os.R_OK) and not all(os.access(each, os.W_OK) for each in (file, file.resolve().parent))
@@ -120,13 +148,25 @@ class Session:
     def ready_path(self) -> str:
         """Return the path of the memory; the folder in the user's data folder is made."""
         path = self.path()
-        if self.database is None:
+        if self.database is None and not self.config().read_only:
             folder = pathlib.Path(path).parent
             try:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             except OSError as error:
                 raise StoreFailed(f"{folder} cannot be made: {error.strerror}; name a file with --db") from error
         return path
+
+
+def default_settings_file() -> str:
+    """Return the path of the user's own file of settings, whether or not there is one."""
+    if sys.platform in ("darwin", "win32"):
+        from platformdirs import user_config_path
+
+        return str(user_config_path("graphmem", appauthor=False) / _SETTINGS)
+    # As platformdirs has it, which takes a quarter of the time of a command to load; the rule is
+    # https://specifications.freedesktop.org/basedir-spec/latest/
+    home = os.environ.get("XDG_CONFIG_HOME", "").strip() or os.path.expanduser("~/.config")
+    return f"{home}/graphmem/{_SETTINGS}"
 
 
 class _LazyGroup(click.Group):
@@ -156,7 +196,8 @@ class _LazyGroup(click.Group):
     "config_file",
     type=click.Path(),
     envvar="GRAPHMEM_CONFIG",
-    help="A TOML file of settings.",
+    help="A TOML file of settings.  [env: GRAPHMEM_CONFIG; default: graphmem/config.toml in the user's folder of "
+    "settings, where there is one]",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Log decisions to standard error.")
 @click.version_option(package_name="graphmem", prog_name="graphmem")
@@ -164,7 +205,7 @@ class _LazyGroup(click.Group):
 def graphmem(ctx: click.Context, db: str | None, config_file: str | None, verbose: bool) -> None:
     """A scene-graph memory for AI agents, in one SQLite file.
 
-    Without --db the file lies in the user's data folder.
+    Without --db the file lies in the user's data folder; 'graphmem config' tells where.
 
     \b
     Example:

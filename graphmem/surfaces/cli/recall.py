@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from graphmem.core.model import Hit, Reason, Recollection
 
 # Options that say how words are looked for, and their defaults.
-_OF_WORDS = {"kinds": (), "since": None, "until": None, "mode": "hybrid", "precise": False, "explain": False}
+_OF_WORDS = {"kinds": (), "since": None, "until": None, "mode": None, "precise": False, "explain": False}
 _TIMES = {"since": "--since", "until": "--until", "as_of": "--as-of"}
 
 
@@ -43,10 +43,9 @@ _TIMES = {"since": "--since", "until": "--until", "as_of": "--as-of"}
 @click.option("--as-of", metavar="TIME", help="What held then.  [default: now]")
 @click.option(
     "--mode",
-    type=click.Choice(["hybrid", "keyword", "vector", "scene", "graph"]),
-    default="hybrid",
-    help="hybrid weighs all evidence; keyword wants every word; vector compares texts as TF-IDF vectors; scene brings "
-    "back what the situation does; graph what is linked to what is named.  [default: hybrid]",
+    type=click.Choice(["hybrid", "keyword", "vector", "graph", "scene"]),
+    help="hybrid weighs all evidence; keyword wants every word; vector compares texts as TF-IDF vectors; graph brings "
+    "back what is linked to what is named; scene what the situation does.  [default: search_mode of the settings]",
 )
 @click.option("--precise", is_flag=True, help="Only what clearly answers, nothing when nothing does.")
 @click.option("--explain", is_flag=True, help="Show what each score is made of.")

@@ -60,7 +60,7 @@ def dedupe_command(session: Session, /, file: Path | None, dry_run: bool, as_jso
             with session.open(create=False) as memory:
                 report = memory.dedupe_scenes(dry_run=True)
     else:
-        target = session if file is None else Session(str(file), session.config_file)
+        target = session if file is None else session.of(file)
         with target.open(create=False) as memory:
             report = memory.dedupe_scenes()
     if as_json:
