@@ -462,6 +462,6 @@ def test_a_file_of_before_is_posted_when_it_is_opened(path):
         ("auto:peer:a_chan:x", "peer:a"): postings.of_party(1, channels=True),
         ("auto:peer:a_chan:x", "chan:x"): postings.of_channel(1),
         ("auto:chan:x", "chan:x"): postings.FOR_ALL,
-        ("auto:chan:x", "topic:p"): postings.WITHOUT_CHANNEL,
+        ("auto:chan:x", "topic:p"): postings.beside_channel(1.0),
         ("auto:topic:p", "topic:p"): postings.FOR_ALL,
     }

@@ -3,7 +3,8 @@
 The column `posted` says which features lead to a scene (`store/postings.py`). A scene that names people can only answer
 a situation that names one of them, so it is looked for by people. Other scenes are looked for by channels and then by
 the heaviest features, those that many scenes share last, until the rest weighs too little to reach the score by itself.
-What is found is read and scored in full.
+Of what is found, what can reach the score by what is known of it is read and scored in full: how much it may share, and
+how much its channels weigh, which a situation without channels never shares.
 """
 
 import functools
@@ -14,8 +15,8 @@ from typing import NamedTuple
 
 from graphmem.core.keys import PERSON_KINDS
 from graphmem.core.situations import DIGITS, Situation, recall_ground
-from graphmem.store.lists import in_list
-from graphmem.store.postings import FOR_ALL, WITHOUT_CHANNEL, of_channel, of_party
+from graphmem.store.lists import in_list, in_parts
+from graphmem.store.postings import FOR_ALL, beside_channel, least_beside, of_channel, of_party
 
 # A feature that leads to more scenes is looked up only where the others do not suffice.
 _COMMON = 64
@@ -59,9 +60,9 @@ class Candidate(NamedTuple):
         return [feature for feature in self.masses if feature.startswith(_PEOPLE)]
 
     @property
-    def names_channel(self) -> bool:
-        """Whether the scene names channels."""
-        return any(feature.startswith(_CHANNEL) for feature in self.masses)
+    def channels(self) -> dict[str, float]:
+        """The channels that the scene names, with their masses."""
+        return {feature: mass for feature, mass in self.masses.items() if feature.startswith(_CHANNEL)}
 
 
 def best(tx: sqlite3.Connection, situation: Situation) -> Candidate | None:
@@ -81,7 +82,7 @@ def answering(tx: sqlite3.Connection, situation: Situation) -> list[Candidate]:
 
 def _vetoed(scene: Candidate, situation: Situation) -> bool:
     """Tell whether both name channels and share none."""
-    return bool(situation.channels) and situation.channels.isdisjoint(scene.masses) and scene.names_channel
+    return bool(situation.channels) and situation.channels.isdisjoint(scene.masses) and bool(scene.channels)
 
 
 def _of_party(tx: sqlite3.Connection, situation: Situation) -> list[Candidate]:
@@ -146,44 +147,95 @@ def _of_anybody(tx: sqlite3.Connection, situation: Situation) -> Iterator[Candid
 
 
 def _of_nobody(tx: sqlite3.Connection, situation: Situation, least: float) -> list[Candidate]:
-    """Return scenes that name no people: all that reach a score, and others.
+    """Return scenes that name no people: all that reach a score, and others."""
+    found = {row[0]: row for channel in sorted(situation.channels) for row in _on(tx, channel, situation, least)}
+    wanted = [scene_id for scene_id in _beside_channels(tx, situation, least) if scene_id not in found]
+    for part, marks in in_parts(wanted):
+        rows = tx.execute(
+            f"SELECT s.id, s.key, s.strength, s.visits FROM scenes s WHERE {_VISITED} AND s.id IN ({marks})", part
+        )
+        found.update((row[0], row) for row in rows)
+    scored = (_scored(tx, scene, situation) for scene in found.values())
+    return [one for one in scored if not one.people]
+
+
+def _suffices(situation: Situation, least: float, shared: float, shared_identity: float, beside: float = 0.0) -> bool:
+    """Tell whether a scene may reach a score that shares at most so much, of all features and of identity features.
+
+    beside: what the channels of the scene weigh at least, when the situation names none.
+    """
+    config, enough = situation.config, least - _ROUNDING
+    if shared >= enough * (situation.weight + beside):
+        return True
+    identifies = beside and config.weight_of("chan") >= config.identity_floor
+    return 0 < enough * (situation.identity_weight + (beside if identifies else 0.0)) <= shared_identity
+
+
+def _most_beside(situation: Situation, least: float, shared: float, shared_identity: float) -> float:
+    """Return how much the channels of a scene may weigh beside what is shared; the bound of `_suffices`."""
+    config, enough = situation.config, least - _ROUNDING
+    most = shared_identity / enough - situation.identity_weight
+    if most > 0 and config.weight_of("chan") < config.identity_floor:
+        return math.inf
+    return max(most, shared / enough - situation.weight)
+
+
+def _on(tx: sqlite3.Connection, channel: str, situation: Situation, least: float) -> list[_Row]:
+    """Return the scenes without people on a channel of a situation; of very many, those that share enough with it."""
+    rows = _led_to(tx, channel, posted=(FOR_ALL, FOR_ALL), limit=_COMMON)
+    if len(rows) < _COMMON:
+        return rows
+    weights, identity = situation.weights, situation.identity
+    own = [(feature, weight, weight if feature in identity else 0.0) for feature, weight in weights.items()]
+    shared = tx.execute(
+        f"""WITH own(feature, weight, identity) AS (VALUES {", ".join(["(?, ?, ?)"] * len(own))})
+            SELECT s.id, s.key, s.strength, s.visits,
+                   SUM(MIN(own.weight, f.mass / s.visits)), SUM(MIN(own.identity, f.mass / s.visits))
+            FROM scene_features p CROSS JOIN scenes s ON s.id = p.scene_id
+            CROSS JOIN own CROSS JOIN scene_features f ON f.scene_id = p.scene_id AND f.feature = own.feature
+            WHERE {_VISITED} AND p.feature = ? AND p.posted = {FOR_ALL} GROUP BY p.scene_id""",
+        [*(value for each in own for value in each), channel],
+    )
+    return [row[:4] for row in shared.fetchall() if _suffices(situation, least, *row[4:])]
+
+
+def _beside_channels(tx: sqlite3.Connection, situation: Situation, least: float) -> list[int]:
+    """Return the scenes without people that may share enough, looked for by all but the channels of a situation.
 
     Features are looked up until the rest, shared in full, would not suffice.
     """
     weights, identity, channels = situation.weights, situation.identity, situation.channels
-    people = situation.peers | situation.groups
-    left = [*people, *sorted(channels), *(each for each in weights if each not in people and each not in channels)]
-    rest, rest_identity = situation.weight, situation.identity_weight
-    enough, enough_identity = (least - _ROUNDING) * rest, (least - _ROUNDING) * rest_identity
+    apart = channels | situation.peers | situation.groups
+    left = [feature for feature in weights if feature not in apart]
+    rest, rest_identity = (sum(weights[each] for each in left if each in among) for among in (weights, identity))
     # Beside its channels a situation only misses scenes without any; those with others are vetoed.
-    lowest = FOR_ALL if channels else WITHOUT_CHANNEL
-    found: dict[_Row, tuple[float, float]] = {}  # at most what is shared, of all features and of identity features
-
-    def suffices(shared: float, shared_identity: float) -> bool:
-        return shared + rest >= enough or 0 < enough_identity <= shared_identity + rest_identity
-
+    lowest = FOR_ALL if channels else beside_channel(_most_beside(situation, least, rest, rest_identity))
+    found: dict[int, tuple[float, float, int]] = {}  # at most what is shared, of all and identity features; posted
     for limit in (_COMMON, _NO_LIMIT):
         common = []
         for feature in left:
-            if not suffices(0.0, 0.0):
+            if not _suffices(situation, least, rest, rest_identity):
                 break
-            weight, weight_identity = weights[feature], weights[feature] if feature in identity else 0.0
-            if feature not in people:  # which lead to no scene without people
-                at_most = _NO_LIMIT if feature in channels else limit
-                rows = _led_to(tx, feature, posted=(lowest, FOR_ALL), limit=at_most)
-                if len(rows) == at_most:
-                    common.append(feature)
-                    continue
-                # What shares a channel is not looked for by the rest, and may share all of it.
-                given, given_identity = (math.inf, math.inf) if feature in channels else (weight, weight_identity)
-                for scene in rows:
-                    shared, shared_identity = found.get(scene, (0.0, 0.0))
-                    found[scene] = shared + given, shared_identity + given_identity
+            rows = tx.execute(
+                "SELECT scene_id, posted FROM scene_features WHERE feature = ? AND posted BETWEEN ? AND ? LIMIT ?",
+                (feature, lowest, FOR_ALL, limit),
+            ).fetchall()
+            if len(rows) == limit:
+                common.append(feature)
+                continue
+            weight = weights[feature]
+            weight_identity = weight if feature in identity else 0.0
             rest -= weight
             rest_identity -= weight_identity
+            for scene_id, posted in rows:
+                shared, shared_identity, _ = found.get(scene_id, (0.0, 0.0, posted))
+                found[scene_id] = shared + weight, shared_identity + weight_identity, posted
         left = common
-    scored = (_scored(tx, scene, situation) for scene, shared in found.items() if suffices(*shared))
-    return [one for one in scored if not one.people]
+    return [
+        scene_id
+        for scene_id, (shared, shared_identity, posted) in found.items()
+        if _suffices(situation, least, shared + rest, shared_identity + rest_identity, least_beside(posted))
+    ]
 
 
 def _scored(tx: sqlite3.Connection, scene: _Row, situation: Situation) -> Candidate:
