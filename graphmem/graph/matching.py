@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from graphmem.config import Config
 from graphmem.core.keys import PERSON_KINDS
 from graphmem.core.situations import DIGITS, Situation, recall_ground
 from graphmem.store.lists import in_list, in_parts
@@ -26,6 +27,7 @@ _NO_LIMIT = -1
 _ROUNDING = 0.5 * 10.0**-DIGITS
 _PEOPLE = tuple(f"{kind}:" for kind in PERSON_KINDS)
 _CHANNEL = "chan:"
+_NAMES = (*_PEOPLE, _CHANNEL)
 
 _VISITED = "s.origin = 'emergent' AND s.visits > 0"
 _OF_FEATURE = f"""
@@ -38,7 +40,7 @@ _Row = tuple[int, str, int, int]  # id, key, strength and visits of a scene
 class Candidate(NamedTuple):
     """A scene that may be joined or recalled: its score, rounded, and the ground of `recall_ground`.
 
-    masses: of each feature, in the order of their names.
+    masses: of each feature, in the order of their names. named: the people, groups and channels among them.
     """
 
     scene_id: int
@@ -47,6 +49,7 @@ class Candidate(NamedTuple):
     strength: int
     visits: int
     masses: dict[str, float]
+    named: list[str]
     ground: str = "score"
 
     @property
@@ -57,12 +60,12 @@ class Candidate(NamedTuple):
     @property
     def people(self) -> list[str]:
         """The people and groups that the scene names."""
-        return [feature for feature in self.masses if feature.startswith(_PEOPLE)]
+        return [feature for feature in self.named if feature.startswith(_PEOPLE)]
 
     @property
     def channels(self) -> dict[str, float]:
         """The channels that the scene names, with their masses."""
-        return {feature: mass for feature, mass in self.masses.items() if feature.startswith(_CHANNEL)}
+        return {feature: self.masses[feature] for feature in self.named if feature.startswith(_CHANNEL)}
 
 
 def best(tx: sqlite3.Connection, situation: Situation) -> Candidate | None:
@@ -206,8 +209,13 @@ def _beside_channels(tx: sqlite3.Connection, situation: Situation, least: float)
     """
     weights, identity, channels = situation.weights, situation.identity, situation.channels
     apart = channels | situation.peers | situation.groups
+    rest, rest_identity = situation.weight, situation.identity_weight
+    for feature in apart:
+        rest -= weights[feature]
+        rest_identity -= weights[feature] if feature in identity else 0.0
+    if not _suffices(situation, least, rest, rest_identity):
+        return []
     left = [feature for feature in weights if feature not in apart]
-    rest, rest_identity = (sum(weights[each] for each in left if each in among) for among in (weights, identity))
     # Beside its channels a situation only misses scenes without any; those with others are vetoed.
     lowest = FOR_ALL if channels else beside_channel(_most_beside(situation, least, rest, rest_identity))
     found: dict[int, tuple[float, float, int]] = {}  # at most what is shared, of all and identity features; posted
@@ -241,12 +249,13 @@ def _beside_channels(tx: sqlite3.Connection, situation: Situation, least: float)
 def _scored(tx: sqlite3.Connection, scene: _Row, situation: Situation) -> Candidate:
     scene_id, key, strength, visits = scene
     masses = dict(tx.execute("SELECT feature, mass FROM scene_features WHERE scene_id = ?", (scene_id,)).fetchall())
-    return Candidate(scene_id, key, _score(situation, masses, visits), strength, visits, masses)
+    named = [feature for feature in masses if feature.startswith(_NAMES)]
+    return Candidate(scene_id, key, _score(situation, masses, visits), strength, visits, masses, named)
 
 
 def _score(situation: Situation, masses: dict[str, float], visits: int) -> float:
     """What `situations.score` says readably, for a profile of masses divided by visits."""
-    config, identity = situation.config, situation.identity
+    identity = situation.identity
     shared = shared_identity = 0.0
     for feature, own in situation.weights.items():
         if feature in masses:
@@ -257,7 +266,14 @@ def _score(situation: Situation, masses: dict[str, float], visits: int) -> float
                 shared_identity += least
     score = shared / (situation.weight + sum(masses.values()) / visits - shared)
     if shared_identity:
-        weight_of, other, floor = config.weights.get, config.other_weight, config.identity_floor
-        theirs = sum([mass for feature, mass in masses.items() if weight_of(feature.partition(":")[0], other) >= floor])
-        score = max(score, shared_identity / (situation.identity_weight + theirs / visits - shared_identity))
+        theirs = _identity_mass(situation.config, masses) / visits
+        score = max(score, shared_identity / (situation.identity_weight + theirs - shared_identity))
     return round(score, DIGITS)
+
+
+def _identity_mass(config: Config, masses: dict[str, float]) -> float:
+    floor = config.identity_floor
+    others_identify = config.other_weight >= floor
+    # The kinds that are listed, and unlike all that are not.
+    unlike = tuple([f"{kind}:" for kind, weight in config.weights.items() if (weight >= floor) != others_identify])
+    return sum([mass for feature, mass in masses.items() if feature.startswith(unlike) != others_identify])

@@ -108,17 +108,25 @@ def _join(tx: sqlite3.Connection, situation: Situation, at: str, scene: matching
            WHERE scene_id = ?3 AND feature = ?4""",
         known,
     )
-    met = {channel: scene.channels.get(channel, 0.0) + situation.weights[channel] for channel in situation.channels}
-    channels = postings.at_a_visit((scene.channels | met).values(), visit)
-    if fresh:
-        _add_features(tx, scene.scene_id, fresh, situation, visit=visit, channels=channels)
-    before = postings.at_a_visit(scene.channels.values(), scene.visits)
-    if postings.moved(before, channels, people=len(situation.people)):
-        postings.settle(tx, [scene.scene_id])
-    if fresh:
-        _give_up_surplus(tx, scene.scene_id, len(scene.masses) + len(fresh), situation.config)
+    if fresh or not situation.people:  # else nothing is posted otherwise
+        before, channels = _channel_weights(scene, situation)
+        if fresh:
+            _add_features(tx, scene.scene_id, fresh, situation, visit=visit, channels=channels)
+        if postings.moved(before, channels, people=len(situation.people)):
+            postings.settle(tx, [scene.scene_id])
+        if fresh:
+            _give_up_surplus(tx, scene.scene_id, len(scene.masses) + len(fresh), situation.config)
     log.debug("joined %r with score %.3f", scene.key, scene.score)
     return Entered(scene.key, False, scene.score, scene.strength + 1)
+
+
+def _channel_weights(scene: matching.Candidate, situation: Situation) -> tuple[float | None, float | None]:
+    """Return what the channels of a scene weighed at a visit, and what they weigh with a visit more."""
+    masses = scene.channels
+    before = postings.at_a_visit(masses.values(), scene.visits)
+    for channel in situation.channels:
+        masses[channel] = masses.get(channel, 0.0) + situation.weights[channel]
+    return before, postings.at_a_visit(masses.values(), scene.visits + 1)
 
 
 def _add_features(

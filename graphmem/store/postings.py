@@ -74,8 +74,10 @@ def posting(kind: str, *, people: int, channels: float | None) -> int | None:
 
 def moved(before: float | None, after: float | None, *, people: int) -> bool:
     """Tell whether a scene has to be posted anew when its channels weigh something else; see `posting`."""
+    if before == after:
+        return False
     if before is None or after is None:
-        return before is not after
+        return True
     return not people and beside_channel(before) != beside_channel(after)
 
 
