@@ -70,16 +70,35 @@ class Candidate(NamedTuple):
 
 def best(tx: sqlite3.Connection, situation: Situation) -> Candidate | None:
     """Return the scene that the situation joins: the best score, then the strongest, then the oldest."""
-    least = situation.config.join_score
-    found = _of_party(tx, situation) if situation.people else _of_nobody(tx, situation, least)
-    fit = [one for one in found if one.score >= least and not _vetoed(one, situation)]
+    if situation.people:
+        return _first(_of_party(tx, situation), situation)
+    here = _on_channels(tx, situation, limit=_COMMON)
+    crowded = len(here) >= _COMMON
+    beside = _beside_channels(tx, situation, situation.config.join_score)
+    heaviest = next((feature for feature in situation.weights if feature not in situation.channels), None)
+    if crowded and heaviest:  # which most likely tells the scenes of a crowd apart
+        likely = _of_nobody(tx, situation, _on_channels(tx, situation, heaviest), beside)
+        joined = _first(likely, situation)
+        if joined and not _suffices(situation, joined.score, *_rest(situation, [heaviest])):
+            return joined
+    if crowded:
+        here = _on_channels(tx, situation)
+    return _first(_of_nobody(tx, situation, here, beside), situation)
+
+
+def _first(found: Iterable[Candidate], situation: Situation) -> Candidate | None:
+    fit = [one for one in found if one.score >= situation.config.join_score and not _vetoed(one, situation)]
     return min(fit, key=lambda one: one.rank) if fit else None
 
 
 def answering(tx: sqlite3.Connection, situation: Situation) -> list[Candidate]:
     """Return the scenes that a situation recalls, best first."""
     least = situation.config.recall_score
-    found = [one for one in _of_nobody(tx, situation, least) if one.score >= least and not _vetoed(one, situation)]
+    beside = _beside_channels(tx, situation, least)
+    without_people = _rest(situation, situation.peers | situation.groups)
+    here = _on_channels(tx, situation) if _suffices(situation, least, *without_people) else {}
+    of_nobody = _of_nobody(tx, situation, here, beside)
+    found = [one for one in of_nobody if one.score >= least and not _vetoed(one, situation)]
     return sorted([*found, *_of_anybody(tx, situation)], key=lambda one: one.rank)
 
 
@@ -149,17 +168,36 @@ def _of_anybody(tx: sqlite3.Connection, situation: Situation) -> Iterator[Candid
             yield one._replace(ground=ground)
 
 
-def _of_nobody(tx: sqlite3.Connection, situation: Situation, least: float) -> list[Candidate]:
-    """Return scenes that name no people: all that reach a score, and others."""
-    found = {row[0]: row for channel in sorted(situation.channels) for row in _on(tx, channel, situation, least)}
-    wanted = [scene_id for scene_id in _beside_channels(tx, situation, least) if scene_id not in found]
-    for part, marks in in_parts(wanted):
-        rows = tx.execute(
+def _of_nobody(
+    tx: sqlite3.Connection, situation: Situation, here: dict[int, _Row], beside: Iterable[int]
+) -> list[Candidate]:
+    """Return those that name no people of the scenes on the channels of a situation and of others, by id."""
+    rows = [*here.values()]
+    for part, marks in in_parts(scene_id for scene_id in beside if scene_id not in here):
+        rows += tx.execute(
             f"SELECT s.id, s.key, s.strength, s.visits FROM scenes s WHERE {_VISITED} AND s.id IN ({marks})", part
         )
-        found.update((row[0], row) for row in rows)
-    scored = (_scored(tx, scene, situation) for scene in found.values())
+    scored = (_scored(tx, row, situation) for row in rows)
     return [one for one in scored if not one.people]
+
+
+def _on_channels(tx: sqlite3.Connection, situation: Situation, *others: str, limit: int = _NO_LIMIT) -> dict[int, _Row]:
+    """Return the scenes without people on the channels of a situation, by id, that have other features as well.
+
+    limit: of each channel.
+    """
+    posted = FOR_ALL, FOR_ALL
+    channels = situation.channels
+    return {row[0]: row for each in channels for row in _led_to(tx, each, *others, posted=posted, limit=limit)}
+
+
+def _rest(situation: Situation, without: Iterable[str]) -> tuple[float, float]:
+    """Return what a situation weighs without some of its features: all of it, and its identity features."""
+    rest, rest_identity = situation.weight, situation.identity_weight
+    for feature in without:
+        rest -= situation.weights[feature]
+        rest_identity -= situation.weights[feature] if feature in situation.identity else 0.0
+    return rest, rest_identity
 
 
 def _suffices(situation: Situation, least: float, shared: float, shared_identity: float, beside: float = 0.0) -> bool:
@@ -183,25 +221,6 @@ def _most_beside(situation: Situation, least: float, shared: float, shared_ident
     return max(most, shared / enough - situation.weight)
 
 
-def _on(tx: sqlite3.Connection, channel: str, situation: Situation, least: float) -> list[_Row]:
-    """Return the scenes without people on a channel of a situation; of very many, those that share enough with it."""
-    rows = _led_to(tx, channel, posted=(FOR_ALL, FOR_ALL), limit=_COMMON)
-    if len(rows) < _COMMON:
-        return rows
-    weights, identity = situation.weights, situation.identity
-    own = [(feature, weight, weight if feature in identity else 0.0) for feature, weight in weights.items()]
-    shared = tx.execute(
-        f"""WITH own(feature, weight, identity) AS (VALUES {", ".join(["(?, ?, ?)"] * len(own))})
-            SELECT s.id, s.key, s.strength, s.visits,
-                   SUM(MIN(own.weight, f.mass / s.visits)), SUM(MIN(own.identity, f.mass / s.visits))
-            FROM scene_features p CROSS JOIN scenes s ON s.id = p.scene_id
-            CROSS JOIN own CROSS JOIN scene_features f ON f.scene_id = p.scene_id AND f.feature = own.feature
-            WHERE {_VISITED} AND p.feature = ? AND p.posted = {FOR_ALL} GROUP BY p.scene_id""",
-        [*(value for each in own for value in each), channel],
-    )
-    return [row[:4] for row in shared.fetchall() if _suffices(situation, least, *row[4:])]
-
-
 def _beside_channels(tx: sqlite3.Connection, situation: Situation, least: float) -> list[int]:
     """Return the scenes without people that may share enough, looked for by all but the channels of a situation.
 
@@ -209,10 +228,7 @@ def _beside_channels(tx: sqlite3.Connection, situation: Situation, least: float)
     """
     weights, identity, channels = situation.weights, situation.identity, situation.channels
     apart = channels | situation.peers | situation.groups
-    rest, rest_identity = situation.weight, situation.identity_weight
-    for feature in apart:
-        rest -= weights[feature]
-        rest_identity -= weights[feature] if feature in identity else 0.0
+    rest, rest_identity = _rest(situation, apart)
     if not _suffices(situation, least, rest, rest_identity):
         return []
     left = [feature for feature in weights if feature not in apart]
