@@ -72,16 +72,15 @@ def best(tx: sqlite3.Connection, situation: Situation) -> Candidate | None:
     """Return the scene that the situation joins: the best score, then the strongest, then the oldest."""
     if situation.people:
         return _first(_of_party(tx, situation), situation)
-    here = _on_channels(tx, situation, limit=_COMMON)
-    crowded = len(here) >= _COMMON
     beside = _beside_channels(tx, situation, situation.config.join_score)
-    heaviest = next((feature for feature in situation.weights if feature not in situation.channels), None)
-    if crowded and heaviest:  # which most likely tells the scenes of a crowd apart
-        likely = _of_nobody(tx, situation, _on_channels(tx, situation, heaviest), beside)
-        joined = _first(likely, situation)
-        if joined and not _suffices(situation, joined.score, *_rest(situation, [heaviest])):
-            return joined
-    if crowded:
+    here = _on_channels(tx, situation, limit=_COMMON)
+    if len(here) >= _COMMON:
+        # The heaviest of the others most likely tells the scenes of a crowd apart.
+        for heaviest in [feature for feature in situation.weights if feature not in situation.channels][:1]:
+            likely = _of_nobody(tx, situation, _on_channels(tx, situation, heaviest), beside)
+            joined = _first(likely, situation)
+            if joined and not _suffices(situation, joined.score, *_rest(situation, [heaviest])):
+                return joined
         here = _on_channels(tx, situation)
     return _first(_of_nobody(tx, situation, here, beside), situation)
 
@@ -173,7 +172,7 @@ def _of_nobody(
 ) -> list[Candidate]:
     """Return those that name no people of the scenes on the channels of a situation and of others, by id."""
     rows = [*here.values()]
-    for part, marks in in_parts(scene_id for scene_id in beside if scene_id not in here):
+    for part, marks in in_parts([scene_id for scene_id in beside if scene_id not in here]):
         rows += tx.execute(
             f"SELECT s.id, s.key, s.strength, s.visits FROM scenes s WHERE {_VISITED} AND s.id IN ({marks})", part
         )
