@@ -176,6 +176,8 @@ LIMITS = st.sampled_from([matching._COMMON, 1, 2])
 # A visit may bring the first channel into a scene; from then on others veto.
 @example(DEFAULT, 64, [named("peer:a", "tool:t", *channel) for channel in ([], [], ["chan:x"], ["chan:y"])])
 @example(DEFAULT, 64, [named("tool:t", *channel) for channel in ([], [], ["chan:x"], ["chan:y"], [])])
+# A channel weighs less at a visit with each turn that does not name it, and more situations may reach the scene.
+@example(DEFAULT, 64, [[*named("tool:t"), Feature("chan", "x", weight=0.3)]] * 2 + [named("tool:t")] * 4)
 def test_matching_agrees_with_a_scan_before_every_visit(config, limit, stream):
     with common(limit), fresh_file() as path, Memory.open(path, config=config) as memory:
         for features in stream:
@@ -322,6 +324,50 @@ def test_a_channel_among_many_on_one_subject_is_found_by_channel_alone(memory):
     assert scored_to_enter(memory, Situation.of(chan="room7", tool="t", topics=["a", "b"])) == 1
 
 
+@contextlib.contextmanager
+def stepping(memory):
+    """Yield a transaction and a list that grows by one for each step of a statement on it."""
+    with memory._store.read() as tx:
+        steps = []
+        tx.set_progress_handler(lambda: steps.append(1), 1)
+        yield tx, steps
+        tx.set_progress_handler(None, 1)
+
+
+@pytest.mark.parametrize("named", [{"tool": "t"}, {"tool": "t", "topics": ["a", "b"]}])
+def test_a_tool_alone_joins_without_reading_about_the_channels_where_it_is_used(memory, named):
+    for n in range(150):
+        for _ in range(2):
+            memory.enter_scene(Situation.of(chan=f"room{n}", tool="t", topics=[f"a{n}", f"b{n}"]))
+
+    assert scored_to_enter(memory, Situation.of(**named)) == 0
+    with scored() as calls:
+        assert len(memory.match_scenes(Situation.of(**named))) == len(calls) == 150  # each of them answers
+
+
+@pytest.mark.parametrize("find", [matching.best, matching.answering])
+def test_topics_alone_take_no_step_more_among_more_channels(memory, find):
+    taken = []
+    for start in (0, 40, 80):
+        for n in range(start, start + 40):
+            for _ in range(2):
+                memory.enter_scene(Situation.of(chan=f"room{n}", tool="t", topics=["a", "b"]))
+        with stepping(memory) as (tx, steps):
+            assert not find(tx, Situation.of(topics=["a", "b"]))
+        taken.append(len(steps))
+
+    assert taken[0] == taken[1] == taken[2]
+
+
+def test_one_tool_of_many_on_a_channel_without_people_joins_without_reading_about_the_others(memory):
+    for n in range(100):
+        for _ in range(2):
+            memory.enter_scene(Situation.of(chan="x", tool=f"t{n}", topics=["a", "b"]))
+
+    assert scored_to_enter(memory, Situation.of(chan="x", tool="t7", topics=["a", "c"])) == 1
+    check(memory, Situation.of(chan="x", tool="t7", topics=["a", "c"]))
+
+
 def test_a_person_in_many_channels_is_found_in_one_without_reading_about_the_others(memory):
     for n in range(100):
         for _ in range(2):
@@ -406,6 +452,18 @@ def test_nobody_joins_a_scene_that_another_program_made_about_somebody_else_too(
     assert memory.enter_scene(here).key == ""
 
 
+def test_masses_that_another_program_changed_are_found_and_mended(memory, path):
+    for _ in range(2):
+        memory.enter_scene(Situation.of(chan="x", tool="t"))
+    with raw(path) as connection:
+        connection.execute("UPDATE scene_features SET mass = mass / 10 WHERE feature = 'chan:x'")
+
+    assert len(wrong_scenes(path)) == 1
+    memory.repair()
+    assert wrong_scenes(path) == []
+    assert check(memory, Situation.of(tool="t")) == 1
+
+
 def test_threads_enter_scenes_together(memory):
     situations = [Situation.of(chan=chan, topics=topic) for chan in "xyz" for topic in "abc"]
     failures = []
@@ -462,6 +520,6 @@ def test_a_file_of_before_is_posted_when_it_is_opened(path):
         ("auto:peer:a_chan:x", "peer:a"): postings.of_party(1, channels=True),
         ("auto:peer:a_chan:x", "chan:x"): postings.of_channel(1),
         ("auto:chan:x", "chan:x"): postings.FOR_ALL,
-        ("auto:chan:x", "topic:p"): postings.WITHOUT_CHANNEL,
+        ("auto:chan:x", "topic:p"): postings.beside_channel(1.0),
         ("auto:topic:p", "topic:p"): postings.FOR_ALL,
     }

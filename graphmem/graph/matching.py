@@ -3,7 +3,8 @@
 The column `posted` says which features lead to a scene (`store/postings.py`). A scene that names people can only answer
 a situation that names one of them, so it is looked for by people. Other scenes are looked for by channels and then by
 the heaviest features, those that many scenes share last, until the rest weighs too little to reach the score by itself.
-What is found is read and scored in full.
+Of what is found, what can reach the score by what is known of it is read and scored in full: how much it may share, and
+how much its channels weigh, which a situation without channels never shares.
 """
 
 import functools
@@ -12,10 +13,11 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from graphmem.config import Config
 from graphmem.core.keys import PERSON_KINDS
 from graphmem.core.situations import DIGITS, Situation, recall_ground
-from graphmem.store.lists import in_list
-from graphmem.store.postings import FOR_ALL, WITHOUT_CHANNEL, of_channel, of_party
+from graphmem.store.lists import in_list, in_parts
+from graphmem.store.postings import FOR_ALL, beside_channel, least_beside, of_channel, of_party
 
 # A feature that leads to more scenes is looked up only where the others do not suffice.
 _COMMON = 64
@@ -25,6 +27,7 @@ _NO_LIMIT = -1
 _ROUNDING = 0.5 * 10.0**-DIGITS
 _PEOPLE = tuple(f"{kind}:" for kind in PERSON_KINDS)
 _CHANNEL = "chan:"
+_NAMES = (*_PEOPLE, _CHANNEL)
 
 _VISITED = "s.origin = 'emergent' AND s.visits > 0"
 _OF_FEATURE = f"""
@@ -37,7 +40,7 @@ _Row = tuple[int, str, int, int]  # id, key, strength and visits of a scene
 class Candidate(NamedTuple):
     """A scene that may be joined or recalled: its score, rounded, and the ground of `recall_ground`.
 
-    masses: of each feature, in the order of their names.
+    masses: of each feature, in the order of their names. named: the people, groups and channels among them.
     """
 
     scene_id: int
@@ -46,6 +49,7 @@ class Candidate(NamedTuple):
     strength: int
     visits: int
     masses: dict[str, float]
+    named: list[str]
     ground: str = "score"
 
     @property
@@ -56,32 +60,50 @@ class Candidate(NamedTuple):
     @property
     def people(self) -> list[str]:
         """The people and groups that the scene names."""
-        return [feature for feature in self.masses if feature.startswith(_PEOPLE)]
+        return [feature for feature in self.named if feature.startswith(_PEOPLE)]
 
     @property
-    def names_channel(self) -> bool:
-        """Whether the scene names channels."""
-        return any(feature.startswith(_CHANNEL) for feature in self.masses)
+    def channels(self) -> dict[str, float]:
+        """The channels that the scene names, with their masses."""
+        return {feature: self.masses[feature] for feature in self.named if feature.startswith(_CHANNEL)}
 
 
 def best(tx: sqlite3.Connection, situation: Situation) -> Candidate | None:
     """Return the scene that the situation joins: the best score, then the strongest, then the oldest."""
-    least = situation.config.join_score
-    found = _of_party(tx, situation) if situation.people else _of_nobody(tx, situation, least)
-    fit = [one for one in found if one.score >= least and not _vetoed(one, situation)]
+    if situation.people:
+        return _first(_of_party(tx, situation), situation)
+    beside = _beside_channels(tx, situation, situation.config.join_score)
+    here = _on_channels(tx, situation, limit=_COMMON)
+    if len(here) >= _COMMON:
+        # The heaviest of the others most likely tells the scenes of a crowd apart.
+        for heaviest in [feature for feature in situation.weights if feature not in situation.channels][:1]:
+            likely = _of_nobody(tx, situation, _on_channels(tx, situation, heaviest), beside)
+            joined = _first(likely, situation)
+            if joined and not _suffices(situation, joined.score, *_rest(situation, [heaviest])):
+                return joined
+        here = _on_channels(tx, situation)
+    return _first(_of_nobody(tx, situation, here, beside), situation)
+
+
+def _first(found: Iterable[Candidate], situation: Situation) -> Candidate | None:
+    fit = [one for one in found if one.score >= situation.config.join_score and not _vetoed(one, situation)]
     return min(fit, key=lambda one: one.rank) if fit else None
 
 
 def answering(tx: sqlite3.Connection, situation: Situation) -> list[Candidate]:
     """Return the scenes that a situation recalls, best first."""
     least = situation.config.recall_score
-    found = [one for one in _of_nobody(tx, situation, least) if one.score >= least and not _vetoed(one, situation)]
+    beside = _beside_channels(tx, situation, least)
+    without_people = _rest(situation, situation.peers | situation.groups)
+    here = _on_channels(tx, situation) if _suffices(situation, least, *without_people) else {}
+    of_nobody = _of_nobody(tx, situation, here, beside)
+    found = [one for one in of_nobody if one.score >= least and not _vetoed(one, situation)]
     return sorted([*found, *_of_anybody(tx, situation)], key=lambda one: one.rank)
 
 
 def _vetoed(scene: Candidate, situation: Situation) -> bool:
     """Tell whether both name channels and share none."""
-    return bool(situation.channels) and situation.channels.isdisjoint(scene.masses) and scene.names_channel
+    return bool(situation.channels) and situation.channels.isdisjoint(scene.masses) and bool(scene.channels)
 
 
 def _of_party(tx: sqlite3.Connection, situation: Situation) -> list[Candidate]:
@@ -145,56 +167,110 @@ def _of_anybody(tx: sqlite3.Connection, situation: Situation) -> Iterator[Candid
             yield one._replace(ground=ground)
 
 
-def _of_nobody(tx: sqlite3.Connection, situation: Situation, least: float) -> list[Candidate]:
-    """Return scenes that name no people: all that reach a score, and others.
+def _of_nobody(
+    tx: sqlite3.Connection, situation: Situation, here: dict[int, _Row], beside: Iterable[int]
+) -> list[Candidate]:
+    """Return those that name no people of the scenes on the channels of a situation and of others, by id."""
+    rows = [*here.values()]
+    for part, marks in in_parts([scene_id for scene_id in beside if scene_id not in here]):
+        rows += tx.execute(
+            f"SELECT s.id, s.key, s.strength, s.visits FROM scenes s WHERE {_VISITED} AND s.id IN ({marks})", part
+        )
+    scored = (_scored(tx, row, situation) for row in rows)
+    return [one for one in scored if not one.people]
+
+
+def _on_channels(tx: sqlite3.Connection, situation: Situation, *others: str, limit: int = _NO_LIMIT) -> dict[int, _Row]:
+    """Return the scenes without people on the channels of a situation, by id, that have other features as well.
+
+    limit: of each channel.
+    """
+    posted = FOR_ALL, FOR_ALL
+    channels = situation.channels
+    return {row[0]: row for each in channels for row in _led_to(tx, each, *others, posted=posted, limit=limit)}
+
+
+def _rest(situation: Situation, without: Iterable[str]) -> tuple[float, float]:
+    """Return what a situation weighs without some of its features: all of it, and its identity features."""
+    rest, rest_identity = situation.weight, situation.identity_weight
+    for feature in without:
+        rest -= situation.weights[feature]
+        rest_identity -= situation.weights[feature] if feature in situation.identity else 0.0
+    return rest, rest_identity
+
+
+def _suffices(situation: Situation, least: float, shared: float, shared_identity: float, beside: float = 0.0) -> bool:
+    """Tell whether a scene may reach a score that shares at most so much, of all features and of identity features.
+
+    beside: what the channels of the scene weigh at least, when the situation names none.
+    """
+    config, enough = situation.config, least - _ROUNDING
+    if shared >= enough * (situation.weight + beside):
+        return True
+    identifies = beside and config.weight_of("chan") >= config.identity_floor
+    return 0 < enough * (situation.identity_weight + (beside if identifies else 0.0)) <= shared_identity
+
+
+def _most_beside(situation: Situation, least: float, shared: float, shared_identity: float) -> float:
+    """Return how much the channels of a scene may weigh beside what is shared; the bound of `_suffices`."""
+    config, enough = situation.config, least - _ROUNDING
+    most = shared_identity / enough - situation.identity_weight
+    if most > 0 and config.weight_of("chan") < config.identity_floor:
+        return math.inf
+    return max(most, shared / enough - situation.weight)
+
+
+def _beside_channels(tx: sqlite3.Connection, situation: Situation, least: float) -> list[int]:
+    """Return the scenes without people that may share enough, looked for by all but the channels of a situation.
 
     Features are looked up until the rest, shared in full, would not suffice.
     """
     weights, identity, channels = situation.weights, situation.identity, situation.channels
-    people = situation.peers | situation.groups
-    left = [*people, *sorted(channels), *(each for each in weights if each not in people and each not in channels)]
-    rest, rest_identity = situation.weight, situation.identity_weight
-    enough, enough_identity = (least - _ROUNDING) * rest, (least - _ROUNDING) * rest_identity
+    apart = channels | situation.peers | situation.groups
+    rest, rest_identity = _rest(situation, apart)
+    if not _suffices(situation, least, rest, rest_identity):
+        return []
+    left = [feature for feature in weights if feature not in apart]
     # Beside its channels a situation only misses scenes without any; those with others are vetoed.
-    lowest = FOR_ALL if channels else WITHOUT_CHANNEL
-    found: dict[_Row, tuple[float, float]] = {}  # at most what is shared, of all features and of identity features
-
-    def suffices(shared: float, shared_identity: float) -> bool:
-        return shared + rest >= enough or 0 < enough_identity <= shared_identity + rest_identity
-
+    lowest = FOR_ALL if channels else beside_channel(_most_beside(situation, least, rest, rest_identity))
+    found: dict[int, tuple[float, float, int]] = {}  # at most what is shared, of all and identity features; posted
     for limit in (_COMMON, _NO_LIMIT):
         common = []
         for feature in left:
-            if not suffices(0.0, 0.0):
+            if not _suffices(situation, least, rest, rest_identity):
                 break
-            weight, weight_identity = weights[feature], weights[feature] if feature in identity else 0.0
-            if feature not in people:  # which lead to no scene without people
-                at_most = _NO_LIMIT if feature in channels else limit
-                rows = _led_to(tx, feature, posted=(lowest, FOR_ALL), limit=at_most)
-                if len(rows) == at_most:
-                    common.append(feature)
-                    continue
-                # What shares a channel is not looked for by the rest, and may share all of it.
-                given, given_identity = (math.inf, math.inf) if feature in channels else (weight, weight_identity)
-                for scene in rows:
-                    shared, shared_identity = found.get(scene, (0.0, 0.0))
-                    found[scene] = shared + given, shared_identity + given_identity
+            rows = tx.execute(
+                "SELECT scene_id, posted FROM scene_features WHERE feature = ? AND posted BETWEEN ? AND ? LIMIT ?",
+                (feature, lowest, FOR_ALL, limit),
+            ).fetchall()
+            if len(rows) == limit:
+                common.append(feature)
+                continue
+            weight = weights[feature]
+            weight_identity = weight if feature in identity else 0.0
             rest -= weight
             rest_identity -= weight_identity
+            for scene_id, posted in rows:
+                shared, shared_identity, _ = found.get(scene_id, (0.0, 0.0, posted))
+                found[scene_id] = shared + weight, shared_identity + weight_identity, posted
         left = common
-    scored = (_scored(tx, scene, situation) for scene, shared in found.items() if suffices(*shared))
-    return [one for one in scored if not one.people]
+    return [
+        scene_id
+        for scene_id, (shared, shared_identity, posted) in found.items()
+        if _suffices(situation, least, shared + rest, shared_identity + rest_identity, least_beside(posted))
+    ]
 
 
 def _scored(tx: sqlite3.Connection, scene: _Row, situation: Situation) -> Candidate:
     scene_id, key, strength, visits = scene
     masses = dict(tx.execute("SELECT feature, mass FROM scene_features WHERE scene_id = ?", (scene_id,)).fetchall())
-    return Candidate(scene_id, key, _score(situation, masses, visits), strength, visits, masses)
+    named = [feature for feature in masses if feature.startswith(_NAMES)]
+    return Candidate(scene_id, key, _score(situation, masses, visits), strength, visits, masses, named)
 
 
 def _score(situation: Situation, masses: dict[str, float], visits: int) -> float:
     """What `situations.score` says readably, for a profile of masses divided by visits."""
-    config, identity = situation.config, situation.identity
+    identity = situation.identity
     shared = shared_identity = 0.0
     for feature, own in situation.weights.items():
         if feature in masses:
@@ -205,7 +281,14 @@ def _score(situation: Situation, masses: dict[str, float], visits: int) -> float
                 shared_identity += least
     score = shared / (situation.weight + sum(masses.values()) / visits - shared)
     if shared_identity:
-        weight_of, other, floor = config.weights.get, config.other_weight, config.identity_floor
-        theirs = sum([mass for feature, mass in masses.items() if weight_of(feature.partition(":")[0], other) >= floor])
-        score = max(score, shared_identity / (situation.identity_weight + theirs / visits - shared_identity))
+        theirs = _identity_mass(situation.config, masses) / visits
+        score = max(score, shared_identity / (situation.identity_weight + theirs - shared_identity))
     return round(score, DIGITS)
+
+
+def _identity_mass(config: Config, masses: dict[str, float]) -> float:
+    floor = config.identity_floor
+    others_identify = config.other_weight >= floor
+    # The kinds that are listed, and unlike all that are not.
+    unlike = tuple([f"{kind}:" for kind, weight in config.weights.items() if (weight >= floor) != others_identify])
+    return sum([mass for feature, mass in masses.items() if feature.startswith(unlike) != others_identify])

@@ -82,7 +82,8 @@ def enter(tx: sqlite3.Connection, situation: Situation, at: str) -> Entered:
         log.debug("no scene yet for %r", label)
         return Entered()
     scene_id, key, strength = _grow(tx, label, at)
-    _add_features(tx, scene_id, situation.weights, situation, visit=1, channels=bool(situation.channels))
+    channels = postings.at_a_visit([situation.weights[channel] for channel in situation.channels], 1)
+    _add_features(tx, scene_id, situation.weights, situation, visit=1, channels=channels)
     _give_up_surplus(tx, scene_id, len(situation.weights), situation.config)
     tx.execute("DELETE FROM situation_evidence WHERE label = ?", (label,))
     log.debug("scene %r grew", key)
@@ -120,11 +121,25 @@ def _join(tx: sqlite3.Connection, situation: Situation, at: str, scene: matching
            WHERE scene_id = ?3 AND feature = ?4""",
         known,
     )
-    if fresh:
-        _add_features(tx, scene.scene_id, fresh, situation, visit=visit, channels=scene.names_channel)
-        _give_up_surplus(tx, scene.scene_id, len(scene.masses) + len(fresh), situation.config)
+    if fresh or not situation.people:  # else nothing is posted otherwise
+        before, channels = _channel_weights(scene, situation)
+        if fresh:
+            _add_features(tx, scene.scene_id, fresh, situation, visit=visit, channels=channels)
+        if postings.moved(before, channels, people=len(situation.people)):
+            postings.settle(tx, [scene.scene_id])
+        if fresh:
+            _give_up_surplus(tx, scene.scene_id, len(scene.masses) + len(fresh), situation.config)
     log.debug("joined %r with score %.3f", scene.key, scene.score)
     return Entered(scene.key, False, scene.score, scene.strength + 1)
+
+
+def _channel_weights(scene: matching.Candidate, situation: Situation) -> tuple[float | None, float | None]:
+    """Return what the channels of a scene weighed at a visit, and what they weigh with a visit more."""
+    masses = scene.channels
+    before = postings.at_a_visit(masses.values(), scene.visits)
+    for channel in situation.channels:
+        masses[channel] = masses.get(channel, 0.0) + situation.weights[channel]
+    return before, postings.at_a_visit(masses.values(), scene.visits + 1)
 
 
 def _add_features(
@@ -134,20 +149,17 @@ def _add_features(
     situation: Situation,
     *,
     visit: int,
-    channels: bool,
+    channels: float | None,
 ) -> None:
-    """Add features of a situation to a scene; channels: whether it named any before."""
+    """Add features of a situation to a scene; channels: what its channels weigh at a visit now, None without any."""
     people = len(situation.peers) + len(situation.groups)
-    named = channels or bool(situation.channels)
     tx.executemany(
         "INSERT INTO scene_features(scene_id, feature, weight, mass, touched, posted) VALUES (?1, ?2, ?3, ?3, ?4, ?5)",
         [
-            (scene_id, feature, weight, visit, postings.posting(kind_of(feature), people=people, channels=named))
+            (scene_id, feature, weight, visit, postings.posting(kind_of(feature), people=people, channels=channels))
             for feature, weight in fresh.items()
         ],
     )
-    if named != channels:
-        postings.settle(tx, [scene_id])
 
 
 def _give_up_surplus(tx: sqlite3.Connection, scene_id: int, count: int, config: Config) -> None:

@@ -3,21 +3,28 @@
 Few features of a scene have to lead to it. One that names people is joined and recalled by these alone, so it is posted
 under them, and under its channels for people who have many scenes; a channel with 100 000 people and a person in 5 000
 conversations stay cheap. One that names a channel and nobody is posted under its channels, and under all else only for
-situations without a channel: others share the channel or are vetoed. Any other scene is posted under all of its
-features. Scenes that are declared, or that no turn visited, are found by key alone.
+situations without a channel: others share the channel or are vetoed. Such a situation never shares what the channels
+weigh, so these postings tell how much that is, and a crowd of scenes is passed over in the index. Any other scene is
+posted under all of its features. Scenes that are declared, or that no turn visited, are found by key alone.
 """
 
 import itertools
+import math
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from operator import itemgetter
 
 from graphmem.core.keys import PERSON_KINDS, kind_of
 from graphmem.store.lists import in_parts
 
-# Values of `posted`, besides NULL, which leads nowhere, and those of `of_party` and `of_channel`.
+# Values of `posted`, besides NULL, which leads nowhere, and those of the functions below.
 FOR_ALL = 0
-WITHOUT_CHANNEL = -1
+
+_APART = -1
+# Steps of a weight of one. A channel weighs one, which lies in the middle of a step: what it weighs at a visit may move
+# a little without a row being posted anew, and yet it is more than a tool, or topics, can make up for.
+_STEPS = 4
+_HEAVIEST = 1e6
 
 
 def of_party(people: int, *, channels: bool) -> int:
@@ -27,22 +34,60 @@ def of_party(people: int, *, channels: bool) -> int:
 
 def of_channel(people: int) -> int:
     """Return what the channels of a scene that names people are posted as."""
-    return WITHOUT_CHANNEL - people
+    return _APART - people
 
 
-def posting(kind: str, *, people: int, channels: bool) -> int | None:
-    """Return what a feature of a scene is posted as, given how many people the scene names and whether any channel.
+def beside_channel(weight: float) -> int:
+    """Return what is posted beside channels that have this weight at a visit: falls as the weight rises.
 
-    >>> [posting(kind, people=2, channels=True) for kind in ("peer", "chan", "topic")]
+    >>> [beside_channel(weight) for weight in (0.0, 0.8, 1.0, 1.1)]
+    [-1, -4, -5, -5]
+    """
+    return _APART - math.floor(_STEPS * min(max(weight, 0.0), _HEAVIEST) + 0.5)
+
+
+def least_beside(posted: int) -> float:
+    """Return what the channels of a scene without people weigh at a visit at the least, given a posting.
+
+    >>> [least_beside(posted) for posted in (FOR_ALL, beside_channel(0.0), beside_channel(1.0))]
+    [0.0, 0.0, 0.875]
+    """
+    return max(_APART - posted - 0.5, 0.0) / _STEPS
+
+
+def posting(kind: str, *, people: int, channels: float | None) -> int | None:
+    """Return what a feature of a scene is posted as, given how many people the scene names.
+
+    channels: what its channels weigh at a visit, None for a scene that names none.
+
+    >>> [posting(kind, people=2, channels=1.0) for kind in ("peer", "chan", "topic")]
     [5, -3, None]
-    >>> [posting(kind, people=0, channels=True) for kind in ("chan", "topic")]
-    [0, -1]
+    >>> [posting(kind, people=0, channels=1.0) for kind in ("chan", "topic")]
+    [0, -5]
     """
     if not people:
-        return FOR_ALL if kind == "chan" or not channels else WITHOUT_CHANNEL
+        return FOR_ALL if kind == "chan" or channels is None else beside_channel(channels)
     if kind in PERSON_KINDS:
-        return of_party(people, channels=channels)
+        return of_party(people, channels=channels is not None)
     return of_channel(people) if kind == "chan" else None
+
+
+def moved(before: float | None, after: float | None, *, people: int) -> bool:
+    """Tell whether a scene has to be posted anew when its channels weigh something else; see `posting`."""
+    if before == after:
+        return False
+    if before is None or after is None:
+        return True
+    return not people and beside_channel(before) != beside_channel(after)
+
+
+def at_a_visit(masses: Collection[float], visits: int) -> float | None:
+    """Return what the channels of a scene weigh at a visit, given the mass of each; None when it names none.
+
+    >>> at_a_visit([3.0], visits=4)
+    0.75
+    """
+    return math.fsum(masses) / visits if masses else None  # the same in whatever order
 
 
 def settle(tx: sqlite3.Connection, scene_ids: Iterable[int]) -> None:
@@ -71,16 +116,19 @@ def _all(tx: sqlite3.Connection) -> list[int]:
 def _wrong(tx: sqlite3.Connection, scene_ids: list[int], marks: str) -> Iterator[tuple[int, str, int | None]]:
     """Yield scene, feature and what it should be posted as, where it is not."""
     rows = tx.execute(
-        f"""SELECT f.scene_id, f.feature, f.posted, s.origin = 'emergent' AND s.visits > 0
+        f"""SELECT f.scene_id, f.feature, f.posted, f.mass, s.visits, s.origin = 'emergent' AND s.visits > 0
             FROM scene_features f JOIN scenes s ON s.id = f.scene_id
             WHERE f.scene_id IN ({marks}) ORDER BY f.scene_id""",
         scene_ids,
     ).fetchall()
-    for scene_id, scene in itertools.groupby(rows, key=itemgetter(0)):
-        features = [(feature, kind_of(feature), posted, is_met) for _, feature, posted, is_met in scene]
-        people = sum(kind in PERSON_KINDS for _, kind, _, _ in features)
-        channels = any(kind == "chan" for _, kind, _, _ in features)
-        for feature, kind, posted, is_met in features:
+    for scene_id, group in itertools.groupby(rows, key=itemgetter(0)):
+        scene = list(group)
+        *_, visits, is_met = scene[0]
+        kinds = [kind_of(feature) for _, feature, *_ in scene]
+        people = sum(kind in PERSON_KINDS for kind in kinds)
+        masses = [mass for (*_, mass, _, _), kind in zip(scene, kinds, strict=True) if kind == "chan"]
+        channels = at_a_visit(masses, visits) if is_met else None
+        for (_, feature, posted, *_), kind in zip(scene, kinds, strict=True):
             right = posting(kind, people=people, channels=channels) if is_met else None
             if right != posted:
                 yield scene_id, feature, right

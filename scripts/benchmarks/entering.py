@@ -22,7 +22,7 @@ from benchmarks.measure import (
 )
 from benchmarks.seeds import AT, SEED, bare, fill, situation
 from graphmem import Memory, Situation
-from graphmem.store.postings import FOR_ALL, WITHOUT_CHANNEL, of_party
+from graphmem.store.postings import FOR_ALL, beside_channel, of_party
 
 TURNS = 4000
 _ENOUGH_FOR_SHARES = 10_000  # below, what a scene takes is lost in what the process takes
@@ -49,7 +49,7 @@ def floor(db: sqlite3.Connection, scene_id: int, here: Situation) -> None:
         [(weight, visit, scene_id, feature) for feature, weight in here.weights.items() if feature in known],
     )
     fresh = [
-        (scene_id, feature, weight, visit, None if here.peers else WITHOUT_CHANNEL)
+        (scene_id, feature, weight, visit, None if here.peers else beside_channel(here.weights[min(here.channels)]))
         for feature, weight in here.weights.items()
         if feature not in known
     ]

@@ -101,7 +101,7 @@ def fill_hall(db: sqlite3.Connection, guests: int) -> None:
     db.executemany(
         "INSERT INTO scene_features(scene_id, feature, weight, mass, touched, posted) VALUES (?, ?, ?, ?, ?, ?)",
         (
-            (lobby, feature, weight, weight * VISITS, VISITS, posting(kind_of(feature), people=1, channels=True))
+            (lobby, feature, weight, weight * VISITS, VISITS, posting(kind_of(feature), people=1, channels=1.0))
             for feature, weight in sorted(HOST.weights.items())
         ),
     )

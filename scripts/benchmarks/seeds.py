@@ -114,6 +114,7 @@ def _features(i: int) -> list[tuple[str, float, float]]:
 
 def fill_scenes(db: sqlite3.Connection, scenes: int) -> None:
     """Write grown scenes of ten visits each. The text index does not get their keys, which no turn looks at."""
+    channel = CONFIG.weight_of("chan")
     db.executemany(
         """INSERT INTO scenes(id, key, strength, visits, origin, created_at, updated_at)
            VALUES (?, ?, ?, ?, 'emergent', ?, ?)""",
@@ -122,7 +123,7 @@ def fill_scenes(db: sqlite3.Connection, scenes: int) -> None:
     db.executemany(
         "INSERT INTO scene_features(scene_id, feature, weight, mass, touched, posted) VALUES (?, ?, ?, ?, ?, ?)",
         (
-            (i + 1, feature, weight, mass, VISITS, posting(kind_of(feature), people=min(i % 3, 1), channels=True))
+            (i + 1, feature, weight, mass, VISITS, posting(kind_of(feature), people=min(i % 3, 1), channels=channel))
             for i in range(scenes)
             for feature, weight, mass in _features(i)
         ),
