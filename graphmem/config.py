@@ -129,6 +129,9 @@ class Config:
     half_life_days: days of use until what is attached to a scene and not told again weighs half; decay_floor: what
     weighs less is archived. shrink_limit: a step of upkeep that would remove a greater share of what there is stops.
     journal_days: how long operations can be undone.
+    capture_failures: record failures of tools at all. incident_threshold: how often one kind has to happen until it is
+    warned of. max_incidents: kinds kept in a scope, those seen last; incident_max_age_days: how long after that.
+    remind_unrecorded: remind of a standing setting that the user told and nobody saved.
     busy_timeout: seconds to wait for another writer. durable: fsync each commit (PRAGMA synchronous=FULL).
     semantic: embed what is written with the model of the extra `semantic`, and recall by meaning as well.
     """
@@ -151,6 +154,11 @@ class Config:
     decay_floor: float = 0.05
     shrink_limit: float = 0.2
     journal_days: float = 90.0
+    capture_failures: bool = True
+    incident_threshold: int = 2
+    max_incidents: int = 40
+    incident_max_age_days: float = 60.0
+    remind_unrecorded: bool = True
     busy_timeout: float = 5.0
     durable: bool = False
     semantic: bool = False
@@ -168,7 +176,7 @@ class Config:
         if isinstance(names, str) or not isinstance(names, Iterable) or not all(isinstance(n, str) for n in names):
             raise InvalidInput("self_names", names, "give a list of names")
         object.__setattr__(self, "self_names", frozenset(names))
-        for name in ("durable", "semantic"):
+        for name in ("durable", "semantic", "capture_failures", "remind_unrecorded"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidInput(name, getattr(self, name), "give true or false")
         for kind, weight in self.weights.items():
@@ -180,7 +188,7 @@ class Config:
             check_number(name, getattr(self, name), low=1e-6, high=1.0)
         for name in ("decay_floor", "shrink_limit"):
             check_number(name, getattr(self, name), low=0.0, high=1.0)
-        for name in ("evidence_days", "journal_days", "busy_timeout"):
+        for name in ("evidence_days", "journal_days", "incident_max_age_days", "busy_timeout"):
             check_number(name, getattr(self, name), low=0.0, high=1e6)
         counts = (
             "half_life_days",
@@ -189,6 +197,8 @@ class Config:
             "scene_features",
             "scene_identity_features",
             "scene_recent_features",
+            "incident_threshold",
+            "max_incidents",
         )
         for name in counts:
             check_count(name, getattr(self, name), low=1)

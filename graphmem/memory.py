@@ -34,12 +34,13 @@ if TYPE_CHECKING:
     from graphmem.compose.pool import Request
     from graphmem.core import embedding
     from graphmem.core import events as log_events
+    from graphmem.core import failures
     from graphmem.exchange import events as log_files
     from graphmem.graph import blocks as block_rows
     from graphmem.graph import documents as document_rows
     from graphmem.graph import neighbours as around
     from graphmem.graph import relations, view
-    from graphmem.records import history, notes
+    from graphmem.records import history, incidents, notes
     from graphmem.store import text_index
     from graphmem.store.text_index import Vocabulary
 else:
@@ -49,9 +50,11 @@ else:
     briefs = late("graphmem.compose.brief")
     document_rows = late("graphmem.graph.documents")
     embedding = late("graphmem.core.embedding")
+    failures = late("graphmem.core.failures")
     log_events = late("graphmem.core.events")
     log_files = late("graphmem.exchange.events")
     history = late("graphmem.records.history")
+    incidents = late("graphmem.records.incidents")
     notes = late("graphmem.records.notes")
     relations = late("graphmem.graph.relations")
     text_index = late("graphmem.store.text_index")
@@ -335,6 +338,55 @@ class Memory(Maintenance):
         with self._writing(moment) as tx:
             report = history.mirror(tx, clean_text(session), clean_text(scope or ""), told, moment)
         return replace(report, remarks=(*remarks, *report.remarks))
+
+    # ---- failures
+
+    def record_failure(
+        self, tool: str, text: str, *, scope: str | None = None, at: dt.datetime | str | None = None
+    ) -> model.IncidentReport:
+        """Count a failure of a tool with those that look alike, in one scope; see `core.failures.signature`.
+
+        text: what the tool said, '' for nothing. From `config.incident_threshold` on it is warned of, until a lesson or
+        pitfall of that scope that names the tool resolves it; a failure after that opens it anew, with count 1. The
+        `config.max_incidents` kinds seen last are kept, each for `config.incident_max_age_days`. Nothing is written
+        where `config.capture_failures` is off; the report says so.
+
+        >>> with Memory.open(":memory:") as memory:
+        ...     first = memory.record_failure("bash", "rm: '/tmp/a': No such file or directory")
+        ...     again = memory.record_failure("bash", "rm: '/tmp/b c': No such file or directory")
+        >>> first.warns, again.warns, again.incident.count
+        (False, True, 2)
+        """
+        if scope is not None and not isinstance(scope, str):
+            raise InvalidInput("scope", scope, "give a text")
+        failure = failures.check_failure(tool, text)
+        moment, now = self._at(at), self._at(None)
+        if not self.config.capture_failures:
+            return model.IncidentReport(remarks=("capture_failures is off: nothing was recorded",))
+        with self._writing(moment) as tx:
+            return incidents.record(tx, failure, clean_text(scope or ""), moment, now=now, config=self.config)
+
+    def incidents(
+        self, *, scopes: Iterable[str] | None = None, status: str | None = "open"
+    ) -> tuple[model.Incident, ...]:
+        """Return failures that look alike, those seen most often and latest first. Writes nothing.
+
+        scopes: those of these scopes and of none; None for all. status: 'open', 'resolved', None for both.
+        """
+        if status not in (None, *incidents.STATES):
+            raise InvalidInput("status", status, f"give {' or '.join(map(repr, incidents.STATES))}, None for both")
+        now = self._at(None)
+        with self._store.read() as tx:
+            return tuple(incidents.incidents(tx, _scopes(scopes), now, config=self.config, state=status))
+
+    def forget_incident(self, incident_id: int) -> model.Incident:
+        """Remove an incident for good, and return what it was: the next such failure is counted from 1.
+
+        Raises NotFound for an unknown id.
+        """
+        check_count("incident_id", incident_id, low=1)
+        with self._writing(self._at(None)) as tx:
+            return incidents.forget(tx, incident_id)
 
     # ---- recall
 

@@ -119,8 +119,8 @@ DIFFERENT = [
     ("deadbeef is a word", "decade is a word"),
     ("facade missing", "decoded missing"),
     ("value in use", "value is free"),
-    ("/tmp/a: not a directory", "/tmp/a: is a directory"),
-    ("/tmp/a.txt不存在", "/tmp/a.txt已存在"),
+    ("/srv/a: not a directory", "/srv/a: is a directory"),
+    ("/srv/a.txt不存在", "/srv/a.txt已存在"),
     ("src/a.py:1: error: E", "src/a.py:1: warning: E"),
     ("C:\\a.txt not found", "C:\\a.txt in use"),
     ("https://a.example/x timed out", "https://a.example/x refused"),
@@ -204,7 +204,8 @@ UNIFORM = [
     "'", '"', "`", "“", "«", "/", "\\", "a/", "/a", "C:\\a ", "0", "f0", "0x", "f0 ", "1-", "1, ", "a.", ".a", "-", " ",
     "\n", "\x1b[0m", "\x1b]", "\x1b[0m ", " 'a", ' "a', "'' ", "字", "字/", "https://", "a://b ", "<", "{\"a\":",
     '{"error":"', "    at x\n", "Traceback (most recent call last):\n", "Traceback (most recent call last):\n  a\n",
-    "goroutine 1 [a]:\n", "x\n\ty\n", "jan 1 ", "b'", "a:", ":", "::", "_", "tmp", "a1b2", "\\\"", "'a", "C:\\", " \\\\a",
+    "goroutine 1 [a]:\n", "x\n\ty\n", "jan 1 ", "b'", "a:", ":", "::", "_", "tmp", "a1b2", "\\\"", "'a", "C:\\",
+    " \\\\a",
 ]  # fmt: skip
 
 

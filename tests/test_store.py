@@ -86,6 +86,8 @@ WRITES = {
     "archive_document": lambda memory: memory.archive_document(ARCHIVED, [FACT]),
     "remember": lambda memory: memory.remember("Deploy with pnpm", slot="deploy"),
     "mirror": lambda memory: memory.mirror("s1", [Part(id="m2", text="Then deploy it.")]),
+    "record_failure": lambda memory: memory.record_failure("bash", "exit 1", scope="work"),
+    "forget_incident": lambda memory: memory.forget_incident(1),
     "reindex": lambda memory: memory.reindex(),
     "repair": lambda memory: memory.repair(),
 }
@@ -110,6 +112,7 @@ READS = {
     "brief": lambda memory: memory.brief(HERE, query="纯文本", declared=["chan:qq"]),
     "purge dry": lambda memory: memory.purge(session="s1", dry_run=True),
     "overview": lambda memory: memory.overview(),
+    "incidents": lambda memory: memory.incidents(),
     "review_entities": lambda memory: memory.review_entities(),
     "kept_apart": lambda memory: memory.kept_apart(),
     "settle_entities left": lambda memory: memory.settle_entities(lambda pair: None),
@@ -162,6 +165,7 @@ def fill(memory):
     memory.commit([FACT], scenes=["chan:qq"], session="s1", turn=1)
     memory.remember("Deploy with npm", slot="deploy")
     memory.mirror("s1", [Part(id="m1", author="boss", text="部署用什么？")])
+    memory.record_failure("bash", "rm: cannot remove 'a'")
     memory.enter_scene(HERE)
     memory.enter_scene(HERE)
     plant_twin(memory, "chan:QQ")

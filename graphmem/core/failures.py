@@ -1,8 +1,10 @@
 """Failures as signatures: what is left of an error message without the names and numbers in it."""
 
 import re
+from dataclasses import dataclass
 
 from graphmem.core.keys import clean_text, entity_key
+from graphmem.errors import InvalidInput
 
 SIGNATURE_CHARACTERS = 160
 SAMPLE_CHARACTERS = 500
@@ -50,8 +52,8 @@ _TOKEN = re.compile(
       | (?:(?<![0-9a-z])[a-z]:[\\/]|(?<![\\\w])\\\\(?={_WINDOWS}))[\\/]*+
         (?:{_WINDOWS}++(?:[ ]{_WINDOWS}++){{0,3}}+[\\/]++)*+{_LAST}{_PLACE}
       | (?<![0-9a-z<*])(?:~|\.\.?)?+/(?={_SEGMENT}){_FOLDERS}*+{_LAST}{_PLACE}
-      | {_ALONE}(?!\d{{1,9}}/)[-0-9a-z_.@$%{{}}]{{1,255}}+/(?:{_FOLDERS}++{_LAST}|{_IN_NAME}*\.[a-z][a-z0-9]{{0,7}}(?![0-9a-z]))
-        {_PLACE}
+      | {_ALONE}(?!\d{{1,9}}/)[-0-9a-z_.@$%{{}}]{{1,255}}+/
+        (?:{_FOLDERS}++{_LAST}|{_IN_NAME}*\.[a-z][a-z0-9]{{0,7}}(?![0-9a-z])){_PLACE}
       | {_ALONE}[0-9a-z_][-0-9a-z_.+]{{0,255}}\.(?:{_FILE_ENDINGS.replace(" ", "|")})(?![0-9a-z]){_PLACE}
       )
     | (?P<x>(?<![0-9a-z])(?:
@@ -101,6 +103,40 @@ _FRAMES = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A failure that may be recorded."""
+
+    tool: str
+    signature: str
+    sample: str
+    remarks: tuple[str, ...]
+
+
+def check_failure(tool: str, text: str) -> Failure:
+    """Return a failure that may be recorded; raise InvalidInput naming the argument for one that may not.
+
+    A text may be empty: some tools fail in silence.
+    """
+    for name, value in (("tool", tool), ("text", text)):
+        if not isinstance(value, str):
+            raise InvalidInput(name, value, "give a text")
+    name, message = clean_text(tool).strip(), clean_text(text)
+    if not entity_key(name):
+        raise InvalidInput("tool", tool, "give the name of the tool that failed")
+    if len(name) > _TOOL_CHARACTERS:
+        raise InvalidInput("tool", f"{tool[:40]}…", f"a name has at most {_TOOL_CHARACTERS} characters")
+    replaced = message != text or name != tool.strip()
+    remarks = ("characters that cannot be stored were replaced by U+FFFD",) if replaced else ()
+    message = _screened(message)
+    return Failure(name, signature(name, message), sample(message), remarks)
+
+
+def _screened(text: str) -> str:
+    """Return a failing text without secrets, before anything of it is cut or stored."""
+    return text  # CALL SITE of core/redaction.redact, to be connected
 
 
 def signature(tool: str, text: str) -> str:

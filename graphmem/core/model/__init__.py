@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from graphmem.core.model.graph import FactPath as FactPath
     from graphmem.core.model.graph import Neighbour as Neighbour
     from graphmem.core.model.graph import Neighbourhood as Neighbourhood
+    from graphmem.core.model.incidents import Incident as Incident
+    from graphmem.core.model.incidents import IncidentReport as IncidentReport
     from graphmem.core.model.recalled import RecalledBlock as RecalledBlock
     from graphmem.core.model.recalled import RecalledDocument as RecalledDocument
     from graphmem.core.model.recalled import RecalledEntity as RecalledEntity
@@ -95,6 +97,8 @@ _SUBJECTS = {
     "FoldedFact": "entities",
     "ForgottenReport": "files",
     "Hit": "found",
+    "Incident": "incidents",
+    "IncidentReport": "incidents",
     "KeptApart": "entities",
     "Learnt": "replayed",
     "MirrorReport": "records",
