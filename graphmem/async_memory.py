@@ -181,6 +181,7 @@ class AsyncMemory:
     record_failure = _in_thread(Memory.record_failure)
     incidents = _in_thread(Memory.incidents)
     forget_incident = _in_thread(Memory.forget_incident)
+    remind = _in_thread(Memory.remind)
     neighbours = _in_thread(Memory.neighbours)
     graph = _in_thread(Memory.graph)
     draw = _in_thread(Memory.draw)
@@ -257,3 +258,4 @@ class AsyncTurn:
     recall_message = _in_thread_of_turn(Turn.recall_message)
     commit = _in_thread_of_turn(Turn.commit)
     prune = _in_thread_of_turn(Turn.prune)
+    reminder = _in_thread_of_turn(Turn.reminder)

@@ -29,18 +29,19 @@ from graphmem.store.database import Store
 
 if TYPE_CHECKING:
     from graphmem.compose import brief as briefs
+    from graphmem.compose import reminding
     from graphmem.compose import turn as agent_turns
     from graphmem.compose.meaning import MeaningIndex
     from graphmem.compose.pool import Request
-    from graphmem.core import embedding
+    from graphmem.core import embedding, failures
     from graphmem.core import events as log_events
-    from graphmem.core import failures
+    from graphmem.core import reminders as settings
     from graphmem.exchange import events as log_files
     from graphmem.graph import blocks as block_rows
     from graphmem.graph import documents as document_rows
     from graphmem.graph import neighbours as around
     from graphmem.graph import relations, view
-    from graphmem.records import history, incidents, notes
+    from graphmem.records import history, incidents, notes, reminders
     from graphmem.store import text_index
     from graphmem.store.text_index import Vocabulary
 else:
@@ -57,6 +58,9 @@ else:
     incidents = late("graphmem.records.incidents")
     notes = late("graphmem.records.notes")
     relations = late("graphmem.graph.relations")
+    reminders = late("graphmem.records.reminders")
+    reminding = late("graphmem.compose.reminding")
+    settings = late("graphmem.core.reminders")
     text_index = late("graphmem.store.text_index")
     view = late("graphmem.graph.view")
 
@@ -387,6 +391,32 @@ class Memory(Maintenance):
         check_count("incident_id", incident_id, low=1)
         with self._writing(self._at(None)) as tx:
             return incidents.forget(tx, incident_id)
+
+    def remind(self, session: str, said: str, *, saved: bool = False, at: dt.datetime | str | None = None) -> str:
+        """Return what to tell an agent at the end of a turn in which a standing setting was told and nothing saved.
+
+        said: the user's own words in the turn. saved: something was remembered in it. The reminder quotes the sentence,
+        in `config.language`, once in a session for each sentence; '' when there is nothing to be reminded of, something
+        was saved, or `config.remind_unrecorded` is off. session: '' for none.
+
+        >>> with Memory.open(":memory:") as memory:
+        ...     reminder = memory.remind("s1", "Thanks. From now on, answer in German.")
+        ...     again = memory.remind("s1", "From now on, answer in German.")
+        >>> "- From now on, answer in German." in reminder, again
+        (True, '')
+        """
+        for name, value in (("session", session), ("said", said)):
+            if not isinstance(value, str):
+                raise InvalidInput(name, value, "give a text")
+        if not isinstance(saved, bool):
+            raise InvalidInput("saved", saved, "give true or false")
+        moment = self._at(at)
+        sentence = "" if saved or not self.config.remind_unrecorded else settings.standing_setting(clean_text(said))
+        if not sentence:
+            return ""
+        with self._writing(moment) as tx:
+            due = reminders.claim(tx, clean_text(session), sentence, moment)
+        return reminding.reminder_of(sentence, self.config.language) if due else ""
 
     # ---- recall
 

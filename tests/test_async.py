@@ -48,6 +48,7 @@ SCRIPT = [
     ("record_failure", ["bash", "exit 1"], {"scope": "work"}),
     ("incidents", [], {"scopes": ["work"]}),
     ("forget_incident", [1], {}),
+    ("remind", ["s1", "以后都用中文回答"], {}),
     ("reindex", [], {}),
     ("recall", ["panel pnpm"], {"situation": HERE, "explain": True}),
     ("neighbours", ["老大"], {"depth": 1}),

@@ -1259,7 +1259,7 @@ BAD_FILES = ["folder", "text file", "a byte", "truncated", "of another program",
     + [
         ("missing", command)
         for command in COMMANDS
-        if command not in ("enter", "commit", "turn", "replay", "block", "document", "restore")
+        if command not in ("enter", "commit", "turn", "replay", "block", "document", "record-failure", "restore")
     ],
 )
 def test_a_bad_file_is_one_clear_line_and_nothing_is_touched(cli, tmp_path, kind, command):

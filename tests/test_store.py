@@ -87,6 +87,7 @@ WRITES = {
     "remember": lambda memory: memory.remember("Deploy with pnpm", slot="deploy"),
     "mirror": lambda memory: memory.mirror("s1", [Part(id="m2", text="Then deploy it.")]),
     "record_failure": lambda memory: memory.record_failure("bash", "exit 1", scope="work"),
+    "remind": lambda memory: memory.remind("s1", "以后都用中文回答"),
     "forget_incident": lambda memory: memory.forget_incident(1),
     "reindex": lambda memory: memory.reindex(),
     "repair": lambda memory: memory.repair(),

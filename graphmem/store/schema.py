@@ -495,12 +495,10 @@ def _migrations() -> "Migrations":
             ) STRICT;
             CREATE INDEX incidents_note ON incidents(note_id) WHERE note_id IS NOT NULL;
 
-            -- The sentences that a session was reminded of, each once.
+            -- Of which sentence in which session an agent was reminded; kept as a hash of both.
             CREATE TABLE reminders(
-                session TEXT NOT NULL,
-                hash BLOB NOT NULL,
-                at TEXT NOT NULL CHECK (length(at) = 24),
-                PRIMARY KEY (session, hash)
+                hash BLOB PRIMARY KEY,
+                at TEXT NOT NULL CHECK (length(at) = 24)
             ) STRICT, WITHOUT ROWID;
         """,
         )
