@@ -288,8 +288,10 @@ def test_any_text_gives_a_part_of_it_or_nothing(text):
 
 
 UNIFORM = [
-    "a", " ", "\n", ".", ". ", "'", '"', "`", "```", "“", "「", "'a ", " 'a", "以后", "我", "，", "我，", "。", "if ", "如果", "always ",
-    "every a ", "a b, ", "don't a ", "translate ", "> ", "说", "1", "- ", "的话", "都要", "my name ", "and ", "please ", "from now on",
+    "a", " ", "\n", ".", ". ", "'", '"', "`", "```", "“", "「", "'a ", " 'a", "以后", "我", "，", "我，", "。",
+    "if ", "如果", "always ",
+    "every a ", "a b, ", "don't a ", "translate ", "> ", "说", "1", "- ",
+    "的话", "都要", "my name ", "and ", "please ", "from now on",
     "[2026-01-01 ", "error: ", "at a(", "a.b", "?", "¿", "以后再", "翻译",
 ]  # fmt: skip
 
