@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 QUOTED_CHARACTERS = 200
-_SHORTEST_SENTENCE = 4
+_SHORTEST_SENTENCE = 3
 _LONGEST_SENTENCE = 400  # longer ones are prose that was pasted
 _FILLER = "\ufffc"
 
@@ -174,7 +174,7 @@ _FROM_ZH = (
 )
 _LASTING_ZH = re.compile(
     rf"(?:我们?)?(?:以后|以後|今后|今後|往后|往後|日后|此后|{_FROM_ZH})"
-    r"(?!再(?!也)|有空|会|會|将|可能|也许|或许|应该会|打算|看看|还会|呢|的(?!.*(?:都|一律|要|用|写|统一|必须|"
+    r"(?!再(?!也)|有空|会|會|将|可能|也许|或许|应该会|打算|想|看看|还|呢|的(?!.*(?:都|一律|要|用|写|统一|必须|"
     r"不要|别)))(?:.|$)"
     r"|[^\s说讲让叫]{1,8}(?:以后|以後|今后|往后)(?:都|一律|别|不要|不准|要|请|只|必须|统一)"
 )
@@ -198,7 +198,7 @@ _OTHERS = (
 )
 _REPORTED_ZH = re.compile(
     rf"(?:我们?的?)?{_OTHERS}|(?![我你请再别不每都只跟和用必永始从]|以后|今后|往后)\S{{1,4}}?(?:说(?![明话法])|"
-    rf"表示|认为|写道|提到)"
+    rf"表示|认为|写道|写着|提到)"
 )
 
 _TROUBLE_ZH = r"(?:很|会|卡|失败|报|崩|出错|出现|超时|慢|挂|丢|这样|一样|没|不行|不对|是|在|忘|说)"
@@ -224,8 +224,8 @@ _ASKED_ZH = re.compile(
     | (?:不要再|不要总|别再|別再|别总|不准|不许|(?:禁止|严禁)(?!\S\S的)|切勿|绝不|绝对不|绝对要|再也不要|不得|只准|
         只许)
     | {_NO_TASK_ZH}[^，]{{0,16}}(?:一律|一概|统一(?:用|使用|采用|按|写|以))
-    | {_NO_TASK_ZH}[^的，]{{0,12}}必须(?!是.*了\W*$)(?!.*(?:的\W*$|帮我|实现|加上|加个|加一个|做个|做一个|写个|
-        写一个|改一下))
+    | {_NO_TASK_ZH}[^的，]{{0,12}}必须(?!是.*了\W*$)(?!.*(?:的\W*$|才[能会行]|帮我|实现|加上|加个|加一个|做个|做一个|
+        写个|写一个|改一下))
     | .{{0,12}}{_TOPIC_ZH}[^，]{{0,4}}(?:都(?:用|写|要|按|以|带|署)|不得|只(?:用|写)|不准|不许)(?!了)
     | .+(?:长期有效|永久有效|一直如此|成为惯例|作为惯例)
     | (?:记住|記住|记下|记一下|记着|牢记|谨记|帮我记)(?!密码|用户|登录|了\W*$)
@@ -290,9 +290,8 @@ def _hidden(found: re.Match[str]) -> str:
 
 def _is_standing(sentence: str) -> bool:
     """Tell whether a clause of a sentence is a standing setting, and nothing in the sentence speaks against it."""
-    said = _OPENING.sub("", sentence.strip().lower(), count=1) if _OPENING.match(sentence.strip().lower()) else ""
-    said = said or sentence.strip().lower()
-    if not said or sentence.rstrip().endswith(("?", "？")) or _is_question(said):
+    said = _unopened(sentence.lower())
+    if said.rstrip().endswith(("?", "？")) or _is_question(said):
         return False
     if _IMAGINED_EN.match(said) or _IMAGINED_ZH.match(said) or _REPORTED_ZH.match(said) or _OTHERS_EN.match(said):
         return False
@@ -315,9 +314,14 @@ def _clauses(said: str) -> Iterator[str]:
     """Yield the sentence as a whole, then each clause behind the first, without what opens it."""
     yield said
     for border in _CLAUSE.finditer(said):
-        rest = said[border.end() :].lstrip()
-        opening = _OPENING.match(rest)
-        yield rest[opening.end() :] if opening else rest
+        yield _unopened(said[border.end() :])
+
+
+def _unopened(said: str) -> str:
+    """Return what is said behind the words that only open it, such as thanks."""
+    said = said.lstrip()
+    opening = _OPENING.match(said)
+    return said[opening.end() :] if opening else said
 
 
 def _is_lasting(clause: str) -> bool:
