@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from graphmem.core.model import FactPath as FactPath
     from graphmem.core.model import ForgottenReport as ForgottenReport
     from graphmem.core.model import Hit as Hit
+    from graphmem.core.model import Incident as Incident
+    from graphmem.core.model import IncidentReport as IncidentReport
     from graphmem.core.model import MirrorReport as MirrorReport
     from graphmem.core.model import Neighbourhood as Neighbourhood
     from graphmem.core.model import Note as Note
@@ -81,6 +83,8 @@ _HOMES = {
     "Feature": "graphmem.core.situations",
     "GraphmemError": "graphmem.errors",
     "Hit": "graphmem.core.model",
+    "Incident": "graphmem.core.model",
+    "IncidentReport": "graphmem.core.model",
     "InvalidInput": "graphmem.errors",
     "Memory": "graphmem.memory",
     "MirrorReport": "graphmem.core.model",

@@ -68,7 +68,7 @@ _BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType(
         "section_order": _ANY_COUNT,
         "incident_threshold": _SOME,
         "max_incidents": _SOME,
-        "incident_max_age_days": _SOME,
+        "incident_max_age_days": _TIME,
         "search_score_floor": _SHARE,
         "writer_timeout": _INTERVAL,
         "writer_max_retries": (0, 100),
@@ -254,7 +254,7 @@ class Config:
     capture_failures: bool = True
     incident_threshold: int = 2
     max_incidents: int = 40
-    incident_max_age_days: int = 60
+    incident_max_age_days: float = 60.0
     remind_unrecorded: bool = True
     inject: bool = True
     max_prompt_chars: int = 1600

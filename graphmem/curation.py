@@ -19,16 +19,23 @@ from graphmem.late import late
 from graphmem.maintenance import Maintenance
 
 if TYPE_CHECKING:
-    from graphmem.compose import grounds
-    from graphmem.records import history, inspection, notes
+    from graphmem.compose import grounds, reminding
+    from graphmem.core import failures
+    from graphmem.core import reminders as settings
+    from graphmem.records import history, incidents, inspection, notes, reminders
     from graphmem.upkeep import edit_notes, purge
 else:
     edit_notes = late("graphmem.upkeep.edit_notes")
+    failures = late("graphmem.core.failures")
     grounds = late("graphmem.compose.grounds")
     history = late("graphmem.records.history")
+    incidents = late("graphmem.records.incidents")
     inspection = late("graphmem.records.inspection")
     notes = late("graphmem.records.notes")
     purge = late("graphmem.upkeep.purge")
+    reminders = late("graphmem.records.reminders")
+    reminding = late("graphmem.compose.reminding")
+    settings = late("graphmem.core.reminders")
 
 _NOTES_LISTED = 50
 
@@ -236,6 +243,81 @@ class Curation(Maintenance):
             found = grounds.governing(tx, here, selection, text, tool=tool, scopes=within)
         self._count_uses(one.id for one in found)
         return found
+
+    # ---- failures
+
+    def record_failure(
+        self, tool: str, text: str, *, scope: str | None = None, at: dt.datetime | str | None = None
+    ) -> model.IncidentReport:
+        """Count a failure of a tool with those that look alike, in one scope; see `core.failures.signature`.
+
+        text: what the tool said, '' for nothing. From `config.incident_threshold` on it is warned of, until a lesson or
+        pitfall of that scope that names the tool resolves it; a failure after that opens it anew, with count 1. The
+        `config.max_incidents` kinds seen last are kept, each for `config.incident_max_age_days`. Nothing is written
+        where `config.capture_failures` is off; the report says so.
+
+        >>> with Memory.open(":memory:") as memory:
+        ...     first = memory.record_failure("bash", "rm: '/tmp/a': No such file or directory")
+        ...     again = memory.record_failure("bash", "rm: '/tmp/b c': No such file or directory")
+        >>> first.warns, again.warns, again.incident.count
+        (False, True, 2)
+        """
+        if scope is not None and not isinstance(scope, str):
+            raise InvalidInput("scope", scope, "give a text")
+        failure = failures.check_failure(tool, text)
+        moment, now = self._at(at), self._at(None)
+        if not self.config.capture_failures:
+            return model.IncidentReport(remarks=("capture_failures is off: nothing was recorded",))
+        with self._writing(moment) as tx:
+            return incidents.record(tx, failure, clean_text(scope or ""), moment, now=now, config=self.config)
+
+    def incidents(
+        self, *, scopes: Iterable[str] | None = None, status: str | None = "open"
+    ) -> tuple[model.Incident, ...]:
+        """Return failures that look alike, those seen most often and latest first. Writes nothing.
+
+        scopes: those of these scopes and of none; None for all. status: 'open', 'resolved', None for both.
+        """
+        if status not in (None, *incidents.STATES):
+            raise InvalidInput("status", status, f"give {' or '.join(map(repr, incidents.STATES))}, None for both")
+        now = self._at(None)
+        with self._store.read() as tx:
+            return tuple(incidents.incidents(tx, checked_scopes(scopes), now, config=self.config, state=status))
+
+    def forget_incident(self, incident_id: int) -> model.Incident:
+        """Remove an incident for good, and return what it was: the next such failure is counted from 1.
+
+        Raises NotFound for an unknown id.
+        """
+        check_count("incident_id", incident_id, low=1)
+        with self._writing(self._at(None)) as tx:
+            return incidents.forget(tx, incident_id)
+
+    def remind(self, session: str, said: str, *, saved: bool = False, at: dt.datetime | str | None = None) -> str:
+        """Return what to tell an agent at the end of a turn in which a standing setting was told and nothing saved.
+
+        said: the user's own words in the turn. saved: something was remembered in it. The reminder quotes the sentence,
+        in `config.language`, once in a session for each sentence; '' when there is nothing to be reminded of, something
+        was saved, or `config.remind_unrecorded` is off. session: '' for none.
+
+        >>> with Memory.open(":memory:") as memory:
+        ...     reminder = memory.remind("s1", "Thanks. From now on, answer in German.")
+        ...     again = memory.remind("s1", "From now on, answer in German.")
+        >>> "- From now on, answer in German." in reminder, again
+        (True, '')
+        """
+        for name, value in (("session", session), ("said", said)):
+            if not isinstance(value, str):
+                raise InvalidInput(name, value, "give a text")
+        if not isinstance(saved, bool):
+            raise InvalidInput("saved", saved, "give true or false")
+        moment = self._at(at)
+        sentence = "" if saved or not self.config.remind_unrecorded else settings.standing_setting(clean_text(said))
+        if not sentence:
+            return ""
+        with self._writing(moment) as tx:
+            due = reminders.claim(tx, clean_text(session), sentence, moment)
+        return reminding.reminder_of(sentence, self.config.language) if due else ""
 
     # ---- within
 

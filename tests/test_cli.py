@@ -80,6 +80,8 @@ CALLS = {
     "verify-forgotten": ["pelican-42"],
     "overview": [],
     "entities": ["review"],
+    "record-failure": ["bash", "exit 1"],
+    "incidents": ["--all"],
     "backup": ["copy.db"],
     "restore": [SAVED],
     "check": [],
@@ -138,6 +140,9 @@ MISTAKES = {
     "a purge of every scene": (["purge", "--scene", "///"], 1, "InvalidInput", "scene"),
     "a purge of nobody": (["purge", "--entity", "nobody"], 3, "NotFound", "nobody"),
     "nothing to verify": (["verify-forgotten", " "], 1, "InvalidInput", "text"),
+    "a failure of no tool": (["record-failure", " ", "exit 1"], 1, "InvalidInput", "tool"),
+    "no incident to forget": (["incidents", "--forget", "99"], 3, "NotFound", "99"),
+    "too much to forget": (["incidents", "--forget", "1", "--all"], 2, "Usage", "--forget"),
     "unknown operation": (["undo", "99"], 3, "NotFound", "99"),
     "a backup over a file": (["backup", str(ROOT / "README.md")], 1, "Conflict", "README.md"),
     "a backup into nowhere": (["backup", "missing/copy.db"], 1, "StoreFailed", "missing/copy.db"),
@@ -1256,7 +1261,8 @@ BAD_FILES = ["folder", "text file", "a byte", "truncated", "of another program",
     + [
         ("missing", command)
         for command in COMMANDS
-        if command not in ("enter", "commit", "turn", "replay", "block", "document", "restore", "config")
+        if command
+        not in ("enter", "commit", "turn", "replay", "block", "document", "record-failure", "restore", "config")
     ],
 )
 def test_a_bad_file_is_one_clear_line_and_nothing_is_touched(cli, tmp_path, kind, command):
@@ -1912,3 +1918,26 @@ def test_a_backup_without_its_payloads_is_refused_unless_told(cli, path, tmp_pat
     assert (refused.code, refused.out, made) == (1, "", False)
     assert "--without-payloads" in refused.err
     assert (restored.code, "1 blocks" in restored.out, "is missing" in restored.err) == (0, True, True)
+
+
+def test_failures_are_recorded_listed_and_forgotten(cli, path):
+    told = cli("record-failure", "bash", "rm: cannot remove 'a'")
+    assert told.out == "incident 1: new, seen 1 time: bash|rm: cannot remove <q>\n"
+    assert cli("record-failure", "bash", "rm: cannot remove 'b'").out.startswith(
+        "incident 1: known, seen 2 times; it is"
+    )
+
+    listed = cli("incidents", "--json").document
+    assert [(one["count"], one["sample"]) for one in listed] == [(2, "rm: cannot remove 'b'")]
+    assert "cannot remove 'b'" in cli("incidents").out
+
+    assert cli("incidents", "--forget", "1").out == "forgotten: bash|rm: cannot remove <q>\n"
+    assert cli("incidents").out == "no open incidents; --all shows the others too\n"
+
+
+def test_a_failure_is_read_from_standard_input(path):
+    for arguments in (["make"], ["make", "-"]):
+        ran = shell("--db", str(path), "record-failure", *arguments, input=b"make: *** [all] Error 2\n\xff")
+        assert ran.returncode == 0, ran.stderr
+    with Memory.open(path) as memory:
+        assert [(one.count, one.sample) for one in memory.incidents()] == [(2, "make: *** [all] Error 2 \ufffd")]

@@ -93,6 +93,9 @@ WRITES = {
     "reject": lambda memory: memory.reject(5),
     "edit_note": lambda memory: memory.edit_note(1, body="Never npm."),
     "mirror": lambda memory: memory.mirror("s1", [Part(id="m2", text="Then deploy it.")]),
+    "record_failure": lambda memory: memory.record_failure("bash", "exit 1", scope="work"),
+    "remind": lambda memory: memory.remind("s1", "以后都用中文回答"),
+    "forget_incident": lambda memory: memory.forget_incident(1),
     "reindex": lambda memory: memory.reindex(),
     "repair": lambda memory: memory.repair(),
 }
@@ -117,6 +120,7 @@ READS = {
     "brief": lambda memory: memory.brief(HERE, query="纯文本", declared=["chan:qq"]),
     "purge dry": lambda memory: memory.purge(session="s1", dry_run=True),
     "overview": lambda memory: memory.overview(),
+    "incidents": lambda memory: memory.incidents(),
     "review_entities": lambda memory: memory.review_entities(),
     "kept_apart": lambda memory: memory.kept_apart(),
     "settle_entities left": lambda memory: memory.settle_entities(lambda pair: None),
@@ -177,6 +181,7 @@ def fill(memory):
     for title in ("Never force push", "Never deploy on friday"):
         memory.remember(title, kind="rule")
     memory.mirror("s1", [Part(id="m1", author="boss", text="部署用什么？")])
+    memory.record_failure("bash", "rm: cannot remove 'a'")
     memory.enter_scene(HERE)
     memory.enter_scene(HERE)
     plant_twin(memory, "chan:QQ")

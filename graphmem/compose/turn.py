@@ -47,6 +47,9 @@ class Verbs(Reader, Protocol):
     ) -> CommitReport:
         """See `Memory.commit`."""
 
+    def remind(self, session: str, said: str, *, saved: bool, at: Any) -> str:
+        """See `Memory.remind`."""
+
     def put_document(self, text: str, *, summary: str, scenes: str | Iterable[str], source: str, at: Any) -> Document:
         """See `Memory.put_document`."""
 
@@ -82,6 +85,7 @@ class Turn:
         self._told = Brief()
         self._recalled: frozenset[Item] = frozenset()
         self._recall_text = ""
+        self._saved = False
         if self.policy.scene_policy == "none":
             self._situation = Situation(config=memory.config)
             self._declared: tuple[str, ...] = ()
@@ -233,7 +237,7 @@ class Turn:
         """
         if self.policy.no_memory:
             raise Conflict("this turn keeps no memory (no_memory is set); tell it in a turn that does")
-        return self._memory.commit(
+        report = self._memory.commit(
             triples,
             scenes=self.write_keys if scenes is None else scenes,
             session=self.event.session if session is None else session,
@@ -242,6 +246,17 @@ class Turn:
             at=self.event.at,
             source=source,
         )
+        self._saved |= report.written > 0
+        return report
+
+    def reminder(self) -> str:
+        """Return what to tell the agent at the end of the turn, see `Memory.remind`; '' where the turn saved something.
+
+        '' also where the turn keeps no memory, and for the words of a tool.
+        """
+        if self.policy.no_memory or self.event.tool:
+            return ""
+        return self._memory.remind(self.event.session, self.event.text, saved=self._saved, at=self.event.at)
 
     def prune(self, events: Sequence[Event], *, query: str | None = None, keep: int = 20) -> Pruned:
         """Keep the `keep` events of a context closest to the query and the last 10, and archive the others.

@@ -481,27 +481,26 @@ def _migrations() -> "Migrations":
             INSERT INTO provenance(kind, ref_id, seq, act, actor, at)
                 SELECT 'note', id, 0, 'remember', source, created_at FROM notes;
 
-            -- Failures that look alike, by signature. note_id: the lesson that resolved it.
+            -- Failures that look alike, by signature. Open until it is resolved; note_id: the lesson that did.
             CREATE TABLE incidents(
                 id INTEGER PRIMARY KEY AUTOINCREMENT,
                 scope TEXT NOT NULL DEFAULT '',
                 signature TEXT NOT NULL,
-                tool TEXT NOT NULL DEFAULT '',
+                tool TEXT NOT NULL,
                 count INTEGER NOT NULL DEFAULT 1,
                 sample TEXT NOT NULL DEFAULT '',
-                status TEXT NOT NULL DEFAULT 'open' CHECK (status IN ('open', 'resolved')),
-                note_id INTEGER REFERENCES notes(id),
                 first_at TEXT NOT NULL CHECK (length(first_at) = 24),
                 last_at TEXT NOT NULL CHECK (length(last_at) = 24),
+                resolved_at TEXT CHECK (length(resolved_at) = 24),
+                note_id INTEGER REFERENCES notes(id) ON DELETE SET NULL,
                 UNIQUE (scope, signature)
             ) STRICT;
+            CREATE INDEX incidents_note ON incidents(note_id) WHERE note_id IS NOT NULL;
 
-            -- The sentences that a session was reminded of, each once.
+            -- Of which sentence in which session an agent was reminded; kept as a hash of both.
             CREATE TABLE reminders(
-                session TEXT NOT NULL,
-                hash BLOB NOT NULL,
-                at TEXT NOT NULL CHECK (length(at) = 24),
-                PRIMARY KEY (session, hash)
+                hash BLOB PRIMARY KEY,
+                at TEXT NOT NULL CHECK (length(at) = 24)
             ) STRICT, WITHOUT ROWID;
         """,
         )

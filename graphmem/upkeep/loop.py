@@ -18,6 +18,7 @@ from graphmem.config import Config
 from graphmem.core.model import Arbiter, EntityReview, SettleReport, UpkeepReport, UpkeepStep, WalState
 from graphmem.core.times import utc_text
 from graphmem.errors import Conflict, StoreBusy, WriterFailed
+from graphmem.records import incidents, reminders
 from graphmem.store import text_index
 from graphmem.upkeep import decay, merge, merge_entities, review, sweep
 from graphmem.upkeep.journal import FADING, Journal
@@ -328,6 +329,32 @@ def _expire_evidence(one: _Pass) -> UpkeepStep:
     return _sweep(one, "expire evidence", litter, f"labels not met for {days:g} days: {len(litter.ids)}")
 
 
+def _expire_incidents(one: _Pass) -> UpkeepStep:
+    name, days = "expire incidents", one.hands.config.incident_max_age_days
+    with one.hands.read() as tx:
+        expired = incidents.count_expired(tx, one.hands.now(), days)
+    if not expired:
+        return _nothing(name)
+    told = f"kinds of failure not seen for {days:g} days: {expired}"
+    if one.dry_run:
+        return UpkeepStep(name, "would", told)
+    one.write(lambda tx, at: incidents.drop_expired(tx, at, days))
+    return UpkeepStep(name, "done", told)
+
+
+def _expire_reminders(one: _Pass) -> UpkeepStep:
+    name = "expire reminders"
+    with one.hands.read() as tx:
+        old = reminders.count_old(tx, one.hands.now())
+    if not old:
+        return _nothing(name)
+    told = f"reminders of sessions long ago: {old}"
+    if one.dry_run:
+        return UpkeepStep(name, "would", told)
+    one.write(reminders.drop_old)
+    return UpkeepStep(name, "done", told)
+
+
 def _purge_refs(one: _Pass) -> UpkeepStep:
     with one.hands.read() as tx:
         litter = sweep.find_litter(tx, "scene_refs")
@@ -409,6 +436,8 @@ _STEPS: tuple[Callable[[_Pass], UpkeepStep], ...] = (
     _review_entities,
     _decay,
     _expire_evidence,
+    _expire_incidents,
+    _expire_reminders,
     _purge_refs,
     functools.partial(_purge_orphans, table="sentences"),
     functools.partial(_purge_orphans, table="entities"),

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from graphmem.core.model.graph import FactPath as FactPath
     from graphmem.core.model.graph import Neighbour as Neighbour
     from graphmem.core.model.graph import Neighbourhood as Neighbourhood
+    from graphmem.core.model.incidents import Incident as Incident
+    from graphmem.core.model.incidents import IncidentReport as IncidentReport
     from graphmem.core.model.notes import ForgetReport as ForgetReport
     from graphmem.core.model.notes import Inspection as Inspection
     from graphmem.core.model.notes import Note as Note
@@ -105,6 +107,8 @@ _SUBJECTS = {
     "ForgottenReport": "files",
     "Hit": "found",
     "Inspection": "notes",
+    "Incident": "incidents",
+    "IncidentReport": "incidents",
     "KeptApart": "entities",
     "Learnt": "replayed",
     "MirrorReport": "records",

@@ -65,6 +65,8 @@ _COMMANDS = {
     "verify-forgotten": ("edit", "Look whether a text is anywhere in a memory."),
     "overview": ("edit", "Show in numbers what the memory holds."),
     "entities": ("entities", "Find entities that may be one, merge them or keep them apart."),
+    "record-failure": ("failures", "Count a failure of a tool."),
+    "incidents": ("failures", "List failures of tools that look alike."),
     "backup": ("files", "Copy the memory into a new file, also while it is in use."),
     "restore": ("files", "Make the memory anew from a backup."),
     "config": ("config", "Show every setting and where it comes from."),

@@ -1,0 +1,33 @@
+"""The sentences that sessions were reminded of, each once; nothing of them is kept but a hash."""
+
+import datetime as dt
+import hashlib
+import sqlite3
+
+from graphmem.core.keys import entity_key
+from graphmem.core.times import utc_text
+
+# No session lasts as long.
+_KEPT = dt.timedelta(days=90)
+
+
+def claim(tx: sqlite3.Connection, session: str, sentence: str, at: str) -> bool:
+    """Take the one reminder of a sentence in a session; tell whether it was still there."""
+    digest = hashlib.sha256(f"{session}\0{entity_key(sentence)}".encode()).digest()
+    statement = "INSERT INTO reminders(hash, at) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING"
+    return tx.execute(statement, (digest, at)).rowcount == 1
+
+
+def count_old(tx: sqlite3.Connection, at: str) -> int:
+    """Return how many reminders are of sessions long ago."""
+    (count,) = tx.execute("SELECT COUNT(*) FROM reminders WHERE at < ?", (_limit(at),)).fetchone()
+    return int(count)
+
+
+def drop_old(tx: sqlite3.Connection, at: str) -> None:
+    """Forget the reminders of sessions long ago."""
+    tx.execute("DELETE FROM reminders WHERE at < ?", (_limit(at),))
+
+
+def _limit(at: str) -> str:
+    return utc_text(dt.datetime.fromisoformat(at) - _KEPT)

@@ -1,0 +1,228 @@
+"""Failures that are one kind have one signature, others have another (C6, C8.12)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphmem.core.failures import SIGNATURE_CHARACTERS, sample, signature
+
+TRACEBACK = 'Traceback (most recent call last):\n  File "{}", line {}, in {}\n    {}\n{}'
+
+SAME = [
+    # quoted names
+    (
+        "rm: cannot remove '/tmp/a1/b.txt': No such file or directory",
+        "rm: cannot remove 'x': No such file or directory",
+    ),
+    ('exec: "docker": executable file not found in $PATH', 'exec: "podman": executable file not found in $PATH'),
+    ("cannot open `a.txt' for reading", "cannot open `other name.txt' for reading"),
+    ("unknown flag: `--foo`", "unknown flag: `--bar`"),
+    ("ModuleNotFoundError: No module named 'numpy'", "ModuleNotFoundError: No module named 'yaml.loader'"),
+    ("KeyError: 'it is'", "KeyError: 'isn't'"),
+    ("could not parse “alpha” here", "could not parse “beta gamma” here"),
+    ("fichier «un» introuvable", "fichier «deux trois» introuvable"),
+    ("TypeError: expected str, got b'abc'", "TypeError: expected str, got b'x y'"),
+    ("unknown options: 'a', 'b', 'c'", "unknown options: 'd'"),
+    ("invalid value ''", "invalid value 'abc'"),
+    ('invalid literal "a \\"b\\" c" given', 'invalid literal "d" given'),
+    ("无法打开“报告一”", "无法打开“另一份”"),
+    ("找不到「配置」文件", "找不到「设置」文件"),
+    ("无法读取《周报》", "无法读取《月报》"),
+    ("参数'路径'无效", "参数'名称'无效"),
+    # paths
+    ("cat: /etc/foo.conf: Permission denied", "cat: /var/lib/bar/x: Permission denied"),
+    ("cat: /a: Permission denied", f"cat: /{'deep/' * 40_000}b: Permission denied"),
+    ("src/app/main.py:12:5: error: bad type", "tests/x.py:7: error: bad type"),
+    ("cannot stat ./build/out.o", "cannot stat ../lib/in.o"),
+    ("cannot stat ~/notes.md", "cannot stat ~/work/plan.md"),
+    ("not found: C:\\Users\\me\\a.txt", "not found: D:\\data\\b.txt"),
+    ("C:\\Program Files\\App\\x.dll is missing", "D:\\x.dll is missing"),
+    ("cannot reach \\\\server\\share\\a", "cannot reach \\\\nas\\b"),
+    ("GET https://a.example/v1?id=3 failed: timeout", "GET http://b.example:8080/ failed: timeout"),
+    ("postgres://u:p@db:5432/x refused", "postgres://db/y refused"),
+    ("file main.py has errors", "file other_name.py has errors"),
+    ("ls: /tmp/My Documents/a.txt: gone", "ls: /tmp/a.txt: gone"),
+    ("文件/tmp/a.txt不存在", "文件/home/u/b.txt不存在"),
+    ("打不开 /w/项目甲/报告.txt", "打不开 /w/项目乙/总结.txt"),
+    ("无法访问 https://a.example/接口，请重试", "无法访问 https://b.example，请重试"),
+    # hex, ids, temporary names
+    ("bad object 3f2a9b1", "bad object c0ffee1d2"),
+    ("segfault at 0x7ffee4", "segfault at 0x1"),
+    ("job 123e4567-e89b-12d3-a456-426614174000 failed", "job 00000000-0000-0000-0000-000000000001 failed"),
+    ("pod web-7d9f8b6c5d crashed", "pod web-5f6c7d8e9f crashed"),
+    ("cannot lock tmpa8x_k2q1", "cannot lock tmpzzzzzzzz"),
+    ("link aa:bb:cc:00:11:22 is down", "link 0a:1b:2c:3d:4e:5f is down"),
+    ("提交 3f2a9b1 不存在", "提交 9e8d7c6 不存在"),
+    # numbers, times, durations, sizes, ports
+    ("exit status 1", "exit status 127"),
+    ("exit code -1", "exit code 9"),
+    ("[Errno 2] cannot connect to port 5432", "[Errno 111] cannot connect to port 80"),
+    ("timed out after 30s", "timed out after 1m30s"),
+    ("timed out after 1 second", "timed out after 250 ms"),
+    ("took 1.5 seconds", "took 3 minutes"),
+    ("body of 1.5MB is too large", "body of 900 KB is too large"),
+    ("2026-09-07T08:00:00.123Z ERROR boom", "2026-10-01 23:59:59,001 ERROR boom"),
+    ("Sep  7 08:00:00 host died", "Mon Oct 12 09:10:11 UTC 2026 host died"),
+    ("[07/Sep/2026:08:00:00 +0000] refused", "[12/Oct/2025:01:02:03 +0200] refused"),
+    ("connect 10.0.0.1:5432: refused", "connect 192.168.1.77:80: refused"),
+    ("connect [fe80::1ff:fe23:4567:890a]: refused", "connect [2001:db8::1]: refused"),
+    ("shapes [1, 2, 3] do not fit", "shapes [4, 5] do not fit"),
+    ("第3行有错误", "第120行有错误"),
+    ("超时：30秒", "超时：5分钟"),
+    ("错误码：500，请重试", "错误码：１２，请重试"),
+    ("2026年9月7日 08:00 构建失败", "2025年12月31日 23:59 构建失败"),
+    # colours, spaces, letter case
+    ("\x1b[31merror:\x1b[0m no such table", "error: no such table"),
+    ("\x1b]8;;http://x\x07link\x1b]8;;\x07 broken", "link broken"),
+    ("Error:\n\n   no   such\ttable ", "error: no such table"),
+    # stack traces
+    (
+        TRACEBACK.format("/a/x.py", 3, "f", "g(1)", "ValueError: bad shape"),
+        TRACEBACK.format("/b.py", 99, "main", "run()", "ValueError: bad shape"),
+    ),
+    (
+        "Error: boom\n    at f (/a/x.js:1:2)\n    at g (/b.js:3:4)",
+        "Error: boom\n    at Object.<anonymous> (file:///c.mjs:9:9)",
+    ),
+    (
+        "java.io.IOException: closed\n\tat com.a.B.c(B.java:12)\n\t... 12 more",
+        "java.io.IOException: closed\n\tat org.x.Y.z(Y.java:7)",
+    ),
+    (
+        "panic: nil map\n\ngoroutine 1 [running]:\nmain.main()\n\t/a/x.go:5 +0x1d\n",
+        "panic: nil map\n\ngoroutine 7 [running]:\nmain.other(0x1)\n\t/b/y.go:9 +0x2\n",
+    ),
+    # JSON
+    ('{"error": "not found", "id": "a1"}', '{"error": "not found", "id": "b2"}'),
+    ('Error: {"code":"ENOENT","path":"/a/b"}', 'Error: {"code":"ENOENT","path":"/c"}'),
+]
+
+DIFFERENT = [
+    ("No such file or directory", "Permission denied"),
+    ("rm: cannot remove 'a': No such file or directory", "rm: cannot remove 'a': Is a directory"),
+    ("cannot open 'a'", "cannot close 'a'"),
+    ("ModuleNotFoundError: No module named 'a'", "ImportError: cannot import name 'a'"),
+    ("java.lang.NullPointerException", "java.io.IOException"),
+    ("requests.exceptions.ConnectionError", "requests.exceptions.Timeout"),
+    ("connection refused", "connection reset by peer"),
+    ("Can't connect, don't retry", "Can't connect, won't retry"),
+    ("it's a 'x' error in users' data", "it's a 'x' warning in users' data"),
+    ("don't know what's wrong", "don't see what's right"),
+    ("read/write error", "read/only error"),
+    ("I/O error", "I/O timeout"),
+    ("text/html is not accepted", "text/plain is not accepted"),
+    ("<html><title>502 Bad Gateway</title>", "<html><title>504 Gateway Timeout</title>"),
+    ("exit status 1: build", "exit status 1: test"),
+    ("timed out after 30s", "failed after 30s"),
+    ("30 tests failed", "30 tests skipped"),
+    ("std::bad_alloc", "std::out_of_range"),
+    ("deadbeef is a word", "decade is a word"),
+    ("facade missing", "decoded missing"),
+    ("value in use", "value is free"),
+    ("/srv/a: not a directory", "/srv/a: is a directory"),
+    ("/srv/a.txt不存在", "/srv/a.txt已存在"),
+    ("src/a.py:1: error: E", "src/a.py:1: warning: E"),
+    ("C:\\a.txt not found", "C:\\a.txt in use"),
+    ("https://a.example/x timed out", "https://a.example/x refused"),
+    ("https://a.example/接口 超时", "https://a.example/接口 拒绝"),
+    ("https://a.example/a失败", "https://a.example/a超时"),
+    ("文件“a”不存在", "文件“a”被占用"),
+    ("目录「a」为空", "目录「a」已满"),
+    ("权限不足", "磁盘已满"),
+    ("第3行语法错误", "第3行缩进错误"),
+    ("超时：30秒", "中断：30秒"),
+    ("连接被拒绝", "连接被重置"),
+    ("2026-09-07 ERROR disk full", "2026-09-07 ERROR disk lost"),
+    ('{"error": "not found"}', '{"error": "forbidden"}'),
+    ('HTTP 400 {"message":"bad id","id":"1"}', 'HTTP 400 {"message":"bad name","id":"1"}'),
+    ('"connection refused"', '"permission denied"'),
+    ("“连接失败”", "“权限不足”"),
+    ("Error: 'a", "Error: a"),
+    (
+        TRACEBACK.format("/a/x.py", 3, "f", "g(1)", "ValueError: bad shape"),
+        TRACEBACK.format("/a/x.py", 3, "f", "g(1)", "TypeError: bad shape"),
+    ),
+    ("Error: boom\n    at f (/a/x.js:1:2)", "Error: bang\n    at f (/a/x.js:1:2)"),
+    (
+        "java.io.IOException: closed\n\tat a.B(B.java:1)\nCaused by: x.Timeout",
+        "java.io.IOException: closed\n\tat a.B(B.java:1)\nCaused by: x.Reset",
+    ),
+    ("fatal: not a git repository", "fatal: refusing to merge unrelated histories"),
+    ("unknown option --force", "unknown option --forge"),
+    ("node: command not found", "npm: command not found"),
+    ("fichier «a» introuvable", "fichier «a» illisible"),
+    ("", "no output"),
+]
+
+
+def test_the_example_of_the_specification():
+    text = "rm: cannot remove '/tmp/a1/b.txt': No such file or directory (exit 1)"
+
+    assert signature("bash", text) == "bash|rm: cannot remove <q>: no such file or directory (exit <n>)"
+
+
+@pytest.mark.parametrize(("one", "other"), SAME, ids=[str(place) for place in range(len(SAME))])
+def test_what_differs_in_names_alone_is_one_failure(one, other):
+    assert signature("bash", one) == signature("bash", other)
+    assert any(map(str.isalpha, signature("", one)))
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT, ids=[str(place) for place in range(len(DIFFERENT))])
+def test_what_differs_in_words_is_another_failure(one, other):
+    assert signature("bash", one) != signature("bash", other)
+
+
+@pytest.mark.parametrize("text", [text for pair in (*SAME, *DIFFERENT) for text in pair])
+def test_the_signature_of_a_signature_is_itself(text):
+    _, body = signature("bash", text).split("|", 1)
+
+    assert signature("bash", body) == f"bash|{body}"
+
+
+def test_another_tool_is_another_failure_whatever_the_names_hold():
+    assert signature("bash", "exit 1") != signature("python", "exit 1")
+    assert signature("Bash ", "exit 1") == signature("bash", "exit 1")
+    assert signature("a|b", "c") != signature("a", "b|c")
+
+
+@given(st.text(alphabet="aé字'\"`“”/\\:.0x9f-_ \n\x1b[m<>{}|", max_size=60), st.text(max_size=10))
+def test_a_signature_is_one_short_line(text, tool):
+    made = signature(tool, text)
+
+    _, body = made.split("|", 1)
+    assert len(body) <= SIGNATURE_CHARACTERS
+    assert body == " ".join(body.split())
+    assert not any("0" <= character <= "9" for character in body)
+
+
+@given(st.from_regex(r"[a-z]{1,9}", fullmatch=True), st.integers(0, 10**12), st.integers(0, 10**12))
+def test_numbers_never_matter(word, one, other):
+    assert signature("t", f"{word} {one} failed") == signature("t", f"{word} {other} failed")
+
+
+UNIFORM = [
+    "'", '"', "`", "“", "«", "/", "\\", "a/", "/a", "C:\\a ", "0", "f0", "0x", "f0 ", "1-", "1, ", "a.", ".a", "-", " ",
+    "\n", "\x1b[0m", "\x1b]", "\x1b[0m ", " 'a", ' "a', "'' ", "字", "字/", "https://", "a://b ", "<", "{\"a\":",
+    '{"error":"', "    at x\n", "Traceback (most recent call last):\n", "Traceback (most recent call last):\n  a\n",
+    "goroutine 1 [a]:\n", "x\n\ty\n", "jan 1 ", "b'", "a:", ":", "::", "_", "tmp", "a1b2", "\\\"", "'a", "C:\\",
+    " \\\\a",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", UNIFORM)
+def test_a_megabyte_of_anything_has_a_signature(piece):
+    """A rule that reads on from every place would take hours."""
+    made = signature("t", piece * (1_000_000 // len(piece)))
+
+    assert len(made) <= SIGNATURE_CHARACTERS + 2
+
+
+def test_a_sample_is_one_readable_line():
+    text = "\x1b[31mError:\x1b[0m\n\n  first\tthing\x07 " + "x" * 1000
+
+    shown = sample(text)
+
+    assert shown.startswith("Error: first thing\ufffd xxx")
+    assert len(shown) == 500
+    assert shown.endswith("…")
+    assert sample("short \ud83d") == "short \ufffd"
