@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from graphmem.arguments import checked_limit, checked_scopes, checked_situation
 from graphmem.config import check_count
-from graphmem.core import model, trust
+from graphmem.core import model
 from graphmem.core.keys import clean_text, key_list, text_list, tool_key
 from graphmem.core.situations import Feature, Situation
 from graphmem.errors import InvalidInput
@@ -20,7 +20,7 @@ from graphmem.maintenance import Maintenance
 
 if TYPE_CHECKING:
     from graphmem.compose import grounds, reminding
-    from graphmem.core import failures
+    from graphmem.core import failures, trust
     from graphmem.core import reminders as settings
     from graphmem.records import history, incidents, inspection, notes, reminders
     from graphmem.upkeep import edit_notes, purge
@@ -36,6 +36,7 @@ else:
     reminders = late("graphmem.records.reminders")
     reminding = late("graphmem.compose.reminding")
     settings = late("graphmem.core.reminders")
+    trust = late("graphmem.core.trust")
 
 _NOTES_LISTED = 50
 
@@ -113,7 +114,7 @@ class Curation(Maintenance):
             report = notes.remember(tx, notes.ruled(draft, backed=backed), origin, at_is_given=at is not None)
             scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
             scene_graph.attach_note(tx, scene_ids, report.note.id, moment)
-            return report
+            return replace(report, resolved=incidents.resolve_by(tx, report.note, moment))
 
     def forget(
         self, note_id: int, *, hard: bool = False, reason: str = "", source: str = "user", place: str = ""
@@ -191,6 +192,19 @@ class Curation(Maintenance):
         most, within = checked_limit(limit, default=_NOTES_LISTED), checked_scopes(scopes)
         with self._store.read() as tx:
             return notes.list_notes(tx, kinds=wanted_kinds, statuses=wanted, scopes=within, limit=most)
+
+    def ledger(self, *, scopes: Iterable[str] | None = None, limit: int | None = None) -> model.Ledger:
+        """Return what holds for everybody: facts and lessons in no scene, told last first, and failures that repeat.
+
+        limit: of facts and of lessons, each: None for 50, 0 for none.
+        """
+        most, within = checked_limit(limit, default=_NOTES_LISTED), checked_scopes(scopes)
+        with self._store.read() as tx:
+            return model.Ledger(
+                grounds.of_ledger(tx, notes.FACTS, scopes=within, limit=most),
+                grounds.of_ledger(tx, notes.LESSONS, scopes=within, limit=most),
+                tuple(incidents.warnings(tx, within, self._at(None), self.config)),
+            )
 
     @overload
     def inspect(self, note_id: int, *, scopes: Iterable[str] | None = None) -> model.NoteDetail: ...

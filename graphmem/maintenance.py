@@ -618,7 +618,7 @@ class Maintenance:
         with self._store.write(keep=keep) as tx:
             yield tx
             self._mark_day(tx, at)
-            if keep:
+            if keep and self._uses:
                 usage.count(tx, self._take_uses(), at)
         if keep:
             self._last_day = at[:10]

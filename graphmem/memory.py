@@ -228,7 +228,7 @@ class Memory(Curation):
             if selection is not None:
                 recalled = scene_graph.recall(tx, selection, limit=most, scopes=wanted, at=at)
             here = grounds.of_situation(tx, situation, selection, text, limit=most, scopes=wanted, as_of=past)
-        self._count_uses(one.id for one in here)
+        self._count_uses(one.id for one in here if one.ground != "always")
         return replace(recalled, notes=here)
 
     def observe(

@@ -54,6 +54,7 @@ SCRIPT = [
     ("forget", [1], {}),
     ("restore_note", [1], {}),
     ("notes", [], {"limit": 2}),
+    ("ledger", [], {"limit": 3}),
     ("inspect", [], {}),
     ("inspect", [1], {}),
     ("record_failure", ["bash", "exit 1"], {"scope": "work"}),

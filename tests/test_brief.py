@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from graphmem import Brief, Config, Hit, InvalidInput, Memory, Recollection, Situation, Triple
 from graphmem.compose import brief as briefs
 from graphmem.compose.brief import RECALL_MARK, brief_of, cut, one_line
-from graphmem.core.model import RecalledEntity, RecalledRelation
+from graphmem.core.model import Ledger, RecalledEntity, RecalledRelation
 
 HERE = Situation.of(chan="qq", peer="boss")
 RULE = "QQ回复禁用Markdown格式"
@@ -29,6 +29,9 @@ class Shelf:
 
     def recall_by_situation(self, situation, **options):
         return self.found
+
+    def ledger(self, **options):
+        return Ledger()
 
     def recall(self, query, **options):
         return self.answers
@@ -127,7 +130,7 @@ def test_at_most_eight_facts_and_five_names_behind_the_three_most_mentioned():  
 def test_blocks_come_with_their_scene_three_of_them_also_without_any_fact():
     phrases = briefs._PHRASES["en"]
     blocks = [Block("blk_picture", " "), *(Block(f"blk_{n}", f"text blk_{n}") for n in range(4))]
-    entries = briefs._entries([], blocks, [], [], already=frozenset(), phrases=phrases)
+    entries = briefs._entries([], [], blocks, [], [], [], already=frozenset(), phrases=phrases)
 
     page = briefs._Page(entries, ("chan:qq",), phrases, "memory")
     text = page.text({place: entry.forms[0] for place, entry in enumerate(entries) if entry.forms})

@@ -60,6 +60,13 @@ CALLS = {
     "drop": ["chan:qq"],
     "commit": ["panel", "包管理器", "pnpm"],
     "recall": BOSS,
+    "remember": ["Deploy with pnpm"],
+    "notes": [],
+    "rules": [],
+    "approve": ["2"],
+    "reject": ["3"],
+    "forget": ["1"],
+    "restore-note": ["4"],
     "brief": BOSS,
     "turn": ['{"source": "qq", "payload": {"user_id": "boss"}}'],
     "neighbours": ["老大"],
@@ -206,6 +213,11 @@ def filled(cli, path):
         cli("enter", *BOSS, "--topic", "排班", "--declare", "chan:qq")
     boss = ["--scene", "auto:peer:boss_chan:qq", "--scene", "chan:qq/peer:boss"]
     cli("commit", "老大", "偏好", RULE, "--sentence", SENTENCE, "--confidence", "0.9", *boss)
+    cli("remember", "Deploy with npm", "--label", "ship")
+    for title in ("Never force push", "Never deploy on friday"):
+        cli("remember", title, "--kind", "rule", "--source", "agent")
+    cli("remember", "The panel is blue")
+    cli("forget", "4")
     cli("enter", "--chan", "mail")
     plant(path, {"chan:Mail Bridge": 2})
     cli("dedupe")
@@ -978,7 +990,10 @@ def test_json_is_one_document_and_nothing_else(cli, path, request, command, plac
     result = cli(command, *CALLS[command], "--json", db=None if place == "first run" else path)
 
     assert isinstance(result.document, dict | list)
-    needs_something = ("undo", "path", "edit", "delete", "untag", "rename", "drop")
+    needs_something = (
+        *("undo", "path", "edit", "delete", "untag", "rename", "drop"),
+        *("approve", "reject", "forget", "restore-note"),
+    )
     twins = command in ("check", "upkeep") and place == "filled"
     absent = command == "verify-forgotten" and place == "first run"
     failed = command == "embed" or twins or absent

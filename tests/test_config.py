@@ -112,7 +112,7 @@ def test_every_setting_is_told_by_file_and_by_environment(tmp_path, name):
             for value in ("", "/", "memory", "/memory/", "//memory", "/../memory", "/a b", "/a?b")
         ),
         *(("data_dir", value) for value in ("memory", "./memory", "/srv/a\0b", " ")),
-        *itertools.product(("incident_threshold", "max_incidents", "incident_max_age_days", "half_life_days"), (0,)),
+        *itertools.product(("incident_threshold", "max_incidents", "half_life_days"), (0,)),
         *itertools.product(("writer_timeout", "idle_check_every", "retention_check_every_days"), (0, 2e6)),
         *itertools.product(("search_score_floor", "decay_floor", "shrink_limit"), (1.01,)),
         ("writer_max_retries", 101),

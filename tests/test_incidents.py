@@ -20,11 +20,8 @@ def warned(memory, *, scopes=None):
 
 
 def learn(memory, title, **note):
-    """Remember a note and let it resolve what it resolves."""
-    report = memory.remember(title, **{"kind": "lesson", **note})
-    at = memory._at(None)
-    with memory._store.write() as tx:
-        return incidents.resolve_by(tx, report.note, at)
+    """Remember a note, and return what it resolved."""
+    return memory.remember(title, **{"kind": "lesson", **note}).resolved
 
 
 def test_failures_that_differ_in_names_alone_are_one_and_warned_of_at_the_second(memory):
@@ -105,20 +102,15 @@ def test_what_names_no_tool_or_is_no_lesson_resolves_nothing(memory, note):
 
 
 def test_a_lesson_of_an_earlier_time_resolves_no_later_failure(memory):
-    report = memory.remember("bash: quote", kind="lesson")
     memory.record_failure("bash", "exit 1")
 
-    with memory._store.write() as tx:
-        assert incidents.resolve_by(tx, report.note, "2026-09-07T07:59:59.000Z") == ()
+    assert learn(memory, "bash: quote", at="2026-09-07T07:59:59Z") == ()
 
 
 def test_what_resolved_stays_resolved_when_its_lesson_is_removed(memory):
     memory.record_failure("bash", "exit 1", scope="work")
-    learn(memory, "bash: quote", scope="work")
-
-    with memory._store.write() as tx:
-        tx.execute("DELETE FROM provenance")
-        tx.execute("DELETE FROM notes")
+    note = memory.remember("bash: quote", kind="lesson", scope="work").note
+    memory.forget(note.id, hard=True)
 
     (one,) = memory.incidents(status="resolved")
     assert one.note_id is None

@@ -651,3 +651,11 @@ def test_notes_are_listed_the_latest_first(memory, clock):
         memory.notes(kinds="facts")
     with pytest.raises(InvalidInput, match="statuses"):
         memory.notes(statuses="dead")
+
+
+def test_constraint_slots_come_back_always(tmp_path, clock):
+    with Memory.open(tmp_path / "m.db", clock=clock, config=Config(constraint_keys=("motto",))) as memory:
+        memory.remember("Slow is smooth", slot="Motto", source="user")
+        memory.remember("Signed: 墨白", slot="signature")
+
+        assert titles(here(memory)) == ["Slow is smooth"]

@@ -129,6 +129,7 @@ READS = {
     "upkeep dry": lambda memory: memory.upkeep(dry_run=True),
     "operations": lambda memory: memory.operations(),
     "notes": lambda memory: memory.notes(),
+    "ledger": lambda memory: memory.ledger(),
     "inspect": lambda memory: memory.inspect(),
     "rules_for": lambda memory: memory.rules_for(HERE, tool="shell"),
 }

@@ -1,4 +1,4 @@
-"""What goes into a prompt: the rules of the scene, what the words of the turn found, what else is known.
+"""What goes into a prompt: what binds, what is known, the rules of the scene, what the words of the turn found.
 
 Stored text is data. Each stored value stays within one line of the brief, shows every character that it has, and can
 spell no mark; the marks around the brief are always both there.
@@ -15,8 +15,17 @@ from types import MappingProxyType
 from typing import Protocol
 
 from graphmem.config import Config, check_count
-from graphmem.core.keys import fold
-from graphmem.core.model import Brief, Hit, RecalledBlock, RecalledRelation, Recollection
+from graphmem.core.keys import entity_key, fold
+from graphmem.core.model import (
+    Brief,
+    Hit,
+    Incident,
+    Ledger,
+    RecalledBlock,
+    RecalledNote,
+    RecalledRelation,
+    Recollection,
+)
 from graphmem.core.situations import Situation
 from graphmem.core.tokens import query_words
 from graphmem.errors import InvalidInput
@@ -36,6 +45,10 @@ _SHORT_TEXT_CHARACTERS = 60  # of what was found, where the budget has no room f
 _KEYS_NAMED = 3
 _WHO_CHARACTERS = 60
 _RECALLED = 40  # enough to tell how much there is besides
+_TITLE_CHARACTERS = 120
+# Shares of the room of the ledger that failures and lessons may take before the facts do.
+_SHARE_OF_INCIDENTS = 0.25
+_SHARE_OF_LESSONS = 0.5
 
 _ANNOTATION_MARKS = "\ufff9\ufffa\ufffb"  # as invisible as what folding drops
 _JOINER = "\u200d"
@@ -58,10 +71,14 @@ class Reader(Protocol):
         situation: Situation,
         *,
         declared: str | Iterable[str] = (),
+        text: str = "",
         limit: int | None = None,
         scopes: Iterable[str] | None = None,
     ) -> Recollection:
         """See `Memory.recall_by_situation`."""
+
+    def ledger(self, *, scopes: Iterable[str] | None = None, limit: int | None = None) -> Ledger:
+        """See `Memory.ledger`."""
 
     def recall(
         self,
@@ -75,6 +92,13 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Phrases:
+    constraints: str
+    known: str
+    lessons: str
+    incidents: str
+    hint: str
+    project: str
+    overridden: str
     scene: str
     rules: str
     found: str
@@ -89,24 +113,58 @@ class _Phrases:
 _PHRASES: Mapping[str, _Phrases] = MappingProxyType(
     {
         "en": _Phrases(
+            constraints="Standing constraints; a default signature, style or template that conflicts is void:",
+            known="Known facts:",
+            lessons="Lessons learnt:",
+            incidents="Failed repeatedly, so do it otherwise:",
+            hint="(recall finds more; remember keeps what is told for good)",
+            project=" (this project)",
+            overridden=" (this project has its own)",
             scene="Scene memory of {keys}:",
             rules="These are standing rules; keep to them.",
             found="Found for the words of this turn:",
             names="- Names known besides: {count}; most mentioned: {top}",
             further="; also: {names}",
             left_out="(left out: {counts})",
-            counts={"fact": "facts {}", "block": "blocks {}", "found": "found {}", "name": "names {}"},
+            counts={
+                "constraint": "constraints {}",
+                "known": "known facts {}",
+                "lesson": "lessons {}",
+                "incident": "failures {}",
+                "note": "notes {}",
+                "fact": "facts {}",
+                "block": "blocks {}",
+                "found": "found {}",
+                "name": "names {}",
+            },
             sentence=" ({})",
             comma=", ",
         ),
         "zh": _Phrases(
+            constraints="长期约束；与之冲突的默认署名、风格、模板一律无效：",
+            known="已知事实：",
+            lessons="经验教训：",
+            incidents="反复失败，请换一种做法：",
+            hint="（用 recall 可查到更多；长期有效的事用 remember 保存）",
+            project="（本项目）",
+            overridden="（本项目另有规定）",
             scene="场景记忆 {keys}：",
             rules="以上是长期规则，请遵守。",
             found="与本轮内容相关的记忆：",
             names="- 另有名称 {count} 个，提及最多：{top}",
             further="；还有：{names}",
             left_out="（未列出：{counts}）",
-            counts={"fact": "事实 {}", "block": "文块 {}", "found": "相关记忆 {}", "name": "名称 {}"},
+            counts={
+                "constraint": "约束 {}",
+                "known": "已知事实 {}",
+                "lesson": "教训 {}",
+                "incident": "失败 {}",
+                "note": "笔记 {}",
+                "fact": "事实 {}",
+                "block": "文块 {}",
+                "found": "相关记忆 {}",
+                "name": "名称 {}",
+            },
             sentence="（{}）",
             comma="、",
         ),
@@ -140,18 +198,28 @@ def brief_of(
         raise InvalidInput("query", query, "give the words of the turn as text")
     if not memory.config.inject:
         return Brief()
-    found = memory.recall_by_situation(situation, declared=declared, limit=_RECALLED, scopes=scopes)
+    found = memory.recall_by_situation(situation, declared=declared, text=query, limit=_RECALLED, scopes=scopes)
     hits = _answers(memory, query, situation, scopes)
     phrases = _PHRASES[memory.config.language]
+    binding, own = _parted(found.notes, memory.config, passed)
+    standing: list[_Entry] = []
+    if mark == MEMORY_MARK:
+        ledger = memory.ledger(scopes=scopes, limit=_RECALLED)
+        standing = _of_ledger(ledger, [note.id for note in own], memory.config, phrases)
+        first = [*_constraints(binding, memory.config, phrases), *_of_scene(own, phrases)]
+    else:
+        first = _of_scene(own, phrases)
     entries = _entries(
+        first,
         [one for one in found.relations if ("relation", one.id) not in passed],
         [one for one in found.blocks if ("block", one.id) not in passed],
         hits,
         [(one.id, one.name, one.mentions) for one in found.entities if mark == MEMORY_MARK],
+        standing,
         already=frozenset(already),
         phrases=phrases,
     )
-    page = _Page(entries, found.scenes, phrases, mark)
+    page = _Page(entries, found.scenes, phrases, mark, hint=memory.config.include_usage_hint)
     chosen = _fitting(page, budget, measure)
     return Brief(
         page.text(chosen),
@@ -178,19 +246,107 @@ class _Entry:
     forms: tuple[str, ...] = ()
 
 
+def _parted(
+    recalled: Iterable[RecalledNote], config: Config, passed: Collection[Item]
+) -> tuple[list[RecalledNote], list[RecalledNote]]:
+    """Return the notes that bind everybody, and those of this situation that were not brought back before."""
+    slots = {entity_key(slot) for slot in config.constraint_keys}
+    binding: list[RecalledNote] = []
+    own: list[RecalledNote] = []
+    for note in recalled:
+        if note.kind == "rule" or note.pinned or entity_key(note.slot) in slots:
+            binding.append(note)
+        elif ("note", note.id) not in passed:
+            own.append(note)
+    return binding, own
+
+
+def _constraints(binding: Iterable[RecalledNote], config: Config, phrases: _Phrases) -> list[_Entry]:
+    """Return what binds everybody, in the imperative: titles alone."""
+    lines = (
+        (("note", note.id), f"- {_shown(note.title, _TITLE_CHARACTERS)}{phrases.overridden * note.overridden}")
+        for note in binding
+    )
+    return _within("constraint", phrases.constraints, lines, config.max_constraint_chars)[0]
+
+
+def _of_scene(own: Iterable[RecalledNote], phrases: _Phrases) -> list[_Entry]:
+    """Return the notes of this situation."""
+    return [
+        _Entry("note", (("note", note.id),), (_line_of_note(note, phrases), _title_of(note, phrases))) for note in own
+    ]
+
+
+def _of_ledger(ledger: Ledger, told: Collection[int], config: Config, phrases: _Phrases) -> list[_Entry]:
+    """Return what is known for good, within the room of the ledger: failures, then lessons, then facts."""
+    room = config.max_prompt_chars - (len(phrases.hint) + 1) * config.include_usage_hint
+    failures, used = _within(
+        "incident",
+        phrases.incidents,
+        ((("incident", one.id), _line_of_incident(one)) for one in ledger.incidents),
+        int(room * _SHARE_OF_INCIDENTS),
+    )
+    lessons, taken = _within(
+        "lesson",
+        phrases.lessons,
+        [(("note", one.id), _line_of_note(one, phrases)) for one in ledger.lessons if one.id not in told],
+        int(room * _SHARE_OF_LESSONS),
+        most=config.max_lessons_in_prompt,
+    )
+    facts, _ = _within(
+        "known",
+        phrases.known,
+        ((("note", one.id), _line_of_note(one, phrases)) for one in ledger.facts if one.id not in told),
+        room - used - taken,
+    )
+    return [*failures, *lessons, *facts]
+
+
+def _within(
+    noun: str, heading: str, lines: Iterable[tuple[Item, str]], room: int, *, most: int | None = None
+) -> tuple[list[_Entry], int]:
+    """Return lines as entries, and the characters they take with their heading; what finds no room has no form."""
+    used, shown = len(heading) + 1, 0
+    entries: list[_Entry] = []
+    for item, line in lines:
+        fits = used + len(line) + 1 <= room and (most is None or shown < most)
+        entries.append(_Entry(noun, (item,), (line,) if fits else ()))
+        if fits:
+            used, shown = used + len(line) + 1, shown + 1
+    return entries, used if shown else 0
+
+
+def _title_of(note: RecalledNote, phrases: _Phrases) -> str:
+    return f"- {_shown(note.title, _TITLE_CHARACTERS)}{phrases.project if note.scope else ''}"
+
+
+def _line_of_note(note: RecalledNote, phrases: _Phrases) -> str:
+    title = _title_of(note, phrases)
+    return f"{title}: {_shown(note.body, _TEXT_CHARACTERS)}" if note.body.strip() else title
+
+
+def _line_of_incident(incident: Incident) -> str:
+    return f"- {_shown(incident.tool, _WHO_CHARACTERS)} ×{incident.count}: {_shown(incident.sample, _TITLE_CHARACTERS)}"
+
+
 def _entries(
+    first: Sequence[_Entry],
     relations: Sequence[RecalledRelation],
     blocks: Sequence[RecalledBlock],
     hits: Iterable[Hit],
     names: Iterable[tuple[int | str, str, int]],
+    standing: Sequence[_Entry],
     *,
     already: frozenset[Item],
     phrases: _Phrases,
 ) -> list[_Entry]:
-    """Return everything that may be told, in order; what is beyond the caps has no form."""
+    """Return everything that may be told, what matters most first; what is beyond the caps has no form."""
     entries = [
-        _Entry("fact", (("relation", one.id),), _forms_of_fact(one, phrases) if place < _RELATIONS else ())
-        for place, one in enumerate(relations)
+        *first,
+        *(
+            _Entry("fact", (("relation", one.id),), _forms_of_fact(one, phrases) if place < _RELATIONS else ())
+            for place, one in enumerate(relations)
+        ),
     ]
     # A picture without words has nothing to say here.
     ordered = sorted(blocks, key=lambda one: not one.text.strip())
@@ -214,6 +370,7 @@ def _entries(
         )
         for hit in found
     ]
+    entries += [entry for entry in standing if elsewhere.isdisjoint(entry.items)]
     ends = {end for one in relations[:_RELATIONS] for end in (one.subject, one.object)}
     known = {name: (item, mentions) for item, name, mentions in names}
     for hit in fresh:
@@ -264,10 +421,13 @@ def _index(names: Sequence[tuple[Item, str, int]], phrases: _Phrases) -> Iterato
 class _Page:
     """A brief that is made again and again, with ever more lines, until its budget is full."""
 
-    def __init__(self, entries: Sequence[_Entry], scenes: Sequence[str], phrases: _Phrases, mark: str) -> None:
+    def __init__(
+        self, entries: Sequence[_Entry], scenes: Sequence[str], phrases: _Phrases, mark: str, *, hint: bool
+    ) -> None:
         self.entries = entries
         self.phrases = phrases
         self.mark = mark
+        self.hint = hint
         self._counts = _counted(entries)
         self._keys = _named(scenes, phrases)
 
@@ -278,8 +438,18 @@ class _Page:
         told: dict[str, list[str]] = {}
         for place, line in chosen.items():
             told.setdefault(self.entries[place].noun, []).append(line)
-        scene = [*told.get("fact", ()), *told.get("block", ())]
+        scene = [line for noun in ("note", "fact", "block") for line in told.get(noun, ())]
         lines = [f"<{self.mark}>"]
+        for noun, heading in (
+            ("constraint", self.phrases.constraints),
+            ("known", self.phrases.known),
+            ("lesson", self.phrases.lessons),
+            ("incident", self.phrases.incidents),
+        ):
+            if noun in told:
+                lines += [heading, *told[noun]]
+        if self.hint and not told.keys().isdisjoint(("known", "lesson")):
+            lines.append(self.phrases.hint)
         if scene:
             lines += [self.phrases.scene.format(keys=self._keys), *scene, self.phrases.rules]
         if "found" in told:

@@ -20,7 +20,7 @@ from graphmem.store.lists import in_parts
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Why a note comes back: 'scene', 'trigger', 'tool' or 'always', how strongly, and the trigger."""
+    """Why a note comes back: 'scene', 'trigger', 'tool', 'always' or 'ledger', how strongly, and the trigger."""
 
     name: str
     weight: float = 1.0
@@ -51,11 +51,19 @@ def of_situation(
     as_of: str | None,
 ) -> tuple[RecalledNote, ...]:
     """Return the notes for a situation and the words of a turn: rules and pinned ones, those of scenes and triggers."""
-    always = dict.fromkeys(notes.residents(tx, scopes), Ground("always", 0.0))
+    always = dict.fromkeys(notes.residents(tx, scopes, situation.config.constraint_keys), Ground("always", 0.0))
     grounds = _open(tx, situation, {**always, **triggered(tx, situation, text)})
     if selection is not None:
         grounds |= {note_id: Ground("scene", weight) for note_id, weight in noted(tx, selection).items()}
     return _recalled(tx, grounds, limit=limit, scopes=scopes, as_of=as_of)
+
+
+def of_ledger(
+    tx: sqlite3.Connection, kinds: Sequence[str], *, scopes: Sequence[str] | None, limit: int
+) -> tuple[RecalledNote, ...]:
+    """Return the notes of some kinds that were told last, in no scene, for everybody."""
+    grounds = dict.fromkeys(notes.latest(tx, kinds, scopes, limit), Ground("ledger", 0.0))
+    return _recalled(tx, grounds, limit=limit, scopes=scopes, as_of=None)
 
 
 def governing(
@@ -68,7 +76,7 @@ def governing(
     scopes: Sequence[str] | None,
 ) -> tuple[RecalledNote, ...]:
     """Return the rules for what is about to be done: those whose scene, trigger or tool fits."""
-    rules = {rule.id: rule for rule in notes.notes(tx, list(notes.residents(tx, scopes))).values() if is_rule(rule)}
+    rules = {rule.id: rule for rule in notes.notes(tx, list(notes.residents(tx, scopes, ()))).values() if is_rule(rule)}
     name = entity_key(tool)
     grounds = {
         rule.id: Ground("tool")

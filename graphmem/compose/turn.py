@@ -12,7 +12,17 @@ from graphmem.compose.brief import RECALL_MARK, Item, Reader, brief_of
 from graphmem.config import Config, check_count
 from graphmem.core.events import Event
 from graphmem.core.keys import tool_key
-from graphmem.core.model import Brief, CommitReport, DeclaredScene, Document, Hit, Triple, Visit
+from graphmem.core.model import (
+    Brief,
+    CommitReport,
+    DeclaredScene,
+    Document,
+    Hit,
+    RecalledNote,
+    RememberReport,
+    Triple,
+    Visit,
+)
 from graphmem.core.policies import ChannelPolicy, effective_policy, payload_scenes
 from graphmem.core.ranking import cosine, inverse_frequency
 from graphmem.core.situations import Feature, Situation
@@ -46,6 +56,21 @@ class Verbs(Reader, Protocol):
         source: str,
     ) -> CommitReport:
         """See `Memory.commit`."""
+
+    @property
+    def remember(self) -> Callable[..., RememberReport]:
+        """See `Memory.remember`."""
+
+    def rules_for(
+        self,
+        situation: Situation,
+        *,
+        tool: str,
+        text: str,
+        declared: str | Iterable[str],
+        scopes: Iterable[str] | None,
+    ) -> tuple[RecalledNote, ...]:
+        """See `Memory.rules_for`."""
 
     def remind(self, session: str, said: str, *, saved: bool, at: Any) -> str:
         """See `Memory.remind`."""
@@ -248,6 +273,25 @@ class Turn:
         )
         self._saved |= report.written > 0
         return report
+
+    def remember(self, title: str, /, **options: Any) -> RememberReport:
+        """Write a note in this turn; options are those of `Memory.remember`, session and time are the event's.
+
+        What the user says in this turn may be quoted. Raises Conflict where the turn keeps no memory.
+        """
+        if self.policy.no_memory:
+            raise Conflict("this turn keeps no memory (no_memory is set); tell it in a turn that does")
+        said = "" if self.event.tool else self.event.text
+        given = {"session": self.event.session, "said": said, "at": self.event.at, **options}
+        report = self._memory.remember(title, **given)
+        self._saved = True
+        return report
+
+    def rules_for(self, tool: str = "", *, text: str = "") -> tuple[RecalledNote, ...]:
+        """Return the rules for what is about to be done in this turn, see `Memory.rules_for`; text: the command."""
+        return self._memory.rules_for(
+            self._situation, tool=tool, text=text, declared=self._known_keys(), scopes=self._scopes
+        )
 
     def reminder(self) -> str:
         """Return what to tell the agent at the end of the turn, see `Memory.remind`; '' where the turn saved something.

@@ -23,6 +23,7 @@ from graphmem.store.lists import in_list, in_parts, of_scopes
 KINDS = ("fact", "lesson", "rule", "preference", "decision", "pitfall", "checkpoint")
 STATUSES = ("live", "proposed", "archived", "superseded", "forgotten")
 LESSONS = ("lesson", "pitfall")
+FACTS = ("fact", "preference", "decision")
 _LONGEST_TITLE = 500
 _LONGEST_SUMMARY = 100  # of the sentence that an index shows of a note
 _MOST_TRIGGERS = 8
@@ -593,13 +594,44 @@ def pinned(tx: sqlite3.Connection) -> set[int]:
     return {note_id for (note_id,) in tx.execute("SELECT id FROM notes WHERE pinned = 1 AND status = 'live'")}
 
 
-def residents(tx: sqlite3.Connection, scopes: Sequence[str] | None) -> set[int]:
-    """Return the ids of the rules and pinned notes in force."""
+def residents(tx: sqlite3.Connection, scopes: Sequence[str] | None, slots: Iterable[str]) -> set[int]:
+    """Return the ids of what binds everybody: rules in force, pinned notes, and those of some slots."""
     in_scope, parameters = of_scopes(scopes, column="n.scope")
+    marks, keys = in_list([entity_key(slot) for slot in slots])
     rows = tx.execute(
-        f"SELECT n.id FROM notes n WHERE n.status = 'live' AND (n.pinned = 1 OR n.kind = 'rule') {in_scope}", parameters
+        f"""SELECT n.id FROM notes n WHERE n.status = 'live' AND (n.pinned = 1 OR n.kind = 'rule') {in_scope}
+            UNION SELECT n.id FROM notes n WHERE n.status = 'live' AND n.slot_key <> '' AND n.slot_key IN ({marks})
+                {in_scope}""",
+        (*parameters, *keys, *parameters),
     )
     return {note_id for (note_id,) in rows}
+
+
+def latest(tx: sqlite3.Connection, kinds: Sequence[str], scopes: Sequence[str] | None, most: int) -> list[int]:
+    """Return the ids of the live notes of some kinds that are in no scene, those told last first."""
+    in_force, own = yielding(scopes)
+    # One look-up for each scope and kind reads as many rows as are wanted; any other way sorts all notes.
+    one = f"""SELECT * FROM (
+        SELECT n.id, n.updated_at FROM notes n WHERE n.scope = ? AND n.kind = ? AND n.status = 'live' {in_force}
+            AND NOT EXISTS (SELECT 1 FROM scene_refs ref WHERE ref.kind = 'note' AND ref.ref_id = n.id)
+        ORDER BY n.updated_at DESC, n.id DESC LIMIT ?)"""
+    found: list[tuple[str, int]] = []
+    for scope in _scopes_of_notes(tx) if scopes is None else dict.fromkeys(("", *scopes)):
+        for kind in kinds:
+            found += [(at, note_id) for note_id, at in tx.execute(one, (scope, kind, *own, most))]
+    return [note_id for _, note_id in sorted(found, reverse=True)[:most]]
+
+
+def _scopes_of_notes(tx: sqlite3.Connection) -> list[str]:
+    """Return the scopes of live notes, each looked up behind the one before."""
+    rows = tx.execute(
+        """WITH RECURSIVE known(scope) AS (
+               SELECT MIN(scope) FROM notes WHERE status = 'live'
+               UNION ALL SELECT (SELECT MIN(n.scope) FROM notes n WHERE n.status = 'live' AND n.scope > k.scope)
+               FROM known k WHERE k.scope IS NOT NULL)
+           SELECT scope FROM known WHERE scope IS NOT NULL"""
+    )
+    return [scope for (scope,) in rows]
 
 
 def predecessors(tx: sqlite3.Connection, note_ids: Sequence[int]) -> dict[int, int]:

@@ -447,6 +447,9 @@ def _migrations() -> "Migrations":
             DROP INDEX notes_pinned;
             CREATE INDEX notes_resident ON notes(scope) WHERE status = 'live' AND (pinned = 1 OR kind = 'rule');
             CREATE INDEX notes_kind ON notes(scope, kind, updated_at) WHERE status = 'live';
+            -- By the slot first: a constraint is looked for by its slot, whatever scopes there are.
+            DROP INDEX notes_slot;
+            CREATE UNIQUE INDEX notes_slot ON notes(slot_key, scope) WHERE status = 'live' AND slot_key != '';
 
             -- What calls a note to mind: a feature as in situations, or words. token: by which it is looked for.
             CREATE TABLE note_triggers(

@@ -143,7 +143,6 @@ def _forget_notes(tx: sqlite3.Connection, notes: str) -> None:
         tx.execute(f"DELETE FROM {table} WHERE note_id IN {VALUES}", (notes,))
     tx.execute(f"DELETE FROM provenance WHERE kind = 'note' AND ref_id IN {VALUES}", (notes,))
     tx.execute(f"UPDATE notes SET superseded_by = NULL WHERE superseded_by IN {VALUES}", (notes,))
-    tx.execute(f"UPDATE incidents SET note_id = NULL WHERE note_id IN {VALUES}", (notes,))
 
 
 def _drop_sayings(tx: sqlite3.Connection, ids: Collection[int], found: Iterable[Entry]) -> set[int]:

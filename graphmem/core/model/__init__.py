@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from graphmem.core.model.notes import Provenance as Provenance
     from graphmem.core.model.notes import RememberReport as RememberReport
     from graphmem.core.model.notes import Route as Route
+    from graphmem.core.model.recalled import Ledger as Ledger
     from graphmem.core.model.recalled import RecalledBlock as RecalledBlock
     from graphmem.core.model.recalled import RecalledDocument as RecalledDocument
     from graphmem.core.model.recalled import RecalledEntity as RecalledEntity
@@ -111,6 +112,7 @@ _SUBJECTS = {
     "IncidentReport": "incidents",
     "KeptApart": "entities",
     "Learnt": "replayed",
+    "Ledger": "recalled",
     "MirrorReport": "records",
     "Neighbour": "graph",
     "Neighbourhood": "graph",

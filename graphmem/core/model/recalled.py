@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from graphmem.core.model.incidents import Incident
+
 
 @dataclass(frozen=True, slots=True)
 class RecalledRelation:
@@ -61,7 +63,7 @@ class RecalledDocument:
 
 @dataclass(frozen=True, slots=True)
 class RecalledNote:
-    """A note brought back, and on which ground: scene, trigger, or always for rules and pinned notes.
+    """A note brought back, and on which ground: scene, trigger, tool, ledger, or always for what binds everybody.
 
     load_when: the trigger that called it to mind, '' without one. overridden: a project's own rule goes before it.
     """
@@ -80,6 +82,15 @@ class RecalledNote:
     ground: str
     load_when: str = ""
     overridden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What holds for everybody: facts and lessons in no scene, those told last first; failures that repeat."""
+
+    facts: tuple[RecalledNote, ...] = ()
+    lessons: tuple[RecalledNote, ...] = ()
+    incidents: tuple[Incident, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,13 @@ _COMMANDS = {
     "drop": ("scenes", "Remove a scene; its facts stay."),
     "commit": ("facts", "Remember a fact, or a list of them."),
     "recall": ("recall", "Bring back what is known."),
+    "remember": ("notes", "Write a note: a fact, a lesson, a rule."),
+    "notes": ("notes", "List, search, show and edit notes."),
+    "rules": ("notes", "List rules, or those that govern a situation."),
+    "approve": ("notes", "Let a proposal come into force."),
+    "reject": ("notes", "Put a proposal away."),
+    "forget": ("notes", "Archive a note, or remove it for good."),
+    "restore-note": ("notes", "Bring an archived note back."),
     "brief": ("prompt", "Show what belongs into a prompt."),
     "turn": ("prompt", "Run one turn: an event in, the brief out."),
     "neighbours": ("graph", "Show what is known around a name."),
@@ -245,6 +252,14 @@ class WholeNumber(click.ParamType[int]):
         except InvalidInput as error:
             self.fail(f"{value!r}: {error.reason}", param, ctx)
         return number
+
+
+def current_folder() -> str:
+    """Return the folder in which the command was called, '' where it is gone."""
+    try:
+        return str(pathlib.Path.cwd())
+    except OSError:
+        return ""
 
 
 scope_option = click.option(
