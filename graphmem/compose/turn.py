@@ -246,7 +246,8 @@ class Turn:
             at=self.event.at,
             source=source,
         )
-        self._saved |= report.written > 0
+        if report.written:
+            self._saved = True
         return report
 
     def reminder(self) -> str:
