@@ -271,7 +271,8 @@ class Turn:
             at=self.event.at,
             source=source,
         )
-        self._saved |= report.written > 0
+        if report.written:
+            self._saved = True
         return report
 
     def remember(self, title: str, /, **options: Any) -> RememberReport:

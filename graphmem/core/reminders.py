@@ -10,25 +10,28 @@ _FILLER = "\ufffc"
 
 # ---- what are not the user's own words
 
-_NOT_SAID = re.compile(
+_LINES = re.compile(
     r"""
-      (?P<lines>
-        ```.*?(?:```|\Z)
-      | ^[ \t]*(?:>|\$[ ]|@@|\+(?!\d)|\||[{<]).*?$  # quotes, prompts, diffs, tables
-      | ^[ \t]*\[?(?:\d{4}[-/]\d\d?[-/]\d\d?|\d\d:\d\d:\d\d).*?$  # log lines
-      | ^[^\w\n]{0,3}(?:trace|debug|info|notice|warn|warning|error|fatal|critical|panic|错误|警告|异常|报错|失败)
-        \W{0,2}[\]:：].*?$
-      | ^[ \t]*(?:at[ ]\S+[ ]?\(|File[ ]"|Traceback|Caused[ ]by|\w*(?:Error|Exception)\b).*?$
-      )
-    | `[^`\n]*` | "[^"\n]*" | “[^“”\n]{0,300}” | ‘[^‘’\n]{0,300}’(?!\w) | 「[^「」\n]{0,300}」 | 『[^『』\n]{0,300}』
-    | «[^«»\n]{0,300}» | (?<!\w)'[^'\n]{1,300}'(?!\w)
-    # Words to work on, and not to live by.
-    | (?:(?<=^)|(?<=[.!?。！？]))[ \t]{0,8}+(?:please\s|请|帮我){0,3}+
-      (?:translate|rewrite|rephrase|paraphrase|proofread|polish|summari[sz]e|print|echo|output|翻译|改写|润色|校对|
-      总结|朗读|输出|打印)
-      [^:：\n]{0,40}[:：][^\n]*
+      ```.*?(?:```|\Z)
+    | ^[ \t]*+(?:
+        (?:>|\$[ ]|@@|\+(?!\d)|\||[{<])                                      # quotes, prompts, diffs, tables
+      | \[?(?:\d{4}[-/]\d\d?[-/]\d\d?|\d\d:\d\d:\d\d)                      # log lines
+      | [^\w\n]{0,3}(?:trace|debug|info|notice|warn|warning|error|fatal|critical|panic|错误|警告|异常|报错|失败)
+        [^\w\n]{0,2}[\]:：]
+      | at[ ]\S+[ ]?\(|File[ ]"|Traceback|Caused[ ]by|\w*(?:Error|Exception)\b
+      )[^\n]*
     """,
     re.VERBOSE | re.MULTILINE | re.DOTALL | re.IGNORECASE,
+)
+_QUOTED = re.compile(
+    r"""`[^`\n]*`|"[^"\n]*"|“[^“”\n]{0,300}”|‘[^‘’\n]{0,300}’(?!\w)|「[^「」\n]{0,300}」|『[^『』\n]{0,300}』|«[^«»\n]{0,300}»|"""
+    r"""(?<!\w)'[^'\n]{1,300}'(?!\w)"""
+)
+# Words to work on, and not to live by.
+_WORKED_ON = re.compile(
+    r"(?:^|(?<=[.!?。！？]))[ \t]{0,8}+(?:please\s|请|帮我){0,3}+(?:translate|rewrite|rephrase|paraphrase|proofread|"
+    r"polish|summari[sz]e|print|echo|output|翻译|改写|润色|校对|总结|朗读|输出|打印)[^:：\n]{0,40}[:：][^\n]*",
+    re.MULTILINE | re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?:[^。！？!?；;\n.]|\.(?!\s|\Z))++[。！？!?；;.]*+")
 _CLAUSE = re.compile(r"[,;:，；：—–]+|\s-+\s|\b(?:and|but|so|because)\b")
@@ -270,7 +273,10 @@ def standing_setting(text: str) -> str:
     >>> standing_setting("谢谢！以后都用中文回答。"), standing_setting("中文怎么配置？")
     ('以后都用中文回答。', '')
     """
-    own = _NOT_SAID.sub(_hidden, text.replace("’", "'"))
+    own = _LINES.sub(lambda found: "\n" * len(found.group()), text)
+    for hidden in (_QUOTED, _WORKED_ON):
+        own = hidden.sub(lambda found: _FILLER * len(found.group()), own)
+    own = own.replace("’", "'")
     looked_at: set[str] = set()
     for found in _SENTENCE.finditer(own):
         sentence = found.group()
@@ -281,11 +287,6 @@ def standing_setting(text: str) -> str:
             said = " ".join(text[found.start() : found.end()].split())
             return said if len(said) <= QUOTED_CHARACTERS else said[: QUOTED_CHARACTERS - 1] + "…"
     return ""
-
-
-def _hidden(found: re.Match[str]) -> str:
-    """Hide what is not the user's own, each character by one; whole lines of it end the sentence before."""
-    return ("\n" if found["lines"] else _FILLER) * len(found.group())
 
 
 def _is_standing(sentence: str) -> bool:

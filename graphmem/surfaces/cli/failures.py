@@ -26,7 +26,7 @@ def record_failure_command(
 
     \b
     Example:
-      make 2>&1 | graphmem record-failure make
+      graphmem record-failure bash "rm: cannot remove 'a': No such file"
     """
     from graphmem.core.failures import check_failure
 
