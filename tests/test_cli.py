@@ -641,9 +641,9 @@ def test_brief_tells_what_belongs_into_the_prompt_and_writes_nothing(cli, filled
     text = cli("brief", *BOSS, "--budget", "200")
     document = cli("brief", *BOSS, "Markdown", "--json").document
 
-    assert text.out.split("\n")[2] == f"- 老大 --偏好--> {RULE} ({SENTENCE})"
+    assert f"- 老大 --偏好--> {RULE} ({SENTENCE})" in text.out.split("\n")
     assert text.out.endswith("\n</memory>\n")
-    assert (document["shown"], document["left_out"]) == ([["relation", 1]], [])
+    assert (document["shown"], document["left_out"]) == ([["relation", 1], ["note", 1]], [])
     assert cli("brief", *BOSS, "--budget", "20").out == ""
     assert RULE in cli("brief", "--scene", "chan:qq/peer:boss").out
     assert filled.read_bytes() == before
@@ -1277,7 +1277,10 @@ BAD_FILES = ["folder", "text file", "a byte", "truncated", "of another program",
         ("missing", command)
         for command in COMMANDS
         if command
-        not in ("enter", "commit", "turn", "replay", "block", "document", "record-failure", "restore", "config")
+        not in (
+            *("enter", "commit", "turn", "replay", "block", "document", "remember", "record-failure", "restore"),
+            "config",
+        )
     ],
 )
 def test_a_bad_file_is_one_clear_line_and_nothing_is_touched(cli, tmp_path, kind, command):
@@ -1797,7 +1800,7 @@ OF_OTHER_COMMANDS = {
 
 SHOWN = {"surfaces.cli.group", "surfaces.output"}
 OF_SCENES = {
-    *("memory", "maintenance", "config", "core.keys", "core.policies", "core.situations", "core.times"),
+    *("memory", "maintenance", "curation", "arguments", "config", "core.keys", "core.policies", "core.situations", "core.times"),
     *("graph.matching", "graph.scenes", "graph.validity"),
     *("store.blobs", "store.database", "store.lists", "store.postings", "store.schema"),
 }
