@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from graphmem.errors import InvalidInput as InvalidInput
     from graphmem.errors import NotFound as NotFound
     from graphmem.errors import SchemaTooNew as SchemaTooNew
+    from graphmem.errors import SecretRefused as SecretRefused
     from graphmem.errors import StoreBusy as StoreBusy
     from graphmem.errors import StoreCorrupt as StoreCorrupt
     from graphmem.errors import StoreFailed as StoreFailed
@@ -98,6 +99,7 @@ _HOMES = {
     "SceneMatch": "graphmem.core.model",
     "SchemaTooNew": "graphmem.errors",
     "Situation": "graphmem.core.situations",
+    "SecretRefused": "graphmem.errors",
     "StoreBusy": "graphmem.errors",
     "StoreCorrupt": "graphmem.errors",
     "StoreFailed": "graphmem.errors",
