@@ -129,6 +129,7 @@ class Config:
     half_life_days: days of use until what is attached to a scene and not told again weighs half; decay_floor: what
     weighs less is archived. shrink_limit: a step of upkeep that would remove a greater share of what there is stops.
     journal_days: how long operations can be undone.
+    redact_mirror: replace secrets in what is mirrored, unless a call says otherwise.
     busy_timeout: seconds to wait for another writer. durable: fsync each commit (PRAGMA synchronous=FULL).
     semantic: embed what is written with the model of the extra `semantic`, and recall by meaning as well.
     """
@@ -152,6 +153,7 @@ class Config:
     shrink_limit: float = 0.2
     journal_days: float = 90.0
     busy_timeout: float = 5.0
+    redact_mirror: bool = True
     durable: bool = False
     semantic: bool = False
     ranking: Ranking = Ranking()
@@ -168,7 +170,7 @@ class Config:
         if isinstance(names, str) or not isinstance(names, Iterable) or not all(isinstance(n, str) for n in names):
             raise InvalidInput("self_names", names, "give a list of names")
         object.__setattr__(self, "self_names", frozenset(names))
-        for name in ("durable", "semantic"):
+        for name in ("redact_mirror", "durable", "semantic"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidInput(name, getattr(self, name), "give true or false")
         for kind, weight in self.weights.items():

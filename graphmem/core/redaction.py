@@ -14,7 +14,8 @@ import unicodedata
 from collections.abc import Iterator
 
 from graphmem.core.secret_forms import Secret, compiled, key_secrets, number_secrets, token_secrets
-from graphmem.core.secret_names import REDACTED, address_secrets, named_secrets, said_secrets
+from graphmem.core.secret_names import REDACTED as REDACTED
+from graphmem.core.secret_names import address_secrets, named_secrets, said_secrets
 from graphmem.errors import SecretRefused
 
 _SHORTEST = 5  # characters of a text with a secret in it
