@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from graphmem.core.model import ReplayReport as ReplayReport
     from graphmem.core.model import Scene as Scene
     from graphmem.core.model import SceneMatch as SceneMatch
+    from graphmem.core.model import SecretReport as SecretReport
+    from graphmem.core.model import StoredSecret as StoredSecret
     from graphmem.core.model import Triple as Triple
     from graphmem.core.model import UndoReport as UndoReport
     from graphmem.core.model import Visit as Visit
@@ -99,10 +101,12 @@ _HOMES = {
     "SceneMatch": "graphmem.core.model",
     "SchemaTooNew": "graphmem.errors",
     "Situation": "graphmem.core.situations",
+    "SecretReport": "graphmem.core.model",
     "SecretRefused": "graphmem.errors",
     "StoreBusy": "graphmem.errors",
     "StoreCorrupt": "graphmem.errors",
     "StoreFailed": "graphmem.errors",
+    "StoredSecret": "graphmem.core.model",
     "Triple": "graphmem.core.model",
     "Turn": "graphmem.compose.turn",
     "UndoReport": "graphmem.core.model",

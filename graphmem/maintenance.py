@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from graphmem.store import backups, copies, postings, text_index, traces, vectors
     from graphmem.upkeep import (
         check,
+        detectors,
         edit,
         journal,
         loop,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         repeating,
         review,
         scenes,
+        screening,
     )
     from graphmem.upkeep.purge import Plan
     from graphmem.upkeep.repeating import Repeating
@@ -46,6 +48,7 @@ else:
     backups = late("graphmem.store.backups")
     check = late("graphmem.upkeep.check")
     copies = late("graphmem.store.copies")
+    detectors = late("graphmem.upkeep.detectors")
     edit = late("graphmem.upkeep.edit")
     embedding = late("graphmem.core.embedding")
     journal = late("graphmem.upkeep.journal")
@@ -58,6 +61,7 @@ else:
     repeating = late("graphmem.upkeep.repeating")
     review = late("graphmem.upkeep.review")
     scenes = late("graphmem.upkeep.scenes")
+    screening = late("graphmem.upkeep.screening")
     text_index = late("graphmem.store.text_index")
     traces = late("graphmem.store.traces")
     vectors = late("graphmem.store.vectors")
@@ -574,6 +578,33 @@ class Maintenance:
             found, remarks = traces.find(copy, full_path(path), wanted), copy.remarks
         found_beside, remarks_beside = traces.find_beside(full_path(path), wanted)
         return model.ForgottenReport(found + found_beside, remarks + remarks_beside)
+
+    def scan_secrets(
+        self, *, redact: bool = False, progress: Callable[[int, int], None] = lambda done, tables: None
+    ) -> model.SecretReport:
+        """Look for secrets in all that is stored, in the journal too; with `redact` take them out for good.
+
+        They are replaced in place, no undo brings them back, and the file is then written anew as after a purge for
+        good. Names of things and of scenes that hold one are replaced as well, with a number where that is taken. The
+        extra `graphmem[secrets]` adds the detectors of detect-secrets. progress is called with the number of tables
+        done so far and of all tables. Raises StoreFailed where there is no room to write the file anew.
+        """
+        if not isinstance(redact, bool):
+            raise InvalidInput("redact", redact, "give true or false")
+        more = detectors.is_installed()
+        find = screening.finder(*[detectors.more_secrets] * more)
+        remarks: tuple[str, ...] = (
+            () if more else ("looked with graphmem's own patterns alone: 'graphmem[secrets]' adds others",)
+        )
+        if not redact:
+            with self._store.read() as tx:
+                return model.SecretReport(screening.scan(tx, find, progress), 0, applied=False, remarks=remarks)
+        traces.require_room(self.path)
+        with self._writing(self._at(None)) as tx, traces.overwriting(tx):
+            found = screening.scan(tx, find, progress)
+            redacted = screening.redact_stored(tx, find, progress) if found else 0
+        remarks += traces.clean(self._store) + traces.copies_remark(self.path)
+        return model.SecretReport(found, redacted, applied=True, remarks=remarks)
 
     def _purge(self, plan: Callable[[sqlite3.Connection], Plan], kind: str, *, hard: bool) -> model.PurgeReport:
         at = self._at(None)

@@ -46,6 +46,7 @@ SCRIPT = [
     ("remember", ["Deploy with pnpm"], {"kind": "lesson", "slot": "deploy"}),
     ("mirror", ["s1", [Part(id="m1", author="boss", text="Where does the panel run?")]], {}),
     ("reindex", [], {}),
+    ("scan_secrets", [], {}),
     ("recall", ["panel pnpm"], {"situation": HERE, "explain": True}),
     ("neighbours", ["老大"], {"depth": 1}),
     ("draw", ["dot"], {"entity": "老大"}),

@@ -78,6 +78,7 @@ CALLS = {
     "delete": ["1", "--hard"],
     "purge": ["--relation", "偏好"],
     "verify-forgotten": ["pelican-42"],
+    "secrets": ["scan"],
     "overview": [],
     "entities": ["review"],
     "backup": ["copy.db"],

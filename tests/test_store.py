@@ -87,6 +87,7 @@ WRITES = {
     "remember": lambda memory: memory.remember("Deploy with pnpm", slot="deploy"),
     "mirror": lambda memory: memory.mirror("s1", [Part(id="m2", text="Then deploy it.")]),
     "reindex": lambda memory: memory.reindex(),
+    "scan_secrets": lambda memory: memory.scan_secrets(redact=True),
     "repair": lambda memory: memory.repair(),
 }
 READS = {
@@ -117,6 +118,7 @@ READS = {
     "merge_entities dry": lambda memory: of_two(memory.merge_entities, dry_run=True),
     "upkeep dry": lambda memory: memory.upkeep(dry_run=True),
     "operations": lambda memory: memory.operations(),
+    "scan_secrets left": lambda memory: memory.scan_secrets(),
 }
 # They do all their work under the lock and keep nothing of it.
 REHEARSALS = {

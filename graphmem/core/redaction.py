@@ -11,7 +11,7 @@ import bisect
 import functools
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from graphmem.core.secret_forms import Secret, compiled, key_secrets, number_secrets, token_secrets
 from graphmem.core.secret_names import REDACTED as REDACTED
@@ -34,8 +34,7 @@ def find_secrets(text: str) -> tuple[Secret, ...]:
     found = list(_candidates(plain))
     if not found:
         return ()
-    found.sort(key=lambda each: (each.start, -each.end))
-    secrets = _without_marks(plain, _joined(found))
+    secrets = _without_marks(plain, joined(found))
     return tuple(secrets if len(plain) == len(text) else _moved(text, secrets))
 
 
@@ -47,13 +46,22 @@ def redact(text: str) -> str:
     """
     # What stood beside a secret may be one once that is gone; each round leaves less, so this ends.
     while secrets := find_secrets(text):
-        pieces: list[str] = []
-        done = 0
-        for secret in secrets:
-            pieces += (text[done : secret.start], REDACTED)
-            done = secret.end
-        text = "".join((*pieces, text[done:]))
+        text = replaced(text, secrets)
     return text
+
+
+def replaced(text: str, secrets: Iterable[Secret]) -> str:
+    """Return a text with these secrets of it replaced.
+
+    >>> replaced("a secret b", [Secret("API key", 2, 8)])
+    'a [REDACTED] b'
+    """
+    pieces: list[str] = []
+    done = 0
+    for secret in secrets:
+        pieces += (text[done : secret.start], REDACTED)
+        done = secret.end
+    return "".join((*pieces, text[done:]))
 
 
 def refuse_secrets(**texts: object) -> None:
@@ -80,15 +88,19 @@ def _candidates(text: str) -> Iterator[Secret]:
     yield from said_secrets(text, low)
 
 
-def _joined(found: list[Secret]) -> list[Secret]:
-    """Return secrets that overlap or touch as one, under the kind of the first."""
-    joined: list[Secret] = []
-    for each in found:
-        if not joined or each.start > joined[-1].end:
-            joined.append(each)
-        elif each.end > joined[-1].end:
-            joined[-1] = joined[-1]._replace(end=each.end)
-    return joined
+def joined(found: Iterable[Secret]) -> list[Secret]:
+    """Return secrets in order, those that overlap or touch as one, under the kind of the first.
+
+    >>> joined([Secret("token", 3, 9), Secret("password", 1, 5)])
+    [Secret(kind='password', start=1, end=9)]
+    """
+    whole: list[Secret] = []
+    for each in sorted(found, key=lambda one: (one.start, -one.end)):
+        if not whole or each.start > whole[-1].end:
+            whole.append(each)
+        elif each.end > whole[-1].end:
+            whole[-1] = whole[-1]._replace(end=each.end)
+    return whole
 
 
 def _without_marks(text: str, found: list[Secret]) -> list[Secret]:

@@ -203,7 +203,8 @@ _WORDS = frozenset(
     updated created revoked rotated redacted masked removed omitted file path url uri uuid json yaml xml jwt oauth
     saml ldap bcrypt argon scrypt pbkdf vault keepass bitwarden keychain keyring type format length count size id
     uid user username login email new old current async await return function const let static final readonly
-    override
+    override pflichtfeld
+    erforderlich vergessen obligatoire oublié requis obligatorio obligatoria requerido requerida olvidada обязателен
     """.split()  # noqa: SIM905 (a list of them would fill a page)
 )
 _NAMING = (
@@ -335,7 +336,7 @@ _PARAMETER = (
     r"[?&;]([a-z0-9_.-]{0,24}?(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|access[_-]?key|auth[_-]?key"
     r"|subscription-key|sig|signature|credential))=([^&\s#\"'<>`\\\u3000-\U0010ffff]+)"
 )
-_USER = r"://([^\s/?#@:\"'<>]{0,128}):([^\s/?#\"'<>]{1,256})@"
+_USER = r"://([^\s/?#@:\"'<>]{0,128}):([^\s/?\"'<>]{1,256})@"
 _LONE_USER = r"://([A-Za-z0-9_-]{20,200})@"
 _AUTHORIZATION = (
     r"authorization(?:\\{0,3}[\"'`])?[ \t]{0,4}[:=][ \t]{0,4}(?:\\{0,3}[\"'`])?"
