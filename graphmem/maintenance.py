@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from graphmem.config import Config, check_count, check_number
 from graphmem.core import model
 from graphmem.core.keys import require_key
-from graphmem.core.redaction import refuse_secrets
 from graphmem.core.times import Clock, read_time, utc_text
 from graphmem.errors import Conflict, InvalidInput
 from graphmem.graph import scenes as scene_graph
@@ -25,7 +24,7 @@ from graphmem.store.database import MEMORY_PATH, Store, full_path
 from graphmem.store.schema import refuse_newer
 
 if TYPE_CHECKING:
-    from graphmem.core import embedding
+    from graphmem.core import embedding, redaction
     from graphmem.store import backups, copies, postings, text_index, traces, vectors
     from graphmem.upkeep import (
         check,
@@ -58,6 +57,7 @@ else:
     overview = late("graphmem.upkeep.overview")
     postings = late("graphmem.store.postings")
     purge = late("graphmem.upkeep.purge")
+    redaction = late("graphmem.core.redaction")
     repeating = late("graphmem.upkeep.repeating")
     review = late("graphmem.upkeep.review")
     scenes = late("graphmem.upkeep.scenes")
@@ -112,10 +112,10 @@ class Maintenance:
         active fact, InvalidInput for nothing to change and for what no fact can have, SecretRefused for a secret.
         """
         check_count("relation_id", relation_id, low=1)
-        refuse_secrets(subject=subject, relation=relation, object=object, sentence=sentence)
+        redaction.refuse_secrets(subject=subject, relation=relation, object=object, sentence=sentence)
         if relation and object:
             # A relation is the name of its object: neither alone need look like a secret.
-            refuse_secrets(object=f"{relation}: {object}")
+            redaction.refuse_secrets(object=f"{relation}: {object}")
         changes = edit.check_changes(edit.Changes(subject, relation, object, sentence, confidence))
         at = self._at(None)
         with self._writing(at) as tx:
@@ -480,7 +480,7 @@ class Maintenance:
         The glob is case-sensitive and knows `*`, `?` and `[...]`. `undo` reverses it. Raises NotFound when none of the
         ids exists.
         """
-        refuse_secrets(key=key)
+        redaction.refuse_secrets(key=key)
         name, ids = require_key(key), scenes.check_choice(relation_ids, glob)
         at = self._at(None)
         with self._store.read() if dry_run else self._writing(at) as tx:
@@ -508,7 +508,7 @@ class Maintenance:
         Conflict for a key or an alias of another, for an `auto:` key of a scene that no turn has visited, and for one
         that names nobody where the scene is about somebody: everybody would read it.
         """
-        refuse_secrets(new_key=new_key)
+        redaction.refuse_secrets(new_key=new_key)
         old, new = require_key(key), require_key(new_key, "new_key")
         at = self._at(None)
         with self._store.read() if dry_run else self._writing(at) as tx:

@@ -17,7 +17,6 @@ from graphmem.config import DEFAULT, Config, check_count
 from graphmem.core import model
 from graphmem.core.keys import channel_key, clean_text, key_list, require_key, text_list
 from graphmem.core.policies import ChannelPolicy
-from graphmem.core.redaction import refuse_secrets
 from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, read_time, system_clock, utc_text
 from graphmem.errors import InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from graphmem.compose import turn as agent_turns
     from graphmem.compose.meaning import MeaningIndex
     from graphmem.compose.pool import Request
-    from graphmem.core import embedding
+    from graphmem.core import embedding, redaction
     from graphmem.core import events as log_events
     from graphmem.exchange import events as log_files
     from graphmem.graph import blocks as block_rows
@@ -54,6 +53,7 @@ else:
     log_files = late("graphmem.exchange.events")
     history = late("graphmem.records.history")
     notes = late("graphmem.records.notes")
+    redaction = late("graphmem.core.redaction")
     relations = late("graphmem.graph.relations")
     text_index = late("graphmem.store.text_index")
     view = late("graphmem.graph.view")
@@ -125,7 +125,7 @@ class Memory(Maintenance):
         Each declared key is made to exist. An empty situation writes nothing but those.
         """
         situation = _situation(situation).under(self.config)
-        refuse_secrets(situation=[str(feature.value) for feature in situation.given])
+        redaction.refuse_secrets(situation="\n".join(feature.value for feature in situation.given))
         keys = () if declared == () else scene_graph.with_derived(_new_keys(declared, "declared"), situation)
         if not situation and not keys:
             return model.Visit()
@@ -137,7 +137,7 @@ class Memory(Maintenance):
 
     def declare_scene(self, key: str) -> model.DeclaredScene:
         """Make a scene exist under a key; one that exists is strengthened by one."""
-        refuse_secrets(key=key)
+        redaction.refuse_secrets(key=key)
         name = require_key(key)
         at = self._at(None)
         with self._writing(at) as tx:
@@ -249,7 +249,7 @@ class Memory(Maintenance):
         for name, value in told.items():
             if not isinstance(value, str):
                 raise InvalidInput(name, value, "give a text")
-        refuse_secrets(**told)
+        redaction.refuse_secrets(**told)
         check_count("turn", turn)
         keys = _new_keys(scenes, "scenes")
         checked, remarks = relations.check_triples(triples, self.config.zone)
@@ -333,7 +333,7 @@ class Memory(Maintenance):
         2
         1
         """
-        refuse_secrets(session=session, scope=scope)
+        redaction.refuse_secrets(session=session, scope=scope)
         if not isinstance(session, str) or _is_blank(session):
             raise InvalidInput("session", session, "give the session a name")
         if scope is not None and not isinstance(scope, str):
@@ -809,7 +809,7 @@ def _checked(log: log_events.Log | Iterable[log_events.Event], config: Config) -
 def _new_keys(keys: str | Iterable[str], name: str) -> tuple[str, ...]:
     """Return the keys of scenes that may be made; raise SecretRefused for a secret among them."""
     given = (keys,) if isinstance(keys, str) else text_list(keys, name)
-    refuse_secrets(**{name: given})
+    redaction.refuse_secrets(**{name: given})
     return key_list(given, name)
 
 

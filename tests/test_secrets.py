@@ -86,6 +86,7 @@ def test_a_secret_goes_and_what_stands_around_it_stays(text, kept):
         f"password={REDACTED}",
         "token = get_token()",
         "11010519491231002A 110105194912310021",
+        "session:ses_0a1b2c3d4e5f6a7b8c9d0e1f2a3b",
         "session_id=550e8400-e29b-41d4-a716-446655440000",
     ],
 )

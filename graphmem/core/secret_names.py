@@ -274,7 +274,8 @@ class _Judge:
             if strong:
                 return len(inside) >= (4 if password else 6)
             if "sess" in name or name.startswith("sid"):
-                return len(inside) >= 20 and not compiled(_UUID).fullmatch(inside)
+                # Behind a colon it is mostly the name of a session, as in a log or a scope.
+                return name.rstrip().endswith("=") and len(inside) >= 20 and not compiled(_UUID).fullmatch(inside)
             return len(inside) >= 8
         if digits:
             return strong and len(inside) >= (4 if password or "pin" in name else 8)
