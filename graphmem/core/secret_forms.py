@@ -45,11 +45,14 @@ def key_secrets(text: str) -> Iterator["Secret"]:
         assert body is not None
         # White space behind it belongs to what follows.
         done = match.start() + len(text[match.start() : body.end()].rstrip())
-        yield Secret("private key", match.start(), done)
+        # The marks alone are no key.
+        if (foot.start() if foot else done) - match.end() >= _SHORTEST_KEY:
+            yield Secret("private key", match.start(), done)
     for match in compiled(f"(?:-----END {_OF_KEY})+").finditer(text):
         if match.start() >= done:
-            begin = max(done, match.start() - _LONGEST_KEY)
-            yield Secret("private key", _key_begins(text, begin, match.start()), match.end())
+            begin = _key_begins(text, max(done, match.start() - _LONGEST_KEY), match.start())
+            if match.start() - begin >= _SHORTEST_KEY:
+                yield Secret("private key", begin, match.end())
             done = match.end()
 
 
@@ -221,7 +224,7 @@ _KEY_BODY = (
     r"(?:[A-Za-z0-9+/=]{4,}+|\\[nrt]|[\s\"'`+,>|#*]|(?:Proc-Type|DEK-Info|Comment|Version|Hash):[^\n\\]{0,120}"
     r"|[A-Za-z0-9+/=]{1,3}(?![A-Za-z0-9]))*+"
 )
-_LONGEST_KEY = 20_000  # characters
+_SHORTEST_KEY, _LONGEST_KEY = 16, 20_000  # characters
 
 
 def _key_begins(text: str, begin: int, end: int) -> int:

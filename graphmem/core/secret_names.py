@@ -284,7 +284,7 @@ class _Judge:
     def _is_word(self, value: _Value, *, password: bool) -> bool:
         """Tell whether letters alone are a secret: as a setting has it, not as prose or code has it."""
         low = value.text.lower()
-        if len(low) < 4 or low.strip("&*?!") in _WORDS or compiled(_NAMING).search(low):
+        if len(low) < 4 or low.strip("&*?!([") in _WORDS or compiled(_NAMING).search(low):
             return False
         if value.quoted:
             return low.isascii()
