@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from graphmem.core.model import ReplayReport as ReplayReport
     from graphmem.core.model import Scene as Scene
     from graphmem.core.model import SceneMatch as SceneMatch
+    from graphmem.core.model import SecretReport as SecretReport
+    from graphmem.core.model import StoredSecret as StoredSecret
     from graphmem.core.model import Triple as Triple
     from graphmem.core.model import UndoReport as UndoReport
     from graphmem.core.model import Visit as Visit
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from graphmem.errors import InvalidInput as InvalidInput
     from graphmem.errors import NotFound as NotFound
     from graphmem.errors import SchemaTooNew as SchemaTooNew
+    from graphmem.errors import SecretRefused as SecretRefused
     from graphmem.errors import StoreBusy as StoreBusy
     from graphmem.errors import StoreCorrupt as StoreCorrupt
     from graphmem.errors import StoreFailed as StoreFailed
@@ -102,9 +105,12 @@ _HOMES = {
     "SceneMatch": "graphmem.core.model",
     "SchemaTooNew": "graphmem.errors",
     "Situation": "graphmem.core.situations",
+    "SecretReport": "graphmem.core.model",
+    "SecretRefused": "graphmem.errors",
     "StoreBusy": "graphmem.errors",
     "StoreCorrupt": "graphmem.errors",
     "StoreFailed": "graphmem.errors",
+    "StoredSecret": "graphmem.core.model",
     "Triple": "graphmem.core.model",
     "Turn": "graphmem.compose.turn",
     "UndoReport": "graphmem.core.model",

@@ -1,12 +1,24 @@
 """Checks of arguments that many verbs take."""
 
+import re
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from graphmem.config import check_count
-from graphmem.core.keys import clean_text, text_list
+from graphmem.core.keys import clean_text, key_list, text_list
 from graphmem.core.situations import Situation
 from graphmem.errors import InvalidInput
 from graphmem.graph import scenes
+from graphmem.late import late
+
+if TYPE_CHECKING:
+    from graphmem.core import redaction
+else:
+    redaction = late("graphmem.core.redaction")
+
+# What a name has to have for a secret to be in it. Names are in every turn, and the patterns of secrets take 30 ms to
+# load, so most names are passed by this.
+_SUSPECT = re.compile(r"[=:@：＝是为]|密码|口令|密钥|令牌|验证码|[\w-]{16}")
 
 
 def checked_situation(value: object) -> Situation:
@@ -37,3 +49,19 @@ def checked_scopes(scopes: Iterable[str] | None) -> Sequence[str] | None:
     if len(names) > scenes.KEYS_IN_A_RECALL:
         raise scenes.too_many("scopes", names)
     return names
+
+
+def new_keys(keys: str | Iterable[str], argument: str) -> tuple[str, ...]:
+    """Return the keys of scenes that may be made; raise SecretRefused for a secret among them."""
+    given = [keys] if isinstance(keys, str) else text_list(keys, argument)
+    for key in given:
+        # The colon of a kind is none before a secret.
+        refuse_secret_names(argument, [part.replace(":", "", 1) for part in key.split("/")], key)
+    return key_list(given, argument)
+
+
+def refuse_secret_names(argument: str, names: Iterable[str], whole: str = "") -> None:
+    """Raise SecretRefused for the first name with a secret in it. whole: what the names are parts of, told apart."""
+    for name in names:
+        if _SUSPECT.search(name):
+            redaction.refuse_secrets(**{argument: whole or name})

@@ -225,6 +225,7 @@ class AsyncMemory:
     kept_apart = _in_thread(Memory.kept_apart)
     settle_entities = _in_thread(Memory.settle_entities)
     reindex = _in_thread(Memory.reindex)
+    scan_secrets = _in_thread(Memory.scan_secrets)
     embed = _in_thread(Memory.embed)
     operations = _in_thread(Memory.operations)
     undo = _in_thread(Memory.undo)

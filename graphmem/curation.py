@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
-from graphmem.arguments import checked_limit, checked_scopes, checked_situation
+from graphmem.arguments import checked_limit, checked_scopes, checked_situation, new_keys
 from graphmem.config import check_count
 from graphmem.core import model
 from graphmem.core.keys import clean_text, key_list, text_list, tool_key
@@ -20,7 +20,7 @@ from graphmem.maintenance import Maintenance
 
 if TYPE_CHECKING:
     from graphmem.compose import grounds, reminding
-    from graphmem.core import failures, trust
+    from graphmem.core import failures, redaction, trust
     from graphmem.core import reminders as settings
     from graphmem.records import history, incidents, inspection, notes, reminders
     from graphmem.upkeep import edit_notes, purge
@@ -33,6 +33,7 @@ else:
     inspection = late("graphmem.records.inspection")
     notes = late("graphmem.records.notes")
     purge = late("graphmem.upkeep.purge")
+    redaction = late("graphmem.core.redaction")
     reminders = late("graphmem.records.reminders")
     reminding = late("graphmem.compose.reminding")
     settings = late("graphmem.core.reminders")
@@ -85,7 +86,7 @@ class Curation(Maintenance):
         user's words of this turn, or in the mirrored `session`.
 
         The same note again, whatever its spaces and letter case, is seen once more and takes the new labels. Raises
-        InvalidInput naming the argument that cannot be used.
+        InvalidInput naming the argument that cannot be used, SecretRefused for a secret in any of them.
 
         >>> with Memory.open(":memory:") as memory:
         ...     first = memory.remember("Deploy with pnpm", kind="lesson", slot="deploy", labels="部署")
@@ -94,12 +95,16 @@ class Curation(Maintenance):
         >>> first.note.status, second.superseded == (first.note.id,), third.note.status
         ('live', True, 'proposed')
         """
+        redaction.refuse_secrets(
+            title=title, body=body, slot=slot, labels=labels, load_when=load_when, summary=summary, highlight=highlight,
+            scope=scope, reason=reason, quote=quote, source=source, session=session, message=message, place=place,
+        )  # fmt: skip
         draft = notes.check_note(
             title, body=body, kind=kind, slot=slot, labels=labels, load_when=load_when, summary=summary,
             highlight=highlight, scope="" if scope is None else scope, pinned=pinned, status=status, source=source,
             reason=reason, config=self.config,
         )  # fmt: skip
-        keys = key_list(scenes, "scenes")
+        keys = new_keys(scenes, "scenes")
         moment = self._at(at)
         quoted = notes.check_quote(quote)
         if not isinstance(said, str):
@@ -173,6 +178,7 @@ class Curation(Maintenance):
         for name in changes:
             if name not in edit_notes.EDITABLE:
                 raise InvalidInput("changes", name, f"give some of {', '.join(edit_notes.EDITABLE)}")
+        redaction.refuse_secrets(**changes)
         reason = changes.get("reason", "")
         act = self._act("edit", source, self._at(None), reason=reason, session=session, place=place)
         with self._writing(act.at) as tx:
@@ -351,6 +357,7 @@ class Curation(Maintenance):
         for name, value in given.items():
             if not isinstance(value, str):
                 raise InvalidInput(name, value, "give a text")
+        redaction.refuse_secrets(**given)
         texts = {name: clean_text(value).strip() for name, value in given.items()}
         return model.Provenance(
             0, act, texts["source"], texts["place"], texts["session"], texts["message"], quote, texts["reason"], at

@@ -21,6 +21,18 @@ class InvalidInput(GraphmemError, ValueError):
         return f"{self.argument} = {shown}: {self.reason}"
 
 
+class SecretRefused(GraphmemError, ValueError):
+    """An argument holds a secret. The message names the argument and what kind of secret, and no character of it."""
+
+    def __init__(self, argument: str, kind: str) -> None:
+        super().__init__(argument, kind)
+        self.argument = argument
+        self.kind = kind
+
+    def __str__(self) -> str:
+        return f"{self.argument}: it holds a secret ({self.kind}); tell it without, and say where the secret is kept"
+
+
 class NotFound(GraphmemError, LookupError):
     """What was named does not exist in this memory."""
 

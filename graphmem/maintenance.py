@@ -26,11 +26,12 @@ from graphmem.store.database import MEMORY_PATH, Store, full_path
 from graphmem.store.schema import refuse_newer
 
 if TYPE_CHECKING:
-    from graphmem.core import embedding
+    from graphmem.core import embedding, redaction
     from graphmem.records import usage
     from graphmem.store import backups, copies, postings, text_index, traces, vectors
     from graphmem.upkeep import (
         check,
+        detectors,
         edit,
         journal,
         loop,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
         repeating,
         review,
         scenes,
+        screening,
     )
     from graphmem.upkeep.purge import Plan
     from graphmem.upkeep.repeating import Repeating
@@ -48,6 +50,7 @@ else:
     backups = late("graphmem.store.backups")
     check = late("graphmem.upkeep.check")
     copies = late("graphmem.store.copies")
+    detectors = late("graphmem.upkeep.detectors")
     edit = late("graphmem.upkeep.edit")
     embedding = late("graphmem.core.embedding")
     journal = late("graphmem.upkeep.journal")
@@ -57,9 +60,11 @@ else:
     overview = late("graphmem.upkeep.overview")
     postings = late("graphmem.store.postings")
     purge = late("graphmem.upkeep.purge")
+    redaction = late("graphmem.core.redaction")
     repeating = late("graphmem.upkeep.repeating")
     review = late("graphmem.upkeep.review")
     scenes = late("graphmem.upkeep.scenes")
+    screening = late("graphmem.upkeep.screening")
     text_index = late("graphmem.store.text_index")
     traces = late("graphmem.store.traces")
     usage = late("graphmem.records.usage")
@@ -112,9 +117,13 @@ class Maintenance:
 
         The fact as it was becomes a deleted one. An active fact that is equal to the new one takes its place, in the
         scenes of both. sentence: '' for none; else it told the fact in every scene. Raises NotFound for an id of no
-        active fact, InvalidInput for nothing to change and for what no fact can have.
+        active fact, InvalidInput for nothing to change and for what no fact can have, SecretRefused for a secret.
         """
         check_count("relation_id", relation_id, low=1)
+        redaction.refuse_secrets(subject=subject, relation=relation, object=object, sentence=sentence)
+        if relation and object:
+            # A relation is the name of its object: neither alone need look like a secret.
+            redaction.refuse_secrets(object=f"{relation}: {object}")
         changes = edit.check_changes(edit.Changes(subject, relation, object, sentence, confidence))
         at = self._at(None)
         with self._writing(at) as tx:
@@ -484,6 +493,7 @@ class Maintenance:
         The glob is case-sensitive and knows `*`, `?` and `[...]`. `undo` reverses it. Raises NotFound when none of the
         ids exists.
         """
+        redaction.refuse_secrets(key=key)
         name, ids = require_key(key), scenes.check_choice(relation_ids, glob)
         at = self._at(None)
         with self._store.read() if dry_run else self._writing(at) as tx:
@@ -511,6 +521,7 @@ class Maintenance:
         Conflict for a key or an alias of another, for an `auto:` key of a scene that no turn has visited, and for one
         that names nobody where the scene is about somebody: everybody would read it.
         """
+        redaction.refuse_secrets(new_key=new_key)
         old, new = require_key(key), require_key(new_key, "new_key")
         at = self._at(None)
         with self._store.read() if dry_run else self._writing(at) as tx:
@@ -582,6 +593,33 @@ class Maintenance:
             found, remarks = traces.find(copy, full_path(path), wanted), copy.remarks
         found_beside, remarks_beside = traces.find_beside(full_path(path), wanted)
         return model.ForgottenReport(found + found_beside, remarks + remarks_beside)
+
+    def scan_secrets(
+        self, *, redact: bool = False, progress: Callable[[int, int], None] = lambda done, tables: None
+    ) -> model.SecretReport:
+        """Look for secrets in all that is stored, in the journal too; with `redact` take them out for good.
+
+        They are replaced in place, no undo brings them back, and the file is then written anew as after a purge for
+        good. Names of things and of scenes that hold one are replaced as well, with a number where that is taken. The
+        extra `graphmem[secrets]` adds the detectors of detect-secrets. progress is called with the number of tables
+        done so far and of all tables. Raises StoreFailed where there is no room to write the file anew.
+        """
+        if not isinstance(redact, bool):
+            raise InvalidInput("redact", redact, "give true or false")
+        more = detectors.is_installed()
+        find = screening.finder(*[detectors.more_secrets] * more)
+        remarks: tuple[str, ...] = (
+            () if more else ("looked with graphmem's own patterns alone: 'graphmem[secrets]' adds others",)
+        )
+        if not redact:
+            with self._store.read() as tx:
+                return model.SecretReport(screening.scan(tx, find, progress), 0, applied=False, remarks=remarks)
+        traces.require_room(self.path)
+        with self._writing(self._at(None)) as tx, traces.overwriting(tx):
+            found = screening.scan(tx, find, progress)
+            redacted = screening.redact_stored(tx, find, progress) if found else 0
+        remarks += traces.clean(self._store) + traces.copies_remark(self.path)
+        return model.SecretReport(found, redacted, applied=True, remarks=remarks)
 
     def _purge(self, plan: Callable[[sqlite3.Connection], Plan], kind: str, *, hard: bool) -> model.PurgeReport:
         at = self._at(None)

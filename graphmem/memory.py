@@ -13,7 +13,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from graphmem import log
-from graphmem.arguments import checked_limit, checked_scopes, checked_situation, is_blank
+from graphmem.arguments import (
+    checked_limit,
+    checked_scopes,
+    checked_situation,
+    is_blank,
+    new_keys,
+    refuse_secret_names,
+)
 from graphmem.config import DEFAULT, Config, check_count
 from graphmem.core import model
 from graphmem.core.keys import channel_key, clean_text, key_list, require_key, text_list
@@ -34,7 +41,7 @@ if TYPE_CHECKING:
     from graphmem.compose import turn as agent_turns
     from graphmem.compose.meaning import MeaningIndex
     from graphmem.compose.pool import Request
-    from graphmem.core import embedding
+    from graphmem.core import embedding, redaction
     from graphmem.core import events as log_events
     from graphmem.exchange import events as log_files
     from graphmem.graph import blocks as block_rows
@@ -55,6 +62,7 @@ else:
     log_events = late("graphmem.core.events")
     log_files = late("graphmem.exchange.events")
     history = late("graphmem.records.history")
+    redaction = late("graphmem.core.redaction")
     relations = late("graphmem.graph.relations")
     text_index = late("graphmem.store.text_index")
     view = late("graphmem.graph.view")
@@ -128,7 +136,8 @@ class Memory(Curation):
         nothing is written: the answer is the scene that would be joined, with its strength as it is.
         """
         situation = checked_situation(situation).under(self.config)
-        keys = () if declared == () else scene_graph.with_derived(key_list(declared, "declared"), situation)
+        refuse_secret_names("situation", [feature.value for feature in situation.given])
+        keys = () if declared == () else scene_graph.with_derived(new_keys(declared, "declared"), situation)
         if not situation and not keys:
             return model.Visit()
         if self.config.read_only:
@@ -142,6 +151,7 @@ class Memory(Curation):
 
     def declare_scene(self, key: str) -> model.DeclaredScene:
         """Make a scene exist under a key; one that exists is strengthened by one."""
+        new_keys(key, "key")
         name = require_key(key)
         at = self._at(None)
         with self._writing(at) as tx:
@@ -262,15 +272,17 @@ class Memory(Curation):
     ) -> model.CommitReport:
         """Remember facts and attach them to scenes, which are made when they are new.
 
-        A triple whose names cannot be used is refused in the report and the others are written; `report.written == 0`
-        means that nothing was remembered.
+        A triple whose names cannot be used, or hold a secret, is refused in the report and the others are written;
+        `report.written == 0` means that nothing was remembered. A secret in a sentence is replaced, which a remark
+        tells. Raises SecretRefused for one in another argument.
         """
         told = {"session": session, "source": source, "scope": "" if scope is None else scope}
         for name, value in told.items():
             if not isinstance(value, str):
                 raise InvalidInput(name, value, "give a text")
+        redaction.refuse_secrets(**told)
         check_count("turn", turn)
-        keys = key_list(scenes, "scenes")
+        keys = new_keys(scenes, "scenes")
         checked, remarks = relations.check_triples(triples, self.config.zone)
         moment = self._at(at)
         refused = tuple(fact for fact in checked if isinstance(fact, model.Refusal))
@@ -292,15 +304,19 @@ class Memory(Curation):
         *,
         scope: str | None = None,
         at: dt.datetime | str | None = None,
+        redact: bool | None = None,
     ) -> model.MirrorReport:
         """Keep what was said in a session, verbatim and in order, so that it can be recalled.
+
+        Secrets are replaced first, unless `redact` says otherwise; left out, `config.redact_mirror` says so. What this
+        memory put into a prompt itself is not kept. Both are told in remarks.
 
         Parts are known by their ids: telling one again changes what is told otherwise, keeps what is left out, and
         never moves it. New parts go behind the part they are told after, else in front of the first known one, else to
         the end. at: when it was recorded; each part may say when it was said. scope: that of the session, taken from
         the first call that names one; the report remarks on another. An empty list leaves no trace.
 
-        Raises InvalidInput naming the argument or the part that cannot be used.
+        Raises InvalidInput naming the argument or the part that cannot be used, SecretRefused for a secret in a name.
 
         >>> from graphmem import Part
         >>> with Memory.open(":memory:") as memory:
@@ -309,11 +325,15 @@ class Memory(Curation):
         2
         1
         """
+        redaction.refuse_secrets(session=session, scope=scope)
         if not isinstance(session, str) or is_blank(session):
             raise InvalidInput("session", session, "give the session a name")
         if scope is not None and not isinstance(scope, str):
             raise InvalidInput("scope", scope, "give a text")
-        told, remarks = history.check_parts(parts, self.config.zone)
+        if redact not in (None, True, False):
+            raise InvalidInput("redact", redact, "give true, false or None")
+        screened = self.config.redact_mirror if redact is None else redact
+        told, remarks = history.check_parts(parts, self.config.zone, screened=screened)
         moment = self._at(at)
         if not told:
             return model.MirrorReport(clean_text(session), 0, 0, 0)
@@ -394,11 +414,12 @@ class Memory(Curation):
         """Keep a text, or an image, video or audio payload with a text about it, and attach it to scenes.
 
         The same content is the same block: writing it again adds what is given and clears nothing. Another text about
-        the same payload makes another block. Payloads above 64 KiB are files in the folder `<file>.blobs`.
+        the same payload makes another block. Payloads above 64 KiB are files in the folder `<file>.blobs`. Secrets in
+        the text are replaced before its id is made of it.
         """
         labels = {"mime": mime, "source": source, "tool": tool, "semantic_type": semantic_type}
         new = block_rows.check_block(text, modality=modality, payload=payload, width=width, height=height, **labels)
-        keys = key_list(scenes, "scenes")
+        keys = new_keys(scenes, "scenes")
         moment = self._at(at)
         in_row = lies_in_row(self.path, new.size)
         with self._writing(moment) as tx:
@@ -449,13 +470,13 @@ class Memory(Curation):
         """Keep a text as a whole, with the ids of the blocks that belong to it, and attach it to scenes.
 
         The same text is the same document: writing it again adds what is given and clears nothing. The first 10 tags
-        and 20 entities are kept; without a summary one is made of the source and the words. Raises NotFound for an
-        unknown block.
+        and 20 entities are kept; without a summary one is made of the source and the words. Secrets are replaced before
+        its id is made of the text. Raises NotFound for an unknown block.
         """
         new = document_rows.check_document(
             text, summary=summary, source=source, tags=tags, entities=entities, blocks=blocks
         )
-        keys = key_list(scenes, "scenes")
+        keys = new_keys(scenes, "scenes")
         moment = self._at(at)
         with self._writing(moment) as tx:
             scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
@@ -504,7 +525,7 @@ class Memory(Curation):
         an unknown id.
         """
         name = block_rows.checked_text("document_id", document_id)
-        keys = key_list(scenes, "scenes")
+        keys = new_keys(scenes, "scenes")
         moment = self._at(at)
         with self._store.write() as tx:
             document = document_rows.get(tx, name)

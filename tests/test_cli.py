@@ -85,6 +85,7 @@ CALLS = {
     "delete": ["1", "--hard"],
     "purge": ["--relation", "偏好"],
     "verify-forgotten": ["pelican-42"],
+    "secrets": ["scan"],
     "overview": [],
     "entities": ["review"],
     "record-failure": ["bash", "exit 1"],
@@ -1185,6 +1186,25 @@ def test_what_succeeds_without_a_note_is_silent_on_standard_error(cli, filled, c
     assert re.sub("replaying|indexing|copying", "", result.err).strip() == ""
 
 
+def test_the_command_lists_what_holds_a_secret_and_takes_it_out(cli, path):
+    token = "ghp_" + "a1B2c3D4e5F6" * 3
+    with Memory.open(path) as memory:
+        memory.mirror("s", [Part("1", text=f"key {token}")], redact=False)
+
+    listed, document = cli("secrets", "scan"), cli("secrets", "scan", "--json").document
+    assert "parts" in listed.out
+    assert "GitHub token" in listed.out
+    assert "--redact" in listed.err
+    assert document["found"] == [{"table": "parts", "id": 1, "kind": "GitHub token"}]
+    assert token[:8] not in f"{listed.out}{listed.err}{document}"
+
+    taken = cli("secrets", "scan", "--redact")
+    assert taken.code == 0
+    assert "taken out of 1 row" in taken.err
+    assert "no secrets found" in cli("secrets", "scan").out
+    assert Memory.verify_forgotten(path, token).found == ()
+
+
 # ---- encodings
 
 
@@ -1800,7 +1820,17 @@ OF_OTHER_COMMANDS = {
 
 SHOWN = {"surfaces.cli.group", "surfaces.output"}
 OF_SCENES = {
-    *("memory", "maintenance", "curation", "arguments", "config", "core.keys", "core.policies", "core.situations", "core.times"),
+    *(
+        "memory",
+        "maintenance",
+        "curation",
+        "arguments",
+        "config",
+        "core.keys",
+        "core.policies",
+        "core.situations",
+        "core.times",
+    ),
     *("graph.matching", "graph.scenes", "graph.validity"),
     *("store.blobs", "store.database", "store.lists", "store.postings", "store.schema"),
 }

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from support import dump, sql
 
-from graphmem import Config, Conflict, InvalidInput, Memory, NotFound, Part, Situation
+from graphmem import Config, Conflict, InvalidInput, Memory, NotFound, Part, SecretRefused, Situation
 
 NOW = "2026-09-07T08:00:00.000Z"
 BOSS = Situation.of(chan="qq", peer="boss")
@@ -659,3 +659,77 @@ def test_constraint_slots_come_back_always(tmp_path, clock):
         memory.remember("Signed: 墨白", slot="signature")
 
         assert titles(here(memory)) == ["Slow is smooth"]
+
+
+# ---- secrets
+
+KEY = "sk-proj-" + "a1B2c3D4e5" * 4
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        *(
+            "body",
+            "slot",
+            "labels",
+            "load_when",
+            "summary",
+            "highlight",
+            "scope",
+            "scenes",
+            "reason",
+            "quote",
+            "source",
+        ),
+        *("session", "message", "place", "title"),
+    ],
+)
+def test_no_field_of_a_note_takes_a_secret(memory, field):  # A6.12
+    note = {"title": "Deploy with pnpm", "scenes": ()} | {field: f"key {KEY}" if field != "summary" else KEY}
+    before = dump(memory.path)
+
+    with pytest.raises(SecretRefused) as caught:
+        memory.remember(**note)
+
+    assert caught.value.argument == field
+    assert not any(KEY[start : start + 6] in str(caught.value) for start in range(8, len(KEY) - 6))
+    assert dump(memory.path) == before
+
+
+def test_three_secrets_in_a_row_are_all_refused(memory):  # A6.12
+    for secret in (KEY, "ghp_" + "A1b2C3d4" * 5, "我的密码：夏天2026"):
+        with pytest.raises(SecretRefused):
+            memory.remember("a note", body=secret)
+    assert memory.notes() == ()
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda memory: memory.edit_note(1, body=KEY),
+        lambda memory: memory.edit_note(1, labels=["a", KEY]),
+        lambda memory: memory.edit_note(1, title="b", place=KEY),
+        lambda memory: memory.forget(1, reason=KEY),
+        lambda memory: memory.approve(2, reason=KEY),
+        lambda memory: memory.reject(2, reason=KEY),
+        lambda memory: memory.record_failure(KEY, "exit 1"),
+    ],
+)
+def test_no_act_on_a_note_takes_a_secret(memory, act):
+    memory.remember("a note")
+    proposal(memory)
+    before = dump(memory.path)
+
+    with pytest.raises(SecretRefused):
+        act(memory)
+
+    assert dump(memory.path) == before
+
+
+def test_what_a_tool_said_is_kept_without_its_secrets(memory):
+    report = memory.record_failure("curl", f"401 for https://h/x?api_key={KEY}")
+
+    assert KEY not in repr(report)
+    memory.close()
+    assert Memory.verify_forgotten(memory.path, KEY, copied=False).ok

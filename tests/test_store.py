@@ -97,6 +97,7 @@ WRITES = {
     "remind": lambda memory: memory.remind("s1", "以后都用中文回答"),
     "forget_incident": lambda memory: memory.forget_incident(1),
     "reindex": lambda memory: memory.reindex(),
+    "scan_secrets": lambda memory: memory.scan_secrets(redact=True),
     "repair": lambda memory: memory.repair(),
 }
 READS = {
@@ -132,6 +133,7 @@ READS = {
     "ledger": lambda memory: memory.ledger(),
     "inspect": lambda memory: memory.inspect(),
     "rules_for": lambda memory: memory.rules_for(HERE, tool="shell"),
+    "scan_secrets left": lambda memory: memory.scan_secrets(),
 }
 # They do all their work under the lock and keep nothing of it.
 REHEARSALS = {

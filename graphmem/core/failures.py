@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from graphmem.core.keys import clean_text, entity_key
+from graphmem.core.redaction import redact, refuse_secrets
 from graphmem.errors import InvalidInput
 
 SIGNATURE_CHARACTERS = 160
@@ -118,8 +119,9 @@ class Failure:
 def check_failure(tool: str, text: str) -> Failure:
     """Return a failure that may be recorded; raise InvalidInput naming the argument for one that may not.
 
-    A text may be empty: some tools fail in silence.
+    A text may be empty: some tools fail in silence. Its secrets are redacted; one in the name raises SecretRefused.
     """
+    refuse_secrets(tool=tool)
     for name, value in (("tool", tool), ("text", text)):
         if not isinstance(value, str):
             raise InvalidInput(name, value, "give a text")
@@ -130,13 +132,9 @@ def check_failure(tool: str, text: str) -> Failure:
         raise InvalidInput("tool", f"{tool[:40]}…", f"a name has at most {_TOOL_CHARACTERS} characters")
     replaced = message != text or name != tool.strip()
     remarks = ("characters that cannot be stored were replaced by U+FFFD",) if replaced else ()
-    message = _screened(message)
+    # Before anything of it is cut: a part of a secret is not seen.
+    message = redact(message)
     return Failure(name, signature(name, message), sample(message), remarks)
-
-
-def _screened(text: str) -> str:
-    """Return a failing text without secrets, before anything of it is cut or stored."""
-    return text  # CALL SITE of core/redaction.redact, to be connected
 
 
 def signature(tool: str, text: str) -> str:

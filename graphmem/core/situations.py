@@ -30,8 +30,9 @@ from graphmem.errors import InvalidInput
 from graphmem.late import late
 
 if TYPE_CHECKING:
-    from graphmem.core import tokens
+    from graphmem.core import redaction, tokens
 else:
+    redaction = late("graphmem.core.redaction")
     tokens = late("graphmem.core.tokens")
 
 # Scores are sums of floats: exactly 0.5 on paper may come out as 0.4999999999999999. So they are compared rounded.
@@ -201,7 +202,8 @@ class Situation:
         if at is not None and (source or payload is not None):
             features.append(Feature("part", part_of_day(read_time(at, config.zone).astimezone(config.zone))))
         features.append(Feature("tool", tool))
-        features += [Feature("topic", word) for word in tokens.content_words(text, _TOPICS_OF_A_TEXT)]
+        said = redaction.redact(text).replace(redaction.REDACTED, " ")  # else a key would be what the turn is about
+        features += [Feature("topic", word) for word in tokens.content_words(said, _TOPICS_OF_A_TEXT)]
         return cls(features, at=at, config=config)
 
     def __bool__(self) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from graphmem.config import check_count
 from graphmem.core.keys import clean_text
 from graphmem.core.model import Block
+from graphmem.core.redaction import redact
 from graphmem.errors import InvalidInput, NotFound
 from graphmem.graph.scenes import attach_text, detach_text, scenes_of_text
 from graphmem.store import text_index
@@ -61,10 +62,10 @@ def check_block(
     height: int | None,
     **labels: str,
 ) -> NewBlock:
-    """Return a block that may be written. labels: mime, source, tool, semantic_type."""
+    """Return a block that may be written, without secrets. labels: mime, source, tool, semantic_type."""
     if modality not in MODALITIES:
         raise InvalidInput("modality", modality, f"give one of {', '.join(MODALITIES)}")
-    cleaned = {name: checked_text(name, value) for name, value in {"text": text, **labels}.items()}
+    cleaned = {name: redact(checked_text(name, value)) for name, value in {"text": text, **labels}.items()}
     if payload is not None and (modality == "text" or not isinstance(payload, bytes) or not payload):
         raise InvalidInput("payload", payload, "give the bytes of an image, a video or a sound, and name its modality")
     if not cleaned["text"] and payload is None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from graphmem.core.keys import clean_text, text_list
 from graphmem.core.model import Document
+from graphmem.core.redaction import redact
 from graphmem.core.tokens import content_words
 from graphmem.errors import InvalidInput, NotFound
 from graphmem.graph.blocks import checked_text, content_id
@@ -40,15 +41,15 @@ def check_document(
     entities: str | Iterable[str],
     blocks: str | Iterable[str],
 ) -> NewDocument:
-    """Return a document that may be written."""
-    cleaned = checked_text("text", text)
+    """Return a document that may be written, without secrets."""
+    cleaned = redact(checked_text("text", text))
     if not cleaned:
         raise InvalidInput("text", text, "nothing to keep; give a text")
     return NewDocument(
         id=content_id("doc_", cleaned),
         text=cleaned,
-        summary=checked_text("summary", summary),
-        source=checked_text("source", source),
+        summary=redact(checked_text("summary", summary)),
+        source=redact(checked_text("source", source)),
         tags=_words("tags", tags),
         entities=_words("entities", entities),
         blocks=_words("blocks", blocks),
@@ -56,7 +57,7 @@ def check_document(
 
 
 def _words(name: str, values: str | Iterable[str]) -> tuple[str, ...]:
-    words = (clean_text(each).strip() for each in text_list(values, name))
+    words = (redact(clean_text(each).strip()) for each in text_list(values, name))
     return tuple(dict.fromkeys(word for word in words if word))
 
 

@@ -12,10 +12,11 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from graphmem.core.keys import clean_text, entity_key
 from graphmem.core.model import CommitReport, Refusal, TagReport, Triple, triple_problem
+from graphmem.core.redaction import REDACTED, find_secrets, redact
 from graphmem.core.times import read_time, utc_text
 from graphmem.errors import InvalidInput
 from graphmem.graph.entities import matching_glob, mention
@@ -51,17 +52,24 @@ class Fact:
 
 
 def check_triples(triples: Iterable[Triple], zone: dt.tzinfo) -> tuple[list[Fact | Refusal], tuple[str, ...]]:
-    """Return a fact or a refusal for each triple, and remarks about what had to be replaced in their texts."""
+    """Return a fact or a refusal for each triple, and remarks about what had to be replaced in their texts.
+
+    A triple with a secret in its names is refused; in a sentence the secret is replaced.
+    """
     checked: list[Fact | Refusal] = []
     remarks: list[str] = []
     if not isinstance(triples, Iterable):
         raise InvalidInput("triples", triples, "give a list of Triple(subject, relation, object) objects")
     for index, triple in enumerate(triples):
         if not isinstance(triple, Triple):
-            raise InvalidInput(f"triples[{index}]", triple, "give Triple(subject, relation, object) objects")
-        if problem := triple_problem(triple):
-            checked.append(Refusal(index, triple, problem))
+            raise InvalidInput(f"triples[{index}]", type(triple), "give Triple(subject, relation, object) objects")
+        screened, secret = _screened(triple)
+        if problem := triple_problem(triple) or secret:
+            checked.append(Refusal(index, screened, problem))
             continue
+        if screened.sentence != triple.sentence:
+            remarks.append(f"triples[{index}]: secrets in the sentence were replaced by {REDACTED}")
+        triple = screened
         texts = [triple.subject, triple.relation, triple.object, triple.sentence]
         subject, relation, object_, sentence = (clean_text(text).strip() for text in texts)
         if [subject, relation, object_, sentence] != [text.strip() for text in texts]:
@@ -74,6 +82,31 @@ def check_triples(triples: Iterable[Triple], zone: dt.tzinfo) -> tuple[list[Fact
             raise InvalidInput(f"triples[{index}].valid_to", triple.valid_to, f"earlier than valid_from ({valid_from})")
         checked.append(Fact(triple, subject, relation, object_, sentence, valid_from, valid_to))
     return checked, tuple(remarks)
+
+
+def _screened(triple: Triple) -> tuple[Triple, str]:
+    """Return a triple without secrets, and why it cannot be written, '' where no name of it holds one.
+
+    >>> _screened(Triple("数据库", "密码", "Tr0ub4dor"))[1]
+    'object: it holds a secret (password); tell where it is kept instead'
+    """
+    names = {"subject": triple.subject, "relation": triple.relation, "object": triple.object}
+    # A relation is the name of its object: neither alone need look like a secret.
+    if not find_secrets(f"{triple.subject}\n{triple.relation}: {triple.object}\n{triple.sentence}"):
+        return triple, ""
+    found = {end: find_secrets(name) for end, name in names.items() if isinstance(name, str)}
+    beside = f"{triple.relation}: "
+    if not any(found.values()):
+        found["object"] = tuple(
+            secret for secret in find_secrets(f"{beside}{triple.object}") if secret.start >= len(beside)
+        )
+    clean: dict[str, Any] = {end: redact(names[end]) for end, secrets in found.items() if secrets}
+    if clean and clean.get("object") == triple.object:
+        clean["object"] = REDACTED
+    kind = next((secrets[0].kind for secrets in found.values() if secrets), "")
+    end = next(iter(clean), "")
+    reason = f"{end}: it holds a secret ({kind}); tell where it is kept instead" if clean else ""
+    return replace(triple, **clean, sentence=redact(triple.sentence)), reason
 
 
 def commit(

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from graphmem.core.injected import without_injected
 from graphmem.core.keys import clean_text, entity_key
 from graphmem.core.model import MirrorReport, Part
+from graphmem.core.redaction import REDACTED, find_secrets, redact, refuse_secrets
 from graphmem.core.times import read_time, utc_text
 from graphmem.errors import InvalidInput
 from graphmem.store import text_index
@@ -50,10 +52,14 @@ class Turn(NamedTuple):
     length: int
 
 
-def check_parts(parts: Iterable[Part], zone: dt.tzinfo) -> tuple[list[Told], tuple[str, ...]]:
+def check_parts(parts: Iterable[Part], zone: dt.tzinfo, *, screened: bool = True) -> tuple[list[Told], tuple[str, ...]]:
     """Return the parts, those of one id as one, and remarks about what had to be replaced in their texts.
 
-    Raises InvalidInput naming the place of what is no Part, or has a time that cannot be read.
+    What this memory put into the prompt itself is left out; a part that was nothing else is kept without a text, so
+    that its place is known. screened: replace secrets.
+
+    Raises InvalidInput naming the place of what is no Part, or has a time that cannot be read; SecretRefused for an id
+    that is a secret.
     """
     if not isinstance(parts, Iterable):
         raise InvalidInput("parts", parts, "give a list of Part(id, text=...) objects")
@@ -61,11 +67,19 @@ def check_parts(parts: Iterable[Part], zone: dt.tzinfo) -> tuple[list[Told], tup
     remarks: list[str] = []
     for place, part in enumerate(parts):
         if not isinstance(part, Part):
-            raise InvalidInput(f"parts[{place}]", part, "give Part(id, text=...) objects")
+            raise InvalidInput(f"parts[{place}]", type(part), "give Part(id, text=...) objects")
         texts = (part.id, part.author, part.role, part.text)
         name, author, role, text = (clean_text(each) for each in texts)
         if (name, author, role, text) != texts:
             remarks.append(f"parts[{place}]: characters that cannot be stored were replaced by U+FFFD")
+        own = without_injected(text)
+        if own != text:
+            remarks.append(f"parts[{place}]: what this memory had recalled itself was left out")
+            text = own
+        if screened and find_secrets(f"{name}\n{author}\n{role}\n{text}"):
+            refuse_secrets(**{f"parts[{place}].id": name})
+            author, role, text = redact(author), redact(role), redact(text)
+            remarks.append(f"parts[{place}]: secrets were replaced by {REDACTED}")
         at = None if part.at is None else utc_text(read_time(part.at, zone, argument=f"parts[{place}].at"))
         one = Told(name, author.strip(), role.strip(), text, at)
         if name in told:

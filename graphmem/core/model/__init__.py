@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from graphmem.core.model.files import ForgottenReport as ForgottenReport
     from graphmem.core.model.files import RepairReport as RepairReport
     from graphmem.core.model.files import RestoreReport as RestoreReport
+    from graphmem.core.model.files import SecretReport as SecretReport
+    from graphmem.core.model.files import StoredSecret as StoredSecret
     from graphmem.core.model.files import Trace as Trace
     from graphmem.core.model.files import WalState as WalState
     from graphmem.core.model.found import Brief as Brief
@@ -140,6 +142,8 @@ _SUBJECTS = {
     "ResetReport": "edits",
     "RestoreReport": "files",
     "Route": "notes",
+    "SecretReport": "files",
+    "StoredSecret": "files",
     "Scene": "scenes",
     "SceneHealth": "upkeep",
     "SceneMatch": "scenes",

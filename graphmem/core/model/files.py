@@ -87,6 +87,25 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredSecret:
+    """A row that holds a secret: its table, its id or that of what it belongs to (None without one), which kind."""
+
+    table: str
+    id: int | None
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class SecretReport:
+    """The secrets in a memory, and never a character of them. redacted: rows they were taken out of, 0 for a scan."""
+
+    found: tuple[StoredSecret, ...]
+    redacted: int
+    applied: bool
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ForgottenReport:
     """What is left of a text in a file and in those beside it. remarks: on how the files were read."""
 

@@ -70,6 +70,7 @@ _COMMANDS = {
     "delete": ("edit", "Delete a fact."),
     "purge": ("edit", "Forget the facts that meet all criteria."),
     "verify-forgotten": ("edit", "Look whether a text is anywhere in a memory."),
+    "secrets": ("secrets", "Find secrets in what is stored, and take them out."),
     "overview": ("edit", "Show in numbers what the memory holds."),
     "entities": ("entities", "Find entities that may be one, merge them or keep them apart."),
     "record-failure": ("failures", "Count a failure of a tool."),

@@ -1,0 +1,29 @@
+"""The loop guard: what this memory put into a prompt is not told to it again as something that was said."""
+
+import re
+
+# The marks of `compose/brief.py` stand alone on their lines, and no stored text between them holds a `<`.
+_MARK = "memory|recalled-memory"
+_WHOLE = re.compile(rf"<({_MARK})>\r?\n[^<]*</\1>")
+# Cut short it runs to the end, and is ours only where a line of ours follows: a point, or a heading and a point.
+_CUT = re.compile(rf"<(?:{_MARK})>\r?\n(?:[^<\n]*\n)?- [^<]*(?:<[/a-z-]{{0,17}})?\Z")
+
+
+def without_injected(text: str) -> str:
+    """Return a text without what this memory injected into it, '' where blanks alone are left.
+
+    A text that has nothing of it is returned as the same object, also where it only speaks of the marks.
+
+    >>> without_injected("Hello\\n<memory>\\n- tea\\n</memory>\\nDear Ann")
+    'Hello\\n\\nDear Ann'
+    >>> without_injected("<recalled-memory>\\nFound:\\n- tea is")
+    ''
+    >>> without_injected("The tag <memory>\\nopens it")
+    'The tag <memory>\\nopens it'
+    """
+    if "memory>" not in text:
+        return text
+    own = _CUT.sub("", _WHOLE.sub("", text))
+    if own == text:
+        return text
+    return own if own.strip() else ""

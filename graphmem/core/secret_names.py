@@ -1,0 +1,396 @@
+"""Secrets that are known by what stands before them: a name and a sign, an address, a header, a phrase.
+
+What a name is given is no secret where it is a placeholder, a reference, a call, a type, a path, or prose.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from graphmem.core.secret_forms import Secret, compiled
+
+REDACTED = "[REDACTED]"
+
+
+def named_secrets(text: str, low: str) -> Iterator[Secret]:
+    """Yield what a name is given: `name = value` in code, settings, JSON and prose. low: the text in small letters.
+
+    >>> [secret.kind for secret in named_secrets("DB_PASSWORD=Tr0ub4dor", "db_password=tr0ub4dor")]
+    ['password']
+    """
+    signs = "=" in text or ":" in text or "：" in text or "＝" in text
+    patterns = [_ASSIGNED] * signs + [_OPTION] * ("--" in text) + [_IS] * (" is " in low or " was " in low)
+    if not patterns or not _has_any(low, _NAME_MARKERS):
+        return
+    for pattern in patterns:
+        judge = _Judge(text, said=pattern != _ASSIGNED)
+        search, place = compiled(pattern).search, 0
+        while match := search(low, place):
+            place = match.end()
+            first, name = match.start(), match[0]
+            if match[1] is None and first and low[first - 1].isalpha() and not _begins_word(text, first):
+                continue
+            value = _value_at(text, place, tight=name.endswith("="))
+            if value is not None and judge.is_secret(value, name, strong=match[1] is not None):
+                place = _rest_of(text, value)
+                yield Secret(_kind_of(name), value.start, place)
+
+
+def address_secrets(text: str, low: str) -> Iterator[Secret]:
+    """Yield credentials in addresses, in headers and in what is given to curl. low: the text in small letters.
+
+    >>> [secret.start for secret in address_secrets("redis://:pw123456@cache", "redis://:pw123456@cache")]
+    [9]
+    """
+    if "://" in text:
+        for match in compiled(_USER).finditer(text):
+            if not compiled(_PLACEHOLDER).fullmatch(match[2]):
+                yield Secret("address with credentials", *match.span(2))
+        for match in compiled(_LONE_USER).finditer(text):
+            if _has_digit(match[1]):
+                yield Secret("address with credentials", *match.span(1))
+    if "=" in text and ("?" in text or "&" in text):
+        for match in compiled(_PARAMETER).finditer(low):
+            start, end = match.span(2)
+            inside = text[start:end]
+            if not compiled(_PLACEHOLDER).fullmatch(inside) and inside.lower() not in _WORDS and "(" not in inside:
+                yield Secret("query parameter", start, end)
+    if "authorization" in low:
+        for match in compiled(_AUTHORIZATION).finditer(low):
+            if not _is_no_credential(text[match.start(1) : match.end(1)]):
+                yield Secret("authorization header", *match.span(1))
+    if "bearer " in low:
+        for match in compiled(_BEARER).finditer(low):
+            inside = text[match.start(1) : match.end(1)]
+            if (_has_digit(inside) and not _is_no_credential(inside)) or _is_scrambled(inside):
+                yield Secret("authorization header", *match.span(1))
+    if "curl" in low:
+        for match in compiled(_CURL).finditer(text):
+            if not compiled(_PLACEHOLDER).fullmatch(match[1]) and not match[1].isdigit():
+                yield Secret("address with credentials", *match.span(1))
+
+
+def said_secrets(text: str, low: str) -> Iterator[Secret]:
+    """Yield secrets in Chinese phrasing, and codes that are good for once. low: the text in small letters.
+
+    >>> [secret.kind for secret in said_secrets("数据库密码是Tr0ub4dor", "数据库密码是tr0ub4dor")]
+    ['password']
+    """
+    if not text.isascii():
+        for match in compiled(_SAID).finditer(text):
+            value = _value_at(text, match.end(), tight=False)
+            joined = bool(match[2].strip())
+            if value is not None and _is_said(value, text, name=match[1], joined=joined):
+                yield Secret("password" if match[1][1] in "码碼令" else "key", value.start, _rest_of(text, value))
+                continue
+            phrase = compiled(_PHRASE).match(text, match.end()) if joined else None
+            if phrase and not phrase[0].isascii() and not compiled(_ABOUT).search(phrase[0]):
+                yield Secret("password", *phrase.span())
+    if _has_any(low, _CODE_MARKERS):
+        for match in compiled(_CODE_SAID).finditer(low):
+            yield Secret("one-time code", *match.span(1))
+
+
+def _has_any(text: str, markers: tuple[str, ...]) -> bool:
+    for marker in markers:  # noqa: SIM110 (any() with a generator takes twice as long)
+        if marker in text:
+            return True
+    return False
+
+
+# ---- names
+
+_STRONG = (
+    r"pass(?:word|wd|phrase|code)|pwd|(?:api|app|access|private|client|encryption|signing|auth|master|service|account"
+    r"|storage|shared|license|consumer|webhook|deploy|admin|bot)[ _.-]?(?:access[ _-]?)?(?:key|secret|token)"
+    r"|secret(?:[ _.-]?(?:access[ _-]?)?(?:key|token))?|(?:refresh|bearer|id|personal|registration|device)[ _-]?token"
+    r"|contrase(?:ñ|n)a|passwort|kennwort|mot de passe|senha|пароль|パスワード|비밀번호"
+)
+_WEAK = (
+    r"token|session(?:[ _-]?(?:id|key))?|phpsessid|jsessionid|sid|cookie|credentials?|auth|pass"
+    r"|(?:csrf|xsrf)[ _-]?token"
+)
+_SUFFIX = r"(?:[_-]?(?:prod|dev|test|staging|live|value|base|hash|[0-9]{1,2}))?"
+# Atomic and possessive, so that a name is not looked at again for each way to read it.
+_NAMES = f"(?>({_STRONG})|{_WEAK}){_SUFFIX}+"
+_NAME_MARKERS = (
+    "pass", "pwd", "secret", "token", "key", "sess", "sid", "cookie", "credential", "auth", "pin ", "contrase",
+    "kennwort", "senha", "пароль", "パスワード", "비밀번호",
+)  # fmt: skip
+
+# What a value without quotes is made of; it ends before CJK text.
+_BARE = r"[!#-&(-+\--:=?-_a-~\u00c0-\u1fff]"
+# Looked at before all else: there is a value, and it is not the next name.
+_GIVEN = (
+    rf"(?=(?:[bfru]{{1,2}})?\\{{0,3}}[\"'`“‘「『][^\s\"'`]{{3}}|{_BARE}{{3}})(?!\[redacted\])"
+    rf"(?![^\w\s]{{0,2}}(?:{_STRONG}|{_WEAK})(?:[ \t]?[:=]|[ \t](?:is|was) ))"
+)
+_ASSIGNED = _NAMES + r"(?:\\{0,3}[\"'`]\]?)?+[ \t]{0,8}+(={1,3}>?|:=|[:：＝])[ \t]{0,8}+" + _GIVEN
+_IS = rf"(?>({_STRONG}|pin)|token)[ \t]{{1,4}}+(?:is|was)[: \t]{{1,4}}+" + _GIVEN
+_OPTION = rf"--(?:[a-z0-9]{{1,12}}-){{0,2}}?(?:({_STRONG})|token|auth)[ \t]{{1,4}}+(?!-)" + _GIVEN
+
+
+def _begins_word(text: str, place: int) -> bool:
+    """Tell whether a word begins here within a name, as in dbToken."""
+    return text[place].isupper() and not text[place - 1].isupper()
+
+
+def _kind_of(name: str) -> str:
+    for word, kind in (("pass", "password"), ("pwd", "password"), ("token", "token"), ("sess", "session")):
+        if word in name:
+            return kind
+    return "key" if "key" in name else "secret"
+
+
+# ---- values
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """What a name is given: the text, where it begins and ends, and how it is written."""
+
+    text: str
+    start: int
+    end: int
+    quoted: bool
+    tight: bool  # behind an equals sign without a space, as programs write settings
+
+
+_CLOSING = {"“": "”", "‘": "’", "「": "」", "『": "』"}
+_STOPS = ")]}.,;:!?\\|*"
+_LOOKED_AT = 256  # characters of a value
+_LONGEST_QUOTED = 1000
+
+
+def _value_at(text: str, place: int, *, tight: bool) -> _Value | None:
+    """Return the value that begins at a place, the first characters of it; None where there is none."""
+    opened = compiled(r"(?:[bBfFrRuU]{1,2})?\\{0,3}[\"'`“‘「『]").match(text, place)
+    if opened:
+        start = opened.end()
+        end = text.find(_CLOSING.get(text[start - 1], text[start - 1]), start, start + _LONGEST_QUOTED)
+        if end > start and "\n" not in text[start:end]:
+            inside = text[start:end].rstrip("\\")
+            return _Value(inside, start, start + len(inside), quoted=True, tight=tight)
+        place = start
+    match = compiled(f"{_BARE}{{1,{_LOOKED_AT}}}").match(text, place)
+    if match is None:
+        return None
+    inside = match[0]
+    parameter = compiled(r"&[A-Za-z0-9_.-]{1,32}=").search(inside)
+    if parameter:
+        inside = inside[: parameter.start()]
+    if len(inside) < _LOOKED_AT:
+        inside = inside.rstrip(_STOPS)
+    return _Value(inside, place, place + len(inside), quoted=False, tight=tight)
+
+
+def _rest_of(text: str, value: _Value) -> int:
+    """Return where a value ends of which the beginning was looked at."""
+    if value.quoted or len(value.text) < _LOOKED_AT:
+        return value.end
+    match = compiled(f"{_BARE}*+").match(text, value.end)
+    return match.end() if match else value.end
+
+
+# Values that say what kind of a thing belongs there, or that it is missing.
+_WORDS = frozenset(
+    """
+    required optional string str bytes text none null nil true false yes no on off changed change invalid wrong
+    expired missing hidden empty unset enabled disabled default todo tbd undefined object number integer boolean
+    bool any char varchar value values val input data raw name field form self this args kwargs config settings env
+    var variable hash hashed plain plaintext encoded decoded encrypted result response request prompt getpass
+    example placeholder unknown private public internal external bearer basic digest token tokens password passwords
+    secret secrets key keys see only ok failed failure success error denied granted accepted rejected valid reset
+    updated created revoked rotated redacted masked removed omitted file path url uri uuid json yaml xml jwt oauth
+    saml ldap bcrypt argon scrypt pbkdf vault keepass bitwarden keychain keyring type format length count size id
+    uid user username login email new old current async await return function const let static final readonly
+    override pflichtfeld
+    erforderlich vergessen obligatoire oublié requis obligatorio obligatoria requerido requerida olvidada обязателен
+    """.split()  # noqa: SIM905 (a list of them would fill a page)
+)
+_NAMING = (
+    r"passw|passphrase|passcode|pwd|secret|token|key|credential|auth|login|user|config|setting|env|session|getpass"
+    r"|kennwort"
+)
+_PLACEHOLDER = (
+    r"\$\{.*|\$\(.*|\$[A-Z_][A-Z0-9_]*|\$[a-z_]+|\$[a-z_]+(?:->|\.).*|\{.*|<.*|\[.*|%[({].*|%[a-z]%?|%[A-Z_]+%"
+    r"|@[a-z.]+|[*•.x·_?#-]{3,}|X{3,}|[xX*•]{2,}[A-Za-z0-9]{0,4}|(?:your|YOUR)[-_ ].*|my[-_].*|example.*|dummy.*"
+    r"|\.\.\..*|…+|&[a-z]+"
+)
+# A call, an index, a reference.
+_CODE = (
+    r"(?:new |await |!|&|\*)?[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$]?[\w$]*)*[(\[{].*"
+    r"|(?:[A-Za-z_$][A-Za-z_$-]*[0-9]?)(?:(?:\.|->|::|\?\.)[A-Za-z_$][A-Za-z_$-]*[0-9]?)+"
+)
+# Types, algorithms, sizes.
+_MEASURE = (
+    r"(?:u?int|float|bytes|string|char|varchar|number|decimal)[0-9]{1,3}"
+    r"|(?:aes|rsa|sha|md|ed|hs|rs|es|hmac|sha3|utf|base|bcrypt|argon|scrypt|pbkdf|v|tls|ssl|oauth|x|ecdsa|secp|p|k)"
+    r"[-_]?[0-9]{1,5}(?:[-_/]?[a-z0-9]{1,8})?"
+    r"|[0-9]{1,4}[-_]?(?:digits?|chars?|characters?|bits?|bytes?|days?|hours?|min|minutes?|sec|seconds?|ms|[smhdkx]|kb"
+    r"|mb|th)"
+)
+_PATH = r"(?:/|~/|\.{1,2}/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]{1,12}://).*"
+_UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_COUNTED = r"[位年月日天次个個小分秒元字%]|[ \t]{0,2}(?:characters|chars|digits|attempts|seconds|times)"
+_SHORTEST_VALUE = 3
+
+
+class _Judge:
+    """Tells what is a secret of what one text gives to names. said: no sign stands between, so that prose is likely."""
+
+    def __init__(self, text: str, *, said: bool) -> None:
+        self._text = text
+        self._said = said
+        # Uniform text has the same few values over and over.
+        self._judged: dict[tuple[str, str], bool] = {}
+
+    def is_secret(self, value: _Value, name: str, *, strong: bool) -> bool:
+        """Tell whether a value is a secret, and no placeholder, reference, type or prose.
+
+        strong: the name says so by itself, while others are also names of harmless things.
+        """
+        asked = (name, value.text)
+        if asked not in self._judged:
+            self._judged[asked] = not _is_harmless(value) and self._is_secret(value, name, strong)
+        if not self._judged[asked]:
+            return False
+        # What follows tells prose and counts.
+        if value.text.isdigit():
+            return not compiled(_COUNTED).match(self._text, value.end)
+        return value.quoted or value.tight or not value.text.isalpha() or self._ends_here(value)
+
+    def _is_secret(self, value: _Value, name: str, strong: bool) -> bool:
+        inside = value.text
+        password = "pass" in name or "pwd" in name or "contrase" in name or "kennwort" in name or not name.isascii()
+        letters, digits = bool(compiled(r"[^\W\d_]").search(inside)), _has_digit(inside)
+        if " " in inside:
+            # A sentence, which may hold it.
+            return any(len(word) > 7 and word.isalnum() and _has_digit(word) for word in inside.split())
+        if not digits and not letters:
+            return strong and value.quoted and len(inside) > 5
+        if letters and digits:
+            if self._said:
+                return len(inside) >= 6 and bool(compiled("[A-Za-z]").search(inside))
+            if strong:
+                return len(inside) >= (4 if password else 6)
+            if "sess" in name or name.startswith("sid"):
+                # Behind a colon it is mostly the name of a session, as in a log or a scope.
+                return name.rstrip().endswith("=") and len(inside) >= 20 and not compiled(_UUID).fullmatch(inside)
+            return len(inside) >= 8
+        if digits:
+            return strong and len(inside) >= (4 if password or "pin" in name else 8)
+        return _is_scrambled(inside) or (strong and not self._said and self._is_word(value, password=password))
+
+    def _is_word(self, value: _Value, *, password: bool) -> bool:
+        """Tell whether letters alone are a secret: as a setting has it, not as prose or code has it."""
+        low = value.text.lower()
+        if len(low) < 4 or low.strip("&*?!([") in _WORDS or compiled(_NAMING).search(low):
+            return False
+        if value.quoted:
+            return low.isascii()
+        compound = "_" in value.text or compiled("[a-z][A-Z]").search(value.text)
+        return (password or value.tight) and not compound
+
+    def _ends_here(self, value: _Value) -> bool:
+        """Tell whether a line or a bracket ends behind a word; else it is prose, or the argument of a call."""
+        after = compiled(r"[\]}.,;:!?\\|*]*+(?![ \t]*[^\s\"'`}\]])").match(self._text, value.end)
+        return _is_scrambled(value.text) or after is not None
+
+
+def _is_harmless(value: _Value) -> bool:
+    """Tell whether a value says by itself that it is none."""
+    inside = value.text
+    return (
+        len(inside) < _SHORTEST_VALUE
+        or inside.startswith(REDACTED)
+        or compiled(_PLACEHOLDER).fullmatch(inside) is not None
+        or (compiled(_PATH).fullmatch(inside) is not None and not _is_key_material(inside))
+        or (not value.quoted and compiled(_CODE).fullmatch(inside) is not None)
+        or compiled(_MEASURE).fullmatch(inside.lower()) is not None
+    )
+
+
+def _has_digit(text: str) -> bool:
+    return compiled("[0-9]").search(text) is not None
+
+
+def _is_key_material(text: str) -> bool:
+    """Tell whether what begins like a path is base64 of a key."""
+    return compiled("[A-Za-z0-9+/=]{32,}").fullmatch(text) is not None and all(
+        compiled(each).search(text) for each in ("[0-9]", "[a-z]", "[A-Z]")
+    )
+
+
+def _is_scrambled(text: str) -> bool:
+    """Tell whether letters change their case as no words do.
+
+    >>> _is_scrambled("aXbQzRtYuWpLkJhG"), _is_scrambled("getUserSettings")
+    (True, False)
+    """
+    changes = len(compiled("[a-z](?=[A-Z])|[A-Z](?=[a-z])").findall(text))
+    return len(text) >= 12 and text.isascii() and text.isalpha() and changes * 3 >= len(text)
+
+
+# ---- addresses and headers
+
+_PARAMETER = (
+    r"[?&;]([a-z0-9_.-]{0,24}?(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|access[_-]?key|auth[_-]?key"
+    r"|subscription-key|sig|signature|credential))=([^&\s#\"'<>`\\\u3000-\U0010ffff]+)"
+)
+_USER = r"://([^\s/?#@:\"'<>]{0,128}):([^\s/?\"'<>]{1,256})@"
+_LONE_USER = r"://([A-Za-z0-9_-]{20,200})@"
+_AUTHORIZATION = (
+    r"authorization(?:\\{0,3}[\"'`])?[ \t]{0,4}[:=][ \t]{0,4}(?:\\{0,3}[\"'`])?"
+    r"(?!authorization)(?:(?:basic|bearer|token|digest|negotiate|apikey)[ \t]{1,4})?([a-z0-9+/=._~-]{4,})"
+)
+_BEARER = r"bearer[ \t]{1,4}([a-z0-9+/=._~-]{12,})"
+_CURL = r"(?:-u|--user)[ =]?[\"']?[^\s:\"'=]{1,64}:([^\s\"'<>]{3,})"
+
+
+def _is_no_credential(text: str) -> bool:
+    """Tell whether what follows `Authorization:` is prose or a reference."""
+    words = compiled("[a-z]+[a-z._-]*").fullmatch(text) and ((text.isalpha() and len(text) < 16) or "." in text)
+    return bool(words) or text.lower() in _WORDS or compiled(_PLACEHOLDER).fullmatch(text) is not None
+
+
+# ---- as people say it
+
+_SAID = (
+    r"(密[码碼]|口令|密[钥鑰]|秘[钥鑰]|金鑰|令牌|授权码|私[钥鑰]|通行码)(?:[（(][^）)\n]{0,20}[）)])?+[\"'`”’」]?+"
+    r"([ \t]{0,4}+(?:设置为|设置成|更新为|设为|設為|设成|改为|改成|换成|就是|是|为|為|叫)?+[ \t]{0,4}+[:：=＝]?+)"
+    r"[ \t“‘「『【\"'`]{0,4}+"
+    # Something that may be a value: ASCII, or a phrase with a digit in it; and not the next name.
+    r"(?!密[码碼]|口令|令牌)"
+    r"(?=[!-~]{3}|[^\s，。；、！？,;!?0-9]{0,31}+[0-9])"
+)
+_PHRASE = r"[^\s，。；、！？,;!?\"'`“”‘’「」（）()【】《》：:]{3,32}"
+# With these in it, it is a sentence about passwords.
+_ABOUT = (
+    r"[位个個]|字符|字母|数字|长度|至少|必须|需要|不能|包含|[请請]|输入|错误|过期|什么|多少|怎么|[年月日]|^[^0-9]*$"
+)
+_CODE_SAID = (
+    r"(?:验证码|驗證碼|校验码|动态码|动态密码|动态口令|认证码|激活码|取件码|提取码|인증번호|認証コード|otp|passcode"
+    r"|(?:verification|security|login|confirmation|one-time|auth|sign-in|pin|access)[ -](?:code|password))"
+    r"[ \t]{0,4}(?:是|为|為|is|was|は|:|：|=)?[ \t:：]{0,4}[【\[“\"]?"
+    r"([0-9]{3}[ -][0-9]{3}|[0-9]{4,8})(?![0-9A-Za-z位个年月])"
+)
+_CODE_MARKERS = ("码", "碼", "code", "otp", "one-time", "动态口令", "인증번호", "コード")
+
+
+def _is_said(value: _Value, text: str, *, name: str, joined: bool) -> bool:
+    """Tell whether ASCII text after a Chinese name is its value. joined: `是` or a colon stands between."""
+    inside = value.text
+    if not inside.isascii() or _is_harmless(value):
+        return False
+    password = name in ("密码", "密碼", "口令", "通行码")
+    letters = compiled("[A-Za-z]").search(inside)
+    if not joined:
+        return len(inside) >= 6 and _has_digit(inside) and letters is not None
+    if inside.isdigit():
+        return len(inside) >= (4 if password else 8) and not compiled(_COUNTED).match(text, value.end)
+    if _has_digit(inside):
+        return len(inside) >= (4 if password else 6)
+    word = inside.lower()
+    if word in _WORDS or compiled(_NAMING).search(word):
+        return False
+    return _is_scrambled(inside) or (password and len(inside) >= 6 and not inside.isupper())

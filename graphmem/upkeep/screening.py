@@ -1,0 +1,308 @@
+"""Secrets in what is stored: written before they were screened, mirrored verbatim, or of a form that was learnt since.
+
+Every text column of every table is looked at, the images of the journal too. A secret is replaced in place and not by
+an operation, whose images would keep it. What is made of a text (a key, a hash, a length, the text index, vectors) is
+made anew. A name that has to be one of its kind and is not any more gets a number.
+"""
+
+import hashlib
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphmem.core.keys import entity_key, normalize_key
+from graphmem.core.model import StoredSecret
+from graphmem.core.redaction import REDACTED, find_secrets, joined, replaced
+from graphmem.core.secret_forms import Secret
+from graphmem.store import postings, text_index
+
+Finder = Callable[[str], Sequence[Secret]]
+_Row = dict[str, Any]
+
+# Tables of numbers, and of what graphmem itself writes.
+_OWN = frozenset({"text_sizes", "counters", "active_days", "leases", "vectors", "_sqlite_migrations"})
+_OWN_COLUMNS = frozenset({"kind", "status", "origin", "modality", "payload_digest", "at", "valid_from", "valid_to"})
+_JSON = frozenset(
+    {
+        ("evidence", "scenes"), ("documents", "tags"), ("documents", "entities"), ("operations", "summary"),
+        ("operations", "marks"), ("operation_rows", "row"), ("operation_rows", "before"), ("operation_rows", "after"),
+    }
+)  # fmt: skip
+# Columns in the form of scene keys and features, in which no bracket stands.
+_KEYS = frozenset(
+    {("scenes", "key"), ("scene_aliases", "key"), ("scene_features", "feature"), ("situation_evidence", "label")}
+)
+# What is made of another column of the row.
+_DERIVED = {
+    "entities": {"key": "name"},
+    "notes": {"title_key": "title", "slot_key": "slot"},
+    "parts": {"author_key": "author"},
+    "relations": {"relation_key": "relation_type"},
+}
+# The kind in the text index, and the column of its number.
+_INDEXED = {
+    "entities": ("entity", "id"), "entity_aliases": ("entity", "entity_id"), "sentences": ("sentence", "id"),
+    "relations": ("relation", "id"), "notes": ("note", "id"), "note_labels": ("note", "note_id"),
+    "parts": ("part", "id"), "blocks": ("block", "num"), "documents": ("document", "num"), "scenes": ("scene", "id"),
+    "scene_features": ("scene", "scene_id"),
+}  # fmt: skip
+_MOST_NUMBERS = 10_000
+_ROUNDS = 3
+_LONG = 8  # characters of a secret that is no word
+
+
+def scan(tx: sqlite3.Connection, find: Finder, progress: Callable[[int, int], None]) -> tuple[StoredSecret, ...]:
+    """Return which rows hold secrets, and of what kinds. progress: tables done, and all."""
+    found: dict[StoredSecret, None] = {}
+    tables = _tables(tx)
+    beside = _named_by_relation(tx, find)
+    for done, table in enumerate(tables, 1):
+        for row in _rows(tx, table):
+            for kind in _Cleaner(find, beside).kinds(table, row):
+                found[StoredSecret(table.name, table.id_of(row), kind)] = None
+        progress(done, len(tables))
+    return tuple(found)
+
+
+def redact_stored(tx: sqlite3.Connection, find: Finder, progress: Callable[[int, int], None]) -> int:
+    """Replace the secrets in all rows; return how many rows were changed."""
+    # A name is replaced in its own row first, and then wherever it is told.
+    tx.execute("PRAGMA defer_foreign_keys = ON")
+    cleaner = _Cleaner(find, _named_by_relation(tx, find))
+    touched: dict[str, set[int]] = defaultdict(set)
+    changed: set[tuple[str, str]] = set()
+    tables = _tables(tx)
+    for _ in range(_ROUNDS):
+        before = len(changed), len(cleaner.renamed)
+        for done, table in enumerate(tables, 1):
+            for row in [row for row in _rows(tx, table) if cleaner.clean(table.name, row) != row]:
+                _rewrite(tx, table, row, cleaner)
+                changed.add((table.name, json.dumps([row[column] for column in table.key], default=str)))
+                if table.name in _INDEXED:
+                    kind, column = _INDEXED[table.name]
+                    touched[kind].add(row[column])
+            progress(done, len(tables))
+        if (len(changed), len(cleaner.renamed)) == before:
+            break
+    _made_anew(tx, touched)
+    return len(changed)
+
+
+# ---- what there is
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    name: str
+    texts: tuple[str, ...]
+    key: tuple[str, ...]
+
+    def id_of(self, row: Mapping[str, Any]) -> int | None:
+        """Return the number of a row, or of what it belongs to; None for a row that only its text tells apart."""
+        return next((row[column] for column in self.key if isinstance(row[column], int)), None)
+
+
+def _tables(tx: sqlite3.Connection) -> list[_Table]:
+    names = tx.execute(
+        """SELECT name FROM pragma_table_list
+           WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name"""
+    ).fetchall()
+    tables = []
+    for (name,) in names:
+        columns = tx.execute("SELECT name, type, pk FROM pragma_table_info(?)", (name,)).fetchall()
+        texts = tuple(
+            column for column, kind, _ in columns
+            if kind == "TEXT" and column not in _OWN_COLUMNS and not column.endswith("_at")
+        )  # fmt: skip
+        if texts and name not in _OWN:
+            key = tuple(column for column, _, place in sorted(columns, key=lambda one: one[2]) if place)
+            tables.append(_Table(name, texts, key))
+    return tables
+
+
+def _rows(tx: sqlite3.Connection, table: _Table) -> Iterator[_Row]:
+    extra = {"operation_rows": ["name"], "parts": ["session_id", "length"]}.get(table.name, [])
+    number = _INDEXED.get(table.name, ("", ""))[1]
+    columns = list(dict.fromkeys([*table.key, *table.texts, *extra, *([number] if number else [])]))
+    for values in tx.execute(f"SELECT {', '.join(columns)} FROM {table.name}"):
+        yield dict(zip(columns, values, strict=True))
+
+
+def _named_by_relation(tx: sqlite3.Connection, find: Finder) -> dict[str, str]:
+    """Return names of entities that are secrets by the relation they are told with, and their kinds."""
+    kinds: dict[str, str] = {}
+    rows = tx.execute("SELECT r.relation_type, e.name FROM relations r JOIN entities e ON e.id = r.target_id")
+    for relation, name in rows:
+        before = f"{relation}: "
+        for secret in find(before + name):
+            if secret.start >= len(before):
+                kinds[name] = secret.kind
+    return kinds
+
+
+# ---- cleaning
+
+
+@dataclass(slots=True)
+class _Cleaner:
+    """Takes secrets out of rows.
+
+    beside: names that are secrets whatever they look like. renamed: what became what. folded: the secrets met, as keys
+    hold them, in which their form may be lost.
+    """
+
+    find: Finder
+    beside: Mapping[str, str] = field(default_factory=dict)
+    renamed: dict[str, str] = field(default_factory=dict)
+    folded: set[str] = field(default_factory=set)
+
+    def kinds(self, table: _Table, row: _Row) -> Iterator[str]:
+        """Yield the kinds of the secrets in a row."""
+        texts = [text for column in table.texts for text in _texts(table.name, column, row[column])]
+        if table.name == "entities" and row["name"] in self.beside:
+            yield self.beside[row["name"]]
+        yield from (secret.kind for secret in self.find("\n".join(texts)))
+
+    def clean(self, table: str, row: _Row) -> _Row:
+        """Return a row without secrets, and with the new names of what was renamed."""
+        whole = "\n".join(text for column, value in row.items() for text in _texts(table, column, value))
+        if not self.find(whole) and self.beside.keys().isdisjoint(row.values()) and not self._is_known(whole):
+            return row
+        cleaned = {column: self._clean(table, column, value) for column, value in row.items()}
+        for column, source in _DERIVED.get(table, {}).items():
+            if column in row and cleaned[source] != row[source]:
+                cleaned[column] = entity_key(cleaned[source])
+        if table == "operation_rows":
+            for side in ("before", "after"):
+                if row[side] is not None:
+                    image = self.clean(row["name"], json.loads(row[side]))
+                    cleaned[side] = json.dumps(image, ensure_ascii=False, separators=(",", ":"))
+        return cleaned
+
+    def _is_known(self, text: str) -> bool:
+        return any(old in text for known in (self.renamed, self.folded) for old in known)
+
+    def _clean(self, table: str, column: str, value: Any) -> Any:
+        if not isinstance(value, str) or (table == "operation_rows" and column in ("before", "after")):
+            return value
+        if (table, column) in _JSON:
+            return json.dumps(self._clean_inside(json.loads(value)), ensure_ascii=False)
+        return self._clean_text(value, as_key=(table, column) in _KEYS)
+
+    def _clean_inside(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._clean_text(value)
+        if isinstance(value, list):
+            return [self._clean_inside(one) for one in value]
+        if isinstance(value, dict):
+            return {self._clean_text(name): self._clean_inside(one) for name, one in value.items()}
+        return value
+
+    def _clean_text(self, text: str, *, as_key: bool = False) -> str:
+        if text in self.renamed:
+            return self.renamed[text]
+        if text in self.beside:
+            return REDACTED
+        cleaned = text
+        while secrets := self.find(cleaned):
+            self.folded |= {entity_key(cleaned[secret.start : secret.end]) for secret in secrets}
+            self.folded = {key for key in self.folded if len(key) >= _LONG}
+            cleaned = replaced(cleaned, secrets)
+        for key in self.folded:
+            cleaned = cleaned.replace(key, REDACTED.lower())
+        return normalize_key(cleaned.replace(REDACTED, "redacted")) if as_key and cleaned != text else cleaned
+
+
+def _texts(table: str, column: str, value: Any) -> Iterable[str]:
+    if not isinstance(value, str):
+        return ()
+    return _inside(json.loads(value)) if (table, column) in _JSON else (value,)
+
+
+def _inside(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for one in value:
+            yield from _inside(one)
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            yield from (name, *_inside(one))
+
+
+def finder(*more: Callable[[str], Iterable[Secret]]) -> Finder:
+    """Return what finds secrets by our rules, and by others besides."""
+    if not more:
+        return find_secrets
+
+    def find(text: str) -> Sequence[Secret]:
+        # What others find beside a mark is what they take the mark itself for.
+        others = [each for one in more for each in one(text) if REDACTED not in text[each.start : each.end]]
+        return joined([*find_secrets(text), *others])
+
+    return find
+
+
+# ---- writing
+
+
+def _rewrite(tx: sqlite3.Connection, table: _Table, row: _Row, cleaner: _Cleaner) -> None:
+    """Write a row as it is without secrets, under a number where it has to be one of its kind and would not be."""
+    cleaned = cleaner.clean(table.name, row)
+    for number in range(_MOST_NUMBERS):
+        wanted = _numbered(table.name, row, cleaned, number)
+        values = {column: value for column, value in wanted.items() if value != row[column]}
+        if table.name == "sentences":
+            values["hash"] = hashlib.sha256(wanted["text"].encode()).digest()
+        if table.name == "parts":
+            values["length"] = text_index.tokens(body=wanted["text"]).length
+        columns = ", ".join(f"{column} = ?" for column in values)
+        same = " AND ".join(f"{column} = ?" for column in table.key)
+        try:
+            tx.execute(
+                f"UPDATE {table.name} SET {columns} WHERE {same}",
+                (*values.values(), *(row[column] for column in table.key)),
+            )
+        except sqlite3.IntegrityError:
+            continue
+        if table.name == "parts":
+            grown = values["length"] - row["length"]
+            tx.execute("UPDATE sessions SET length = length + ? WHERE id = ?", (grown, row["session_id"]))
+        if table.name in ("entities", "scenes", "entity_aliases", "scene_aliases", "sessions", "scopes"):
+            cleaner.renamed |= {
+                row[column]: wanted[column]
+                for column in table.texts
+                if wanted[column] != row[column] and column in ("name", "key")
+            }
+        return
+    raise sqlite3.IntegrityError(f"{table.name}: no free name was found for what a secret was taken out of")
+
+
+def _numbered(table: str, row: _Row, cleaned: _Row, number: int) -> _Row:
+    if not number:
+        return cleaned
+    changed = {column for column, value in cleaned.items() if isinstance(value, str) and value != row[column]}
+    derived = _DERIVED.get(table, {})
+    numbered = dict(cleaned)
+    for column in changed - derived.keys():
+        if (table, column) not in _JSON:
+            numbered[column] = f"{cleaned[column]}{'-' if (table, column) in _KEYS else ' '}{number}"
+    return numbered | {column: entity_key(numbered[derived[column]]) for column in changed & derived.keys()}
+
+
+def _made_anew(tx: sqlite3.Connection, touched: Mapping[str, set[int]]) -> None:
+    """Index what was changed as it is now, and what shows it; keep no word of what it was."""
+    entities = json.dumps(sorted(touched.get("entity", ())))
+    beside = tx.execute(
+        """SELECT id FROM relations WHERE source_id IN (SELECT value FROM json_each(?))
+           OR target_id IN (SELECT value FROM json_each(?))""",
+        (entities, entities),
+    )
+    relations = touched.get("relation", set()) | {relation_id for (relation_id,) in beside}
+    for kind, ids in {**touched, "relation": relations}.items():
+        text_index.replace(tx, kind, ids)
+    postings.settle(tx, touched.get("scene", set()))
+    text_index.merge_segments(tx)

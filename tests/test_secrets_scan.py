@@ -1,0 +1,115 @@
+"""The scan of what is stored: what it finds, what it takes out, and that nothing of it stays in the file."""
+
+import pytest
+from secret_corpus import TOKENS
+
+from graphmem import Feature, Memory, Part, Situation, Triple
+from graphmem.core import redaction
+from graphmem.core.redaction import REDACTED
+from graphmem.upkeep import detectors, screening
+
+TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
+ID = "AKIA" + "0A1B2C3D4E5F6G7H"
+PASSWORD = "Tr0ub4dor"  # noqa: S105 (made up)
+HERE = Situation([Feature("chan", "qq"), Feature("peer", TOKEN)])
+
+
+@pytest.fixture
+def unscreened(monkeypatch):
+    """Let a memory be written as one was before there was a gate."""
+    with monkeypatch.context() as patched:
+        # The one whose names the others take comes last.
+        for module in ("graph.relations", "graph.blocks", "graph.documents", "records.history", "core.redaction"):
+            for name, stand_in in {
+                "find_secrets": lambda text: (), "redact": lambda text: text, "refuse_secrets": lambda **texts: None,
+            }.items():  # fmt: skip
+                patched.setattr(f"graphmem.{module}.{name}", stand_in, raising=False)
+        yield patched
+
+
+def filled(path, unscreened):
+    with Memory.open(path) as memory:
+        memory.commit(
+            [
+                Triple("Ann", "has", TOKEN, sentence=f"Ann has {TOKEN} here"),
+                Triple("Bob", "has", ID),
+                Triple("Bob", "had", f"{ID} "),
+                Triple("Bob", "sold", f"the {ID}"),
+                Triple("数据库", "密码", PASSWORD),
+                Triple("Ann", "likes", "tea"),
+            ],
+            scenes=f"chan:{TOKEN}",
+            session=f"talk {TOKEN}",
+        )
+        memory.merge_entities(f"the {ID}", ID)
+        memory.edit_relation(6, object="coffee", sentence=f"密码是{PASSWORD}，她喝咖啡")
+        memory.remember(f"Deploy with {TOKEN}", body=f"密码：{PASSWORD}", labels=[TOKEN, "deploy"], slot=TOKEN)
+        memory.mirror(f"talk {TOKEN}", [Part("1", author=ID, text=f"用{TOKEN}登录"), Part("2", text="ordinary words")])
+        memory.put_document(f"a text with {TOKEN}", tags=[TOKEN], summary=f"of {ID}", entities=[ID])
+        memory.put_block(f"a block with {TOKEN}")
+        memory.enter_scene(HERE)
+        memory.enter_scene(HERE)
+        memory.drop_scene(f"chan:{TOKEN}")
+    unscreened.undo()
+
+
+def test_a_scan_tells_what_holds_secrets_and_nothing_of_them(tmp_path, unscreened):
+    path = tmp_path / "m.db"
+    filled(path, unscreened)
+    with Memory.open(path) as memory:
+        report = memory.scan_secrets()
+    tables = {one.table for one in report.found}
+
+    assert {"entities", "sentences", "notes", "note_labels", "parts", "sessions", "documents", "blocks"} <= tables
+    assert {"evidence", "scenes", "scene_features", "operation_rows"} <= tables
+    assert (report.redacted, report.applied) == (0, False)
+    assert not any(secret[:8] in repr(report) for secret in (TOKEN, ID, PASSWORD))
+
+
+def test_what_is_taken_out_is_nowhere_and_the_rest_is_sound(tmp_path, unscreened):
+    path = tmp_path / "m.db"
+    filled(path, unscreened)
+    with Memory.open(path) as memory:
+        report = memory.scan_secrets(redact=True)
+        assert report.applied
+        assert report.redacted
+        assert memory.scan_secrets().found == ()
+        assert memory.check().ok, memory.check()
+        assert memory.recall("ordinary words", kinds="part")
+        assert memory.recall("登录")[0].text == f"用{REDACTED}登录"
+        names = {hit.text for hit in memory.recall("Bob", kinds="relation")}
+        assert any(REDACTED in name for name in names), names
+        assert memory.recall("deploy", kinds="note")[0].text.startswith(f"Deploy with {REDACTED}")
+    for secret in (TOKEN, ID, PASSWORD):
+        assert Memory.verify_forgotten(path, secret).found == ()
+
+
+def test_a_sound_memory_is_left_as_it_is(tmp_path):
+    with Memory.open(tmp_path / "m.db") as memory:
+        memory.commit([Triple("Ann", "likes", "tea")], scenes="chan:qq")
+        report = memory.scan_secrets(redact=True)
+        assert (report.found, report.redacted) == ((), 0)
+        with pytest.raises(ValueError, match="redact"):
+            memory.scan_secrets(redact="yes")
+
+
+def test_without_the_extra_the_scan_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(detectors, "is_installed", lambda: False)
+    with Memory.open(tmp_path / "m.db") as memory:
+        assert any("graphmem[secrets]" in remark for remark in memory.scan_secrets().remarks)
+
+
+def test_other_detectors_see_what_ours_do_not():
+    found = [redaction.Secret("other", 4, 9)]
+    find = screening.finder(lambda text: found if "other" in text else [])
+    assert [(one.kind, one.start) for one in find("the other password=Tr0ub4dor")] == [("other", 4), ("password", 19)]
+
+
+def test_the_extra_finds_tokens_in_long_texts():
+    pytest.importorskip("detect_secrets")
+    import random
+
+    token = TOKENS["github"](random.Random(7))
+    text = "words " * 2000 + token + " more words" * 10
+    (found,) = set(detectors.more_secrets(text))
+    assert text[found.start : found.end] in token
