@@ -79,8 +79,10 @@ def _count(
     _, titles, labels, bodies = zip(*passages, strict=True) if passages else ((), (), (), ())
     for column, weight in ((bodies, 1.0), (titles, ranking.title), (labels, ranking.labels)):
         if any(column):
-            found = [line.count(pattern) for line in column for pattern in terms.patterns]
-            counts += weight * np.array(found, dtype=np.float64).reshape(counts.shape)
+            for place, pattern in enumerate(terms.patterns):
+                for row, line in enumerate(column):
+                    if pattern in line:  # few do, and asking takes a fifth of the time of counting
+                        counts[row, place] += weight * line.count(pattern)
             lengths += [line.count("  ") + 1 for line in column]
     return counts, lengths
 
