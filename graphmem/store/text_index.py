@@ -8,13 +8,13 @@ tokens made by `core.tokens`, each between spaces of its own, so that plain text
 import contextlib
 import itertools
 import json
+import math
 import sqlite3
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from graphmem.core.ranking import bm25
 from graphmem.core.tokens import passages_of, tokens_of
 from graphmem.errors import StoreCorrupt
 from graphmem.store.lists import in_list, in_parts, prefix_range
@@ -54,6 +54,9 @@ _SOURCES: Mapping[str, str] = {
     "document": "SELECT t.num, t.summary, t.tags || ' ' || t.entities, t.text FROM documents t",
     "block": "SELECT t.num, '', '', t.text FROM blocks t",
 }
+# In how many passages each of a JSON list of tokens is, counted up to a number.
+_COUNTED_UP_TO = """SELECT (SELECT COUNT(*) FROM (SELECT 1 FROM text_index WHERE text_index MATCH k.value LIMIT ?))
+                    FROM json_each(?) k"""
 _FILLED_AT_ONCE = 2_000
 _COUNTED_AT_ONCE = 4_096  # SQLite takes 32 766 values
 # How FTS5 numbers its pages: from the right 31 bits of the page, 5 of its height, one of its kind; segments from 1 on.
@@ -408,6 +411,7 @@ class Vocabulary:
 
     def __init__(self) -> None:
         self._common: dict[str, int] = {}
+        self._at_least: dict[str, int] = {}  # of common ones that were not counted to the end
         self._counted_at = 0
         self._local = threading.local()  # a thread has its own connection, whose states only it can compare
 
@@ -427,6 +431,33 @@ class Vocabulary:
                 counted |= new
         return found
 
+    def rare(self, tx: sqlite3.Connection, tokens: Iterable[str], most: int) -> dict[str, int]:
+        """Return in how many passages those tokens are that are in at most so many.
+
+        FTS5 need not walk through all passages of the others, which takes milliseconds among a million.
+        """
+        counted = self._counted_in(tx)
+        enough = max(most + 1, _COMMON)
+        found: dict[str, int] = {}
+        unknown: list[str] = []
+        for token in tokens:
+            number = self._common.get(token) or counted.get(token)
+            if number is not None:
+                found[token] = number
+            elif self._at_least.get(token, 0) <= most:
+                unknown.append(token)
+        wanted = json.dumps([_quoted(token, prefix=False) for token in unknown])
+        numbers = tx.execute(_COUNTED_UP_TO, (enough, wanted)).fetchall() if unknown else []
+        for token, (number,) in zip(unknown, numbers, strict=True):
+            found[token] = number
+            if number >= enough:
+                self._at_least[token] = number
+            elif number >= _COMMON:
+                self._common[token] = number
+            elif len(counted) < _MOST_REMEMBERED:
+                counted[token] = number
+        return {token: number for token, number in found.items() if number <= most}
+
     def _counted_in(self, tx: sqlite3.Connection) -> dict[str, int]:
         """Return what was counted in the state of the file that a transaction sees, to which may be added."""
         if tx.in_transaction and tx.total_changes:
@@ -444,6 +475,7 @@ class Vocabulary:
         """Forget what was counted when the index had another size."""
         if abs(texts - self._counted_at) > self._counted_at // 10:
             self._common.clear()
+            self._at_least.clear()
             self._counted_at = texts
 
 
@@ -514,20 +546,23 @@ def _as_fts5_ranks(tx: sqlite3.Connection, matching: Sequence[Passage], tokens: 
 
     FTS5 would look every token up once more, and the length of every text.
     """
-    import numpy as np  # takes 60 ms: only who searches pays it
-
-    lines = [title + labels + body for _, title, labels, body in matching]
-    patterns = [f" {token}" if prefix else f" {token} " for token, prefix in tokens.items()]
-    found = [[line.count(pattern) if pattern in line else 0 for pattern in patterns] for line in lines]
-    counts = np.array(found, dtype=np.float64).reshape(len(lines), len(patterns))
     known = sizes(tx).values()
-    texts = max(sum(texts for texts, _ in known), len(lines))
-    holding = np.count_nonzero(counts, axis=0)
-    weights = np.maximum(np.log((texts - holding + 0.5) / (holding + 0.5)), _FTS5_LEAST)
-    relative = np.array([line.count("  ") + 1 for line in lines]) * (texts / max(sum(length for _, length in known), 1))
-    # Rounded, so that texts alike score alike wherever they stand in the array.
-    scores = bm25(counts, weights, relative, k1=_FTS5_K1, b=_FTS5_B).round(9)
-    return [matching[row] for row in np.lexsort((-scores, (counts == 0).any(axis=1))).tolist()]
+    texts = max(sum(texts for texts, _ in known), len(matching))
+    average = max(sum(length for _, length in known), 1) / texts
+    lines = [title + labels + body for _, title, labels, body in matching]
+    damping = [_FTS5_K1 * (1 - _FTS5_B + _FTS5_B * (line.count("  ") + 1) / average) for line in lines]
+    scores = [0.0] * len(lines)
+    lacking = [len(tokens)] * len(lines)
+    for token, prefix in tokens.items():
+        pattern = f" {token}" if prefix else f" {token} "
+        rows = [row for row, line in enumerate(lines) if pattern in line]
+        weight = max(math.log((texts - len(rows) + 0.5) / (len(rows) + 0.5)), _FTS5_LEAST)
+        for row in rows:
+            count = lines[row].count(pattern)
+            scores[row] -= weight * (count * (_FTS5_K1 + 1) / (count + damping[row]))
+            lacking[row] -= 1
+    order = sorted((lack > 0, score, row) for row, (lack, score) in enumerate(zip(lacking, scores, strict=True)))
+    return [matching[row] for _, _, row in order]
 
 
 def _read(rows: Sequence[tuple[Any, ...]]) -> list[Passage]:
@@ -588,8 +623,8 @@ def _within(kinds: Collection[str]) -> str:
     codes = sorted(CODES[kind] for kind in kinds)
     if len(codes) == 1:
         return f"AND t.rowid BETWEEN {codes[0] << _KIND_SHIFT} AND {((codes[0] + 1) << _KIND_SHIFT) - 1}"
-    # An expression, since SQLite would run the whole query once for each of several ranges.
-    return f"AND (t.rowid >> {_KIND_SHIFT}) IN ({', '.join(map(str, codes))})"
+    # Bits of a number: SQLite would run the whole query once for each of several ranges, and make a table of a list.
+    return f"AND {sum(1 << code for code in codes)} >> (t.rowid >> {_KIND_SHIFT}) & 1"
 
 
 def check(tx: sqlite3.Connection) -> None:
