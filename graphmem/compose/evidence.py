@@ -84,7 +84,7 @@ def _count(
                 for row in [row for row, line in enumerate(lines) if pattern in line]:
                     counted[row] += weight * lines[row].count(pattern)
             lengths += [line.count("  ") + 1 for line in lines]
-    return np.array(counts).T.reshape(len(passages), len(counts)), lengths
+    return np.ascontiguousarray(np.array(counts).reshape(len(counts), len(passages)).T), lengths
 
 
 def matches_of(
