@@ -507,6 +507,33 @@ def test_a_second_query_with_the_same_words_counts_none_of_them(memory):
     assert len(own) <= 10
 
 
+def test_words_of_many_texts_are_not_counted_to_the_end(memory):
+    memory.mirror("s", [Part(id=f"p{n}", text=f'pelican fish{n % 90} heron{n % 7} "{n}') for n in range(180)])
+    words = ["pelican", "fish3", "heron3", "heron", "nowhere"]
+    vocabulary = text_index.Vocabulary()
+    statements = []
+    with memory._store.read() as tx:
+        exact = counted_anew(tx, words)
+        for most in (1, 2, 30, 100, 200):
+            rare = {word: number for word, number in exact.items() if number <= most}
+            for _ in range(2):
+                assert vocabulary.rare(tx, words, most) == rare
+            tx.set_trace_callback(statements.append)
+            assert vocabulary.rare(tx, words, most) == rare
+            tx.set_trace_callback(None)
+        assert vocabulary.frequencies(tx, words) == exact
+    assert not [line for line in statements if "MATCH" in line or "text_terms" in line]
+
+
+def test_what_is_remembered_of_rare_words_is_what_is_stored_after_every_write(memory):
+    vocabulary = text_index.Vocabulary()
+    for number in range(8):
+        memory.remember(f"pelican {number}")
+        with memory._store.read() as tx:
+            for most in (3, 5):
+                assert vocabulary.rare(tx, ["pelican"], most) == ({"pelican": number + 1} if number < most else {})
+
+
 @pytest.mark.parametrize("wanted", [1, 7, 60])
 def test_few_matches_come_in_the_order_of_many(memory, monkeypatch, wanted):
     """What is ordered here is in the order that FTS5 gives: first what holds all words, then by its own score."""

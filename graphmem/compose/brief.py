@@ -8,7 +8,6 @@ import functools
 import itertools
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -428,7 +427,6 @@ class _Page:
         self.phrases = phrases
         self.mark = mark
         self.hint = hint
-        self._counts = _counted(entries)
         self._keys = _named(scenes, phrases)
 
     def text(self, chosen: Mapping[int, str]) -> str:
@@ -455,18 +453,14 @@ class _Page:
         if "found" in told:
             lines += [self.phrases.found, *told["found"]]
         lines += told.get("name", ())
-        left = self._counts - _counted(self.entries[place] for place in chosen)
-        if left:
-            counts = [form.format(left[noun]) for noun, form in self.phrases.counts.items() if left[noun]]
+        left = dict.fromkeys(self.phrases.counts, 0)
+        for place, entry in enumerate(self.entries):
+            if place not in chosen:
+                left[entry.noun] += len(entry.items)
+        counts = [form.format(left[noun]) for noun, form in self.phrases.counts.items() if left[noun]]
+        if counts:
             lines.append(self.phrases.left_out.format(counts=self.phrases.comma.join(counts)))
         return "\n".join([*lines, f"</{self.mark}>"])
-
-
-def _counted(entries: Iterable[_Entry]) -> Counter[str]:
-    counts = Counter[str]()
-    for entry in entries:
-        counts[entry.noun] += len(entry.items)
-    return counts
 
 
 def _named(scenes: Sequence[str], phrases: _Phrases) -> str:
@@ -496,7 +490,8 @@ def _fitting(page: _Page, budget: int, measure: Callable[[str], int]) -> dict[in
 def _shown(text: str, room: int | None = None) -> str:
     """Return stored text as it stands in a brief: one line, nothing hidden, no mark, and cut where there is no room."""
     line = one_line(text)
-    return (line if room is None else cut(line, room)).translate(_OPENING)
+    line = line if room is None else cut(line, room)
+    return line if line.isascii() and "<" not in line else line.translate(_OPENING)
 
 
 def one_line(text: str) -> str:
@@ -506,6 +501,8 @@ def one_line(text: str) -> str:
     'ab # c\\ufffd[2J'
     """
     line = " ".join(text.split())
+    if line.isascii() and line.isprintable():
+        return line
     if any(map(_is_hidden, set(line))):
         line = " ".join(_visible(line).split())
     return _CONTROLS.sub("\ufffd", line)

@@ -8,7 +8,7 @@ tokens made by `core.tokens`, each between spaces of its own, so that plain text
 import contextlib
 import itertools
 import json
-import operator
+import math
 import sqlite3
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -30,8 +30,11 @@ _IDS = (1 << _KIND_SHIFT) - 1
 # only the texts that hold its rarest ones are candidates.
 _MOST_MATCHES = 30_000
 _READ_WHOLE = 4  # times the candidates that are wanted: so many matches are read at once
-_RANK = operator.itemgetter(0)
-_BEST_FIRST, _LATEST_FIRST = "rank", "rowid DESC"  # the best as FTS5 sees it
+_BEST_FIRST, _LATEST_FIRST = "t.rank", "t.rowid DESC"  # the best as FTS5 sees it
+_FTS5_K1, _FTS5_B, _FTS5_LEAST = 1.2, 0.75, 1e-6  # https://www.sqlite.org/fts5.html#the_bm25_function
+# FTS5 takes twice as long to read the columns of a row as SQLite does to join the table that FTS5 keeps them in.
+_MATCHING = """SELECT t.rowid, c.c0, c.c1, c.c2 FROM text_index t LEFT JOIN text_index_content c ON c.id = t.rowid
+               WHERE text_index MATCH ?"""
 
 # What is indexed: id, title, labels and body of each row of a kind. Superseded notes answer questions about the past,
 # those of the other states answer none.
@@ -51,6 +54,9 @@ _SOURCES: Mapping[str, str] = {
     "document": "SELECT t.num, t.summary, t.tags || ' ' || t.entities, t.text FROM documents t",
     "block": "SELECT t.num, '', '', t.text FROM blocks t",
 }
+# In how many passages each of a JSON list of tokens is, counted up to a number.
+_COUNTED_UP_TO = """SELECT (SELECT COUNT(*) FROM (SELECT 1 FROM text_index WHERE text_index MATCH k.value LIMIT ?))
+                    FROM json_each(?) k"""
 _FILLED_AT_ONCE = 2_000
 _COUNTED_AT_ONCE = 4_096  # SQLite takes 32 766 values
 # How FTS5 numbers its pages: from the right 31 bits of the page, 5 of its height, one of its kind; segments from 1 on.
@@ -65,6 +71,7 @@ _OF_TEXTS = f"""SELECT i.rowid, i.title, i.labels, i.body FROM json_each(?) k
 # and those of FTS5 (4, 16, 4) 14; a commit writes a seventh more rows for it.
 _MERGING = {"automerge": 2, "crisismerge": 4, "usermerge": 2}
 _COMMON = 64  # passages
+_DAMAGED = "the text index is damaged: 'graphmem reindex' makes it anew, nothing else is lost"
 _MOST_REMEMBERED = 1 << 15  # tokens
 # A connection, the number of changes by others that it has met, and that of its own.
 _State = tuple[sqlite3.Connection, int, int]
@@ -404,6 +411,7 @@ class Vocabulary:
 
     def __init__(self) -> None:
         self._common: dict[str, int] = {}
+        self._at_least: dict[str, int] = {}  # of common ones that were not counted to the end
         self._counted_at = 0
         self._local = threading.local()  # a thread has its own connection, whose states only it can compare
 
@@ -423,6 +431,33 @@ class Vocabulary:
                 counted |= new
         return found
 
+    def rare(self, tx: sqlite3.Connection, tokens: Iterable[str], most: int) -> dict[str, int]:
+        """Return in how many passages those tokens are that are in at most so many.
+
+        FTS5 need not walk through all passages of the others, which takes milliseconds among a million.
+        """
+        counted = self._counted_in(tx)
+        enough = max(most + 1, _COMMON)
+        found: dict[str, int] = {}
+        unknown: list[str] = []
+        for token in tokens:
+            number = self._common.get(token) or counted.get(token)
+            if number is not None:
+                found[token] = number
+            elif self._at_least.get(token, 0) <= most:
+                unknown.append(token)
+        wanted = json.dumps([_quoted(token, prefix=False) for token in unknown])
+        numbers = tx.execute(_COUNTED_UP_TO, (enough, wanted)).fetchall() if unknown else []
+        for token, (number,) in zip(unknown, numbers, strict=True):
+            found[token] = number
+            if number >= enough:
+                self._at_least[token] = number
+            elif number >= _COMMON:
+                self._common[token] = number
+            elif len(counted) < _MOST_REMEMBERED:
+                counted[token] = number
+        return {token: number for token, number in found.items() if number <= most}
+
     def _counted_in(self, tx: sqlite3.Connection) -> dict[str, int]:
         """Return what was counted in the state of the file that a transaction sees, to which may be added."""
         if tx.in_transaction and tx.total_changes:
@@ -440,6 +475,7 @@ class Vocabulary:
         """Forget what was counted when the index had another size."""
         if abs(texts - self._counted_at) > self._counted_at // 10:
             self._common.clear()
+            self._at_least.clear()
             self._counted_at = texts
 
 
@@ -497,23 +533,43 @@ def _few(tx: sqlite3.Connection, tokens: Mapping[str, bool], kinds: Collection[s
     if not tokens:
         return []
     expression = " OR ".join(_quoted(token, prefix=prefix) for token, prefix in tokens.items())
-    chosen = f"FROM text_index WHERE text_index MATCH ? {_within(kinds)}"
     if not scored:
-        rows = tx.execute(f"SELECT rowid, title, labels, body {chosen}", (expression,)).fetchall()
-        return list(map(Passage._make, rows))
-    patterns = [f" {token}" if prefix else f" {token} " for token, prefix in tokens.items()]
-    whole: list[tuple[float, Passage]] = []
-    partly: list[tuple[float, Passage]] = []
-    for rank, *columns in tx.execute(f"SELECT rank, rowid, title, labels, body {chosen}", (expression,)).fetchall():
-        passage = Passage._make(columns)
-        words = passage.title + passage.labels + passage.body
-        for pattern in patterns:
-            if pattern not in words:
-                partly.append((rank, passage))
-                break
-        else:
-            whole.append((rank, passage))
-    return [passage for batch in (whole, partly) for _, passage in sorted(batch, key=_RANK)]
+        return _read(tx.execute(f"{_MATCHING} {_within(kinds)}", (expression,)).fetchall())
+    # Those of other kinds as well: in how many texts a word is makes its weight.
+    matching = _read(tx.execute(_MATCHING, (expression,)).fetchall())
+    codes = {CODES[kind] for kind in kinds}
+    return [passage for passage in _as_fts5_ranks(tx, matching, tokens) if passage.number >> _KIND_SHIFT in codes]
+
+
+def _as_fts5_ranks(tx: sqlite3.Connection, matching: Sequence[Passage], tokens: Mapping[str, bool]) -> list[Passage]:
+    """Return all that match some tokens, in the order of their numbers, as `candidates` orders them.
+
+    FTS5 would look every token up once more, and the length of every text.
+    """
+    known = sizes(tx).values()
+    texts = max(sum(texts for texts, _ in known), len(matching))
+    average = max(sum(length for _, length in known), 1) / texts
+    lines = [title + labels + body for _, title, labels, body in matching]
+    damping = [_FTS5_K1 * (1 - _FTS5_B + _FTS5_B * (line.count("  ") + 1) / average) for line in lines]
+    scores = [0.0] * len(lines)
+    lacking = [len(tokens)] * len(lines)
+    for token, prefix in tokens.items():
+        pattern = f" {token}" if prefix else f" {token} "
+        rows = [row for row, line in enumerate(lines) if pattern in line]
+        weight = max(math.log((texts - len(rows) + 0.5) / (len(rows) + 0.5)), _FTS5_LEAST)
+        for row in rows:
+            count = lines[row].count(pattern)
+            scores[row] -= weight * (count * (_FTS5_K1 + 1) / (count + damping[row]))
+            lacking[row] -= 1
+    order = sorted((lack > 0, score, row) for row, (lack, score) in enumerate(zip(lacking, scores, strict=True)))
+    return [matching[row] for _, _, row in order]
+
+
+def _read(rows: Sequence[tuple[Any, ...]]) -> list[Passage]:
+    passages = list(map(Passage._make, rows))
+    if any(passage[1] is None for passage in passages):
+        raise StoreCorrupt(_DAMAGED)
+    return passages
 
 
 def first_candidates(
@@ -557,21 +613,18 @@ def _matching(
     tx: sqlite3.Connection, expression: str, kinds: Collection[str], at_once: int, *, order: str
 ) -> Iterator[list[Passage]]:
     """Yield the passages of some kinds that an expression matches, some at once, in one of the two orders."""
-    rows = tx.execute(
-        f"SELECT rowid, title, labels, body FROM text_index WHERE text_index MATCH ? {_within(kinds)} ORDER BY {order}",
-        (expression,),
-    )
+    rows = tx.execute(f"{_MATCHING} {_within(kinds)} ORDER BY {order}", (expression,))
     while batch := rows.fetchmany(at_once):
-        yield list(map(Passage._make, batch))
+        yield _read(batch)
 
 
 def _within(kinds: Collection[str]) -> str:
     """Return the condition that a passage is one of some kinds."""
     codes = sorted(CODES[kind] for kind in kinds)
     if len(codes) == 1:
-        return f"AND rowid BETWEEN {codes[0] << _KIND_SHIFT} AND {((codes[0] + 1) << _KIND_SHIFT) - 1}"
-    # An expression, since SQLite would run the whole query once for each of several ranges.
-    return f"AND (rowid >> {_KIND_SHIFT}) IN ({', '.join(map(str, codes))})"
+        return f"AND t.rowid BETWEEN {codes[0] << _KIND_SHIFT} AND {((codes[0] + 1) << _KIND_SHIFT) - 1}"
+    # Bits of a number: SQLite would run the whole query once for each of several ranges, and make a table of a list.
+    return f"AND {sum(1 << code for code in codes)} >> (t.rowid >> {_KIND_SHIFT}) & 1"
 
 
 def check(tx: sqlite3.Connection) -> None:
@@ -586,7 +639,7 @@ def check(tx: sqlite3.Connection) -> None:
         (_quoted(row[1].split()[0], prefix=False), row[0]),
     ).fetchone()
     if found is None or not sizes(tx):
-        raise StoreCorrupt("the text index is damaged: 'graphmem reindex' makes it anew, nothing else is lost")
+        raise StoreCorrupt(_DAMAGED)
 
 
 def stale(tx: sqlite3.Connection, wanted: Collection[str]) -> list[Passage]:
