@@ -30,11 +30,12 @@ KIND_WEIGHTS: Mapping[str, float] = MappingProxyType(
 _KIND = re.compile(r"[^\W_A-Z](?:[^\W_A-Z]|[-._](?=[^\W_A-Z]))*")
 SELF_NAMES = frozenset({"me", "self", "assistant", "agent", "bot", "system", "default", "unknown", "anonymous"})
 LANGUAGES = ("en", "zh")
+IDENTITIES = ("repository", "folder")
 
 _LARGEST_COUNT = 2**63 - 1  # what a column of SQLite holds
 
 _ENVIRONMENT = "GRAPHMEM_"
-_OTHER_VARIABLES = frozenset({"DB", "CONFIG", "ARBITER_KEY"})  # read by the command line
+_OTHER_VARIABLES = frozenset({"DB", "CONFIG", "PROJECT", "SESSION", "ARBITER_KEY"})  # read by the command line
 
 
 def check_number(name: str, value: object, *, low: float, high: float) -> None:
@@ -131,6 +132,8 @@ class Config:
     journal_days: how long operations can be undone.
     busy_timeout: seconds to wait for another writer. durable: fsync each commit (PRAGMA synchronous=FULL).
     semantic: embed what is written with the model of the extra `semantic`, and recall by meaning as well.
+    project_identity: "repository" takes worktrees and clones of a git repository for one project, "folder" each for
+    one of its own.
     """
 
     weights: Mapping[str, float] = field(default_factory=lambda: KIND_WEIGHTS, hash=False)
@@ -154,6 +157,7 @@ class Config:
     busy_timeout: float = 5.0
     durable: bool = False
     semantic: bool = False
+    project_identity: str = "repository"
     ranking: Ranking = Ranking()
 
     def __post_init__(self) -> None:
@@ -194,6 +198,8 @@ class Config:
             check_count(name, getattr(self, name), low=1)
         if self.language not in LANGUAGES:
             raise InvalidInput("language", self.language, f"give one of {', '.join(LANGUAGES)}")
+        if self.project_identity not in IDENTITIES:
+            raise InvalidInput("project_identity", self.project_identity, f"give one of {', '.join(IDENTITIES)}")
         for kind in ("peer", "peer_group"):
             if self.weights[kind] < self.identity_floor:
                 reason = f"lighter than identity_floor ({self.identity_floor}); people say which situation it is"

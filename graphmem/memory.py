@@ -6,6 +6,7 @@ import contextlib
 import datetime as dt
 import functools
 import os
+import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -28,6 +29,7 @@ from graphmem.store.blobs import lies_in_row, read_blob, remove_blob, write_blob
 from graphmem.store.database import Store
 
 if TYPE_CHECKING:
+    from graphmem import projects
     from graphmem.compose import brief as briefs
     from graphmem.compose import turn as agent_turns
     from graphmem.compose.meaning import MeaningIndex
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from graphmem.graph import neighbours as around
     from graphmem.graph import relations, view
     from graphmem.records import history, notes
+    from graphmem.records import scopes as scope_rows
     from graphmem.store import text_index
     from graphmem.store.text_index import Vocabulary
 else:
@@ -53,7 +56,9 @@ else:
     log_files = late("graphmem.exchange.events")
     history = late("graphmem.records.history")
     notes = late("graphmem.records.notes")
+    projects = late("graphmem.projects")
     relations = late("graphmem.graph.relations")
+    scope_rows = late("graphmem.records.scopes")
     text_index = late("graphmem.store.text_index")
     view = late("graphmem.graph.view")
 
@@ -69,6 +74,8 @@ class Memory(Maintenance):
         self, store: Store, *, config: Config, clock: Clock, embedder: embedding.Embedder | None = None
     ) -> None:
         super().__init__(store, config=config, clock=clock, embedder=embedder)
+        self._project: model.Project | None = None
+        self._session = ""
         self._meanings: MeaningIndex | None = None
         if embedder is not None:
             from graphmem.compose import meaning
@@ -88,16 +95,23 @@ class Memory(Maintenance):
         clock: Clock = system_clock,
         create: bool = True,
         embedder: embedding.Embedder | None = None,
+        project: str | os.PathLike[str] | None = None,
+        session: str = "",
     ) -> Self:
         """Open a memory file, made and migrated when needed; ':memory:' for one that is gone when closed.
+
+        project: the folder of the current project, or one inside it; a git repository is one project with all its
+        worktrees and clones, see `config.project_identity`. session: the name of the current session. What is read is
+        the user's own and theirs, and of other projects and sessions only what is named. A project that is met for the
+        first time, or at a new place, is noted in the file, and nothing ever in the folder.
 
         embedder: makes vectors of what is written, so that `recall` finds what means the same in other words; None for
         that of the extra `graphmem[semantic]` where `config.semantic` is set, else for none. Texts written without it
         have no vectors until `embed` makes them.
 
-        Raises InvalidInput for an embedder that cannot be used or is not installed, StoreFailed when the file cannot be
-        used (or is missing and `create` is false), StoreCorrupt when it is damaged or no database, SchemaTooNew when a
-        newer graphmem wrote it, StoreBusy when it stays locked.
+        Raises InvalidInput for an embedder that cannot be used or is not installed, and for a project that is no folder
+        that can be read, StoreFailed when the file cannot be used (or is missing and `create` is false), StoreCorrupt
+        when it is damaged or no database, SchemaTooNew when a newer graphmem wrote it, StoreBusy when it stays locked.
         """
         if embedder is None and config.semantic:
             from graphmem.semantic import bundled_embedder
@@ -105,8 +119,52 @@ class Memory(Maintenance):
             embedder = bundled_embedder()
         if embedder is not None:
             embedding.check_embedder(embedder)
+        if not isinstance(session, str) or (session and _is_blank(session)):
+            raise InvalidInput("session", session, "give the session a name, '' for none")
+        signs = None
+        if project is not None:
+            signs = projects.read_signs(project, whole_repository=config.project_identity == "repository")
         store = Store(path, config=config, create=create, embedder=embedder)
-        return cls(store, config=config, clock=clock, embedder=embedder)
+        memory = cls(store, config=config, clock=clock, embedder=embedder)
+        try:
+            memory._settle_in(signs, clean_text(session))
+        except BaseException:
+            memory.close()
+            raise
+        return memory
+
+    def _settle_in(self, signs: projects.Signs | None, session: str) -> None:
+        """Look up the project and the session that the memory is opened for, and note what is new of them."""
+        if signs is not None:
+            with self._store.read() as tx:
+                found = scope_rows.find_project(tx, signs)
+            if not found.is_stored:
+                at = self._at(None)
+                with self._store.write() as tx:
+                    found = scope_rows.find_project(tx, signs)  # another process may have been first
+                    scope_rows.store_project(tx, found, at)
+            self._project = found.project
+            for remark in found.project.remarks:
+                log.warning("%s", remark)
+        if session:
+            self._session = session
+            key, parent = self._own_scope("session"), self._own_scope("project") if self._project else ""
+            with self._store.read() as tx:
+                is_known = scope_rows.knows_session(tx, key)
+            if not is_known:
+                at = self._at(None)
+                with self._store.write() as tx:
+                    scope_rows.store_session(tx, key, parent, at)
+
+    @property
+    def project(self) -> model.Project | None:
+        """The project that the memory was opened for."""
+        return self._project
+
+    @property
+    def session(self) -> str:
+        """The name of the session that the memory was opened for, '' for none."""
+        return self._session
 
     def __enter__(self) -> Self:
         return self
@@ -171,8 +229,9 @@ class Memory(Maintenance):
         """Return what scenes hold, the heaviest first: those of the keys and, unless `exact`, all below them.
 
         '' means all scenes, an empty list none. limit counts relations, entities, blocks and documents,
-        each on their own: None for 8, 0 for none. scopes: facts of these scopes and of none; None for all. as_of: only
-        what held at that instant, as far as is known today; None for now.
+        each on their own: None for 8, 0 for none. scopes: facts of these scopes and the user's own; None for those of
+        the current project and session too, "all" for all, see `scopes`. as_of: only what held at that instant, as far
+        as is known today; None for now.
         """
         at = self._at(as_of, "as_of")
         everything = isinstance(keys, str) and _is_blank(keys)
@@ -181,7 +240,7 @@ class Memory(Maintenance):
             raise InvalidInput("keys", keys, "no scene has an empty key; name one, or leave out exact")
         with self._store.read() as tx:
             return scene_graph.recall_by_keys(
-                tx, names, exact=exact, limit=_limit(limit), scopes=_scopes(scopes), at=at
+                tx, names, exact=exact, limit=_limit(limit), scopes=self._scopes(tx, scopes), at=at
             )
 
     def recall_by_situation(
@@ -204,7 +263,7 @@ class Memory(Maintenance):
         with self._store.read() as tx:
             candidates = matching.answering(tx, situation) if situation else []
             return scene_graph.recall_by_candidates(
-                tx, keys, candidates, limit=_limit(limit), scopes=_scopes(scopes), at=at
+                tx, keys, candidates, limit=_limit(limit), scopes=self._scopes(tx, scopes), at=at
             )
 
     def observe(
@@ -238,13 +297,15 @@ class Memory(Maintenance):
     ) -> model.CommitReport:
         """Remember facts and attach them to scenes, which are made when they are new.
 
-        A triple whose names cannot be used is refused in the report and the others are written; `report.written == 0`
-        means that nothing was remembered.
+        scope: whose facts they are, "user" (as without it), "project", "session", or the key of a scope. A triple whose
+        names cannot be used is refused in the report and the others are written; `report.written == 0` means that
+        nothing was remembered.
         """
-        told = {"session": session, "source": source, "scope": "" if scope is None else scope}
+        told = {"session": session, "source": source}
         for name, value in told.items():
             if not isinstance(value, str):
                 raise InvalidInput(name, value, "give a text")
+        home = "" if scope is None else self._scope(scope)
         check_count("turn", turn)
         keys = key_list(scenes, "scenes")
         checked, remarks = relations.check_triples(triples, self.config.zone)
@@ -253,7 +314,7 @@ class Memory(Maintenance):
         if len(refused) == len(checked):
             return model.CommitReport(0, 0, 0, refused, (None,) * len(checked), (), remarks)
         texts = {name: clean_text(value) for name, value in told.items()}
-        saying = relations.Saying(**texts, turn=turn, at=moment, scenes=keys)
+        saying = relations.Saying(**texts, scope=home, turn=turn, at=moment, scenes=keys)
         with self._writing(moment) as tx:
             scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
             report = relations.commit(tx, checked, saying, scene_ids)
@@ -293,7 +354,8 @@ class Memory(Maintenance):
         ('live', True)
         """
         draft = notes.check_note(
-            title, body=body, kind=kind, slot=slot, labels=labels, scope="" if scope is None else scope,
+            title, body=body, kind=kind, slot=slot, labels=labels,
+            scope="" if scope is None else self._scope(scope),
             pinned=pinned, status=status, source=source,
         )  # fmt: skip
         moment = self._at(at)
@@ -313,7 +375,8 @@ class Memory(Maintenance):
         Parts are known by their ids: telling one again changes what is told otherwise, keeps what is left out, and
         never moves it. New parts go behind the part they are told after, else in front of the first known one, else to
         the end. at: when it was recorded; each part may say when it was said. scope: that of the session, taken from
-        the first call that names one; the report remarks on another. An empty list leaves no trace.
+        the first call that names one; the report remarks on another. A new session is of the current project where none
+        is named. An empty list leaves no trace.
 
         Raises InvalidInput naming the argument or the part that cannot be used.
 
@@ -326,15 +389,26 @@ class Memory(Maintenance):
         """
         if not isinstance(session, str) or _is_blank(session):
             raise InvalidInput("session", session, "give the session a name")
-        if scope is not None and not isinstance(scope, str):
-            raise InvalidInput("scope", scope, "give a text")
+        named = None if scope is None else self._scope(scope)
+        home = "" if self._project is None else self._project.key
         told, remarks = history.check_parts(parts, self.config.zone)
         moment = self._at(at)
         if not told:
             return model.MirrorReport(clean_text(session), 0, 0, 0)
         with self._writing(moment) as tx:
-            report = history.mirror(tx, clean_text(session), clean_text(scope or ""), told, moment)
+            report = history.mirror(tx, clean_text(session), told, moment, scope=named, home=home)
         return replace(report, remarks=(*remarks, *report.remarks))
+
+    # ---- scopes
+
+    def scopes(self) -> tuple[model.ScopeInfo, ...]:
+        """Return every scope and how much it holds, the user's own first, then projects, named ones and sessions.
+
+        A scope that a verb takes is one of their keys, or a word: "user", "project" and "session" for the current ones,
+        and, where something is read, "all". Writes nothing.
+        """
+        with self._store.read() as tx:
+            return scope_rows.list_scopes(tx, self._reach(None) or ())
 
     # ---- recall
 
@@ -359,9 +433,10 @@ class Memory(Maintenance):
 
         situation: who asks and where. What its scenes hold ranks higher, what scenes of other people alone hold is left
         out, and without any words its scenes are recalled. kinds: of note, relation, part, document, block (all of
-        these when left out), entity and scene. scopes: items of these scopes and of none; None for all. scenes: only
-        what these scenes hold and, unless `exact`, those below them; '' for everything. since, until: only what was
-        said or written from, and before, these times. as_of: what held then.
+        these when left out), entity and scene. scopes: items of these scopes and the user's own, "all" for all; None
+        for those of the current project and session too. scenes: only what these scenes hold and, unless `exact`, those
+        below them; '' for everything. since, until: only what was said or written from, and before, these times. as_of:
+        what held then.
 
         mode: 'hybrid' weighs all evidence, the meaning of texts as well where the memory has an embedder; 'keyword'
         wants every word of the query; 'vector' compares texts as TF-IDF vectors; 'scene' brings back what the situation
@@ -371,15 +446,15 @@ class Memory(Maintenance):
 
         Raises InvalidInput for a query without words and without a situation, and for an unknown kind or mode.
         """
-        request = self._request(
-            query, kinds=kinds, limit=limit, situation=situation, scopes=scopes, since=since, until=until, as_of=as_of,
-            mode=mode, precise=precise, explain=explain,
-        )  # fmt: skip
         keys = None if _is_blank(scenes) else key_list(scenes, "scenes")
         within = None if keys is None else scene_graph.below(keys, exact=exact)
         from graphmem.compose import search
 
         with self._store.read() as tx:
+            request = self._request(
+                query, kinds=kinds, limit=limit, situation=situation, scopes=self._scopes(tx, scopes), since=since,
+                until=until, as_of=as_of, mode=mode, precise=precise, explain=explain,
+            )  # fmt: skip
             here = request.situation
             answering = matching.answering(tx, here) if here else []
             return search.search(
@@ -553,8 +628,9 @@ class Memory(Maintenance):
         check_count("limit", limit)
         wanted = names if isinstance(names, str) else text_list(names, "names")
         recent = isinstance(sort, str) and sort.strip().casefold() in ("recent", "time", "newest")
-        reading = around.Reading(self._at(at), _scopes(scopes))
+        moment = self._at(at)
         with self._store.read() as tx:
+            reading = around.Reading(moment, self._scopes(tx, scopes))
             return around.neighbours(tx, wanted, reading, depth=depth, limit=limit, recent=recent)
 
     def graph(
@@ -575,9 +651,10 @@ class Memory(Maintenance):
         """
         check_count("depth", depth)
         key = None if scene is None else require_key(scene, "scene")
-        reading = around.Reading(self._at(at), _scopes(scopes))
+        moment = self._at(at)
         # networkx takes 100 ms to import: only the verbs about pictures and ways pay it.
         with self._store.read() as tx:
+            reading = around.Reading(moment, self._scopes(tx, scopes))
             return view.graph(tx, reading, scene=key, entity=entity, depth=depth)
 
     def draw(
@@ -606,8 +683,9 @@ class Memory(Maintenance):
         `connected` is false, and there are no steps, when no fact leads from one to the other. at and scopes are those
         of `graph`. Raises NotFound for an unknown name, telling the names close to it.
         """
-        reading = around.Reading(self._at(at), _scopes(scopes))
+        moment = self._at(at)
         with self._store.read() as tx:
+            reading = around.Reading(moment, self._scopes(tx, scopes))
             return view.shortest_path(tx, start, end, reading)
 
     # ---- prompt
@@ -648,8 +726,8 @@ class Memory(Maintenance):
     ) -> agent_turns.Turn:
         """Begin a turn of an agent, None for one without an event: `with memory.turn(event) as turn`.
 
-        scopes: it reads what is of these scopes and of none; None for all. Scenes keep people's facts apart, and scopes
-        their notes and sessions, which no scene holds.
+        scopes: what it reads, as in `recall`. Scenes keep people's facts apart, and scopes their notes and sessions,
+        which no scene holds.
 
         What the payload of the event says of policies goes before what the channel says. Raises InvalidInput for a
         policy, a scene key or a person in the payload that cannot be used.
@@ -658,7 +736,9 @@ class Memory(Maintenance):
             raise InvalidInput("event", event, "give an Event, such as Event(source='qq', text='…'), or None")
         if not isinstance(channel, ChannelPolicy):
             raise InvalidInput("channel", channel, "give a ChannelPolicy")
-        return agent_turns.Turn(self, event or log_events.Event(), channel, scopes=_scopes(scopes))
+        names = None if scopes is None else text_list(scopes, "scopes")
+        self._reach(names)
+        return agent_turns.Turn(self, event or log_events.Event(), channel, scopes=names)
 
     # ---- files
 
@@ -723,7 +803,7 @@ class Memory(Maintenance):
         kinds: str | Iterable[str] | None,
         limit: int | None,
         situation: Situation | None = None,
-        scopes: Iterable[str] | None = None,
+        scopes: Sequence[str] | None = None,
         since: dt.datetime | str | None = None,
         until: dt.datetime | str | None = None,
         as_of: dt.datetime | str | None = None,
@@ -743,7 +823,7 @@ class Memory(Maintenance):
         return pool.Request(
             text=clean_text(query),
             kinds=pool.checked_kinds(kinds),
-            scopes=_scopes(scopes),
+            scopes=scopes,
             since=first,
             until=end,
             as_of=self._given(as_of, "as_of"),
@@ -754,6 +834,49 @@ class Memory(Maintenance):
             explain=explain,
             situation=None if situation is None else _situation(situation).under(self.config),
         )
+
+    def _scopes(self, tx: sqlite3.Connection, scopes: Iterable[str] | None) -> Sequence[str] | None:
+        """Return the scopes that a reading verb is kept to beside the user's own; None where all may be read.
+
+        The one way from the argument of a verb to what is read. None also where nothing is stored of any other scope:
+        then leaving nothing out costs nothing.
+        """
+        return scope_rows.needed(tx, self._reach(scopes))
+
+    def _reach(self, scopes: Iterable[str] | None) -> Sequence[str] | None:
+        """Return the scopes that are meant, as they are stored; None for all. None means the default reach."""
+        if scopes is None:
+            return [
+                self._own_scope(word) for word, own in (("project", self._project), ("session", self._session)) if own
+            ]
+        names = text_list(scopes, "scopes")
+        if len(names) > scene_graph.KEYS_IN_A_RECALL:
+            raise scene_graph.too_many("scopes", names)
+        if scope_rows.EVERY_SCOPE in names:
+            return None
+        return [self._scope(name, "scopes") for name in names]
+
+    def _scope(self, scope: str, argument: str = "scope") -> str:
+        """Return a scope that is meant by a word or named itself, as it is stored.
+
+        Raises InvalidInput for the current project or session where there is none, and for "all".
+        """
+        if not isinstance(scope, str):
+            raise InvalidInput(argument, scope, "give a text")
+        if scope == scope_rows.EVERY_SCOPE:
+            raise InvalidInput(argument, scope, "name one scope: user, project, session, or the key of one")
+        return self._own_scope(scope, argument) if scope in ("user", "project", "session") else clean_text(scope)
+
+    def _own_scope(self, word: str, argument: str = "scope") -> str:
+        if word == "user":
+            return scope_rows.USER
+        if word == "project":
+            if self._project is None:
+                raise InvalidInput(argument, word, "there is no current project: open the memory with project=FOLDER")
+            return self._project.key
+        if not self._session:
+            raise InvalidInput(argument, word, "there is no current session: open the memory with session=NAME")
+        return scope_rows.SESSION_PREFIX + self._session
 
     def _given(self, time: dt.datetime | str | None, argument: str) -> str | None:
         """Return a bound of time as stored; a bare date is the beginning of that day where the memory is."""
@@ -807,12 +930,3 @@ def _limit(limit: int | None, *, default: int = scene_graph.DEFAULT_LIMIT) -> in
         return default
     check_count("limit", limit)
     return limit
-
-
-def _scopes(scopes: Iterable[str] | None) -> Sequence[str] | None:
-    if scopes is None:
-        return None
-    names = [clean_text(name) for name in text_list(scopes, "scopes")]
-    if len(names) > scene_graph.KEYS_IN_A_RECALL:
-        raise scene_graph.too_many("scopes", names)
-    return names

@@ -22,18 +22,19 @@ MAY_IMPORT = {
     "log": {"late"},
     "config": {"errors", "late", "log"},
     "core": {"errors", "late", "log", "config"},
+    "projects": BASE,
     "store": BASE,
     "graph": STORED,
-    "records": STORED,
+    "records": STORED | {"projects"},
     "upkeep": STORED | {"graph", "records"},
     "compose": STORED | {"graph", "records"},
     "exchange": STORED | {"graph", "records"},
     "semantic": BASE,
     "arbiters": BASE,
     "maintenance": STORED | {"graph", "records", "upkeep", "compose"},
-    "memory": STORED | {"graph", "records", "upkeep", "compose", "exchange", "semantic", "maintenance"},
+    "memory": STORED | {"projects", "graph", "records", "upkeep", "compose", "exchange", "semantic", "maintenance"},
     "async_memory": BASE | {"memory", "compose"},
-    "surfaces": BASE | {"memory", "arbiters"},
+    "surfaces": BASE | {"memory", "arbiters", "projects"},
 }
 # A heavy or surface package is imported below one place only.
 HOMES = {
