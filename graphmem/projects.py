@@ -124,7 +124,7 @@ def remote_form(url: str) -> str:
 
 
 def is_one_folder(one: str, other: str) -> bool:
-    """Tell whether two paths are one folder, also where the file system does not mind letter case and forms of accents."""
+    """Tell whether two paths are one folder, also where the file system does not mind letter case and accents."""
     if one == other:
         return True
     if _folded(one) != _folded(other):

@@ -8,8 +8,8 @@ class Project:
     """The project that a memory was opened for. key: its scope, as it is stored.
 
     label: the name of its folder. place: that folder, the main working tree of its repository. aliases: every other
-    name that leads to it, as scheme ('path', 'git', 'remote', 'promem', 'dsh') and value. worktree: the name of the linked
-    git worktree that was opened, '' for none. remarks: what was found out when it was, such as that it moved.
+    name that leads to it, as scheme ('path', 'git', 'remote', 'promem', 'dsh') and value. worktree: the name of the
+    linked git worktree that was opened, '' for none. remarks: what was found out when it was, such as that it moved.
     """
 
     key: str
