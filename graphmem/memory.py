@@ -74,8 +74,6 @@ class Memory(Maintenance):
         self, store: Store, *, config: Config, clock: Clock, embedder: embedding.Embedder | None = None
     ) -> None:
         super().__init__(store, config=config, clock=clock, embedder=embedder)
-        self._project: model.Project | None = None
-        self._session = ""
         self._meanings: MeaningIndex | None = None
         if embedder is not None:
             from graphmem.compose import meaning
@@ -855,28 +853,6 @@ class Memory(Maintenance):
         if scope_rows.EVERY_SCOPE in names:
             return None
         return [self._scope(name, "scopes") for name in names]
-
-    def _scope(self, scope: str, argument: str = "scope") -> str:
-        """Return a scope that is meant by a word or named itself, as it is stored.
-
-        Raises InvalidInput for the current project or session where there is none, and for "all".
-        """
-        if not isinstance(scope, str):
-            raise InvalidInput(argument, scope, "give a text")
-        if scope == scope_rows.EVERY_SCOPE:
-            raise InvalidInput(argument, scope, "name one scope: user, project, session, or the key of one")
-        return self._own_scope(scope, argument) if scope in ("user", "project", "session") else clean_text(scope)
-
-    def _own_scope(self, word: str, argument: str = "scope") -> str:
-        if word == "user":
-            return scope_rows.USER
-        if word == "project":
-            if self._project is None:
-                raise InvalidInput(argument, word, "there is no current project: open the memory with project=FOLDER")
-            return self._project.key
-        if not self._session:
-            raise InvalidInput(argument, word, "there is no current session: open the memory with session=NAME")
-        return scope_rows.SESSION_PREFIX + self._session
 
     def _given(self, time: dt.datetime | str | None, argument: str) -> str | None:
         """Return a bound of time as stored; a bare date is the beginning of that day where the memory is."""

@@ -14,6 +14,7 @@ USER = ""
 EVERY_SCOPE = "all"
 PROJECT_PREFIX = "project:"
 SESSION_PREFIX = "session:"
+_SCOPED = ("relations", "notes", "sessions", "incidents")  # tables of what is of a scope
 
 
 class _Known(NamedTuple):
@@ -163,10 +164,12 @@ def list_scopes(tx: sqlite3.Connection, current: Sequence[str]) -> tuple[ScopeIn
 
 
 def forget_scope(tx: sqlite3.Connection, key: str) -> None:
-    """Remove what is known of a scope that holds nothing any more: its folder, its label, its aliases."""
+    """Remove what is known of a scope beside what it holds: its folder, its label, its aliases, itself when empty."""
     tx.execute("DELETE FROM scope_aliases WHERE scope = ?", (key,))
-    tx.execute("DELETE FROM scopes WHERE key = ?", (key,))
-    tx.execute("UPDATE scopes SET parent = '' WHERE parent = ?", (key,))
+    tx.execute("UPDATE scopes SET label = '', place = '' WHERE key = ?", (key,))
+    holds = " OR ".join(f"EXISTS (SELECT 1 FROM {table} WHERE scope = ?1)" for table in _SCOPED)
+    tx.execute(f"DELETE FROM scopes WHERE key = ?1 AND NOT ({holds})", (key,))
+    tx.execute("UPDATE scopes SET parent = '' WHERE parent = ? AND parent NOT IN (SELECT key FROM scopes)", (key,))
 
 
 def _leads(tx: sqlite3.Connection, signs: Signs) -> Iterator[_Known]:
