@@ -34,13 +34,15 @@ def opened(path, clock, folders):
 
 
 def fill(memory, owner, scope):
-    memory.commit(
-        [Triple(f"pelican {owner}", "eats", f"fish {owner}", sentence=f"Pelican {owner} eats."),
-         Triple("pelican", "is of", f"zoo {owner}"), Triple("pelican", "lives at", f"sea {owner}", functional=True)],
-        scenes=KEY, scope=scope,
-    )  # fmt: skip
-    memory.remember(f"pelican note {owner}", scope=scope)
-    memory.mirror(f"talk {owner}", [Part("m1", text=f"a pelican part {owner}")], scope=scope)
+    name = f"zq{owner}"
+    facts = [
+        Triple(f"pelican {name}", "eats", f"fish {name}", sentence=f"Pelican {name} eats."),
+        Triple("pelican", "is of", f"zoo {name}"),
+        Triple("pelican", "lives at", f"sea {name}", functional=True),
+    ]
+    memory.commit(facts, scenes=KEY, scope=scope)
+    memory.remember(f"pelican note {name}", scope=scope)
+    memory.mirror(f"talk {name}", [Part("m1", text=f"a pelican part {name}")], scope=scope)
 
 
 @pytest.fixture
@@ -50,7 +52,7 @@ def full(opened, path):
         fill(memory, "theirs", "project")
         fill(memory, "elsewhere", "session")
     with opened() as memory:
-        fill(memory, "user", None)
+        fill(memory, "user", "user")
         fill(memory, "mine", "project")
         fill(memory, "session", "session")
         fill(memory, "named", "work")
@@ -58,7 +60,7 @@ def full(opened, path):
 
 
 def owners_in(told):
-    return {owner for owner in OWNERS if f" {owner}" in told}
+    return {owner for owner in OWNERS if f"zq{owner}" in told}
 
 
 # Each verb that reads, as told by its representation: nothing of it may name what is not admitted.
@@ -94,9 +96,9 @@ WHOLE = set(READS) - {"recall precise"}  # those that show all that they may
 
 def steps_to(memory, owner, scopes):
     try:
-        return [step.object for step in memory.shortest_path("pelican", f"zoo {owner}", scopes=scopes).steps]
+        return [step.object for step in memory.shortest_path("pelican", f"zoo zq{owner}", scopes=scopes).steps]
     except NotFound as error:
-        return str(error).replace(f"zoo {owner}", "")
+        return str(error).replace(f"zoo zq{owner}", "")
 
 
 def turn(memory, scopes):
@@ -161,9 +163,11 @@ def test_nothing_leaks_through_coroutines(full, clock, folders, verb):
 
 def test_nothing_leaks_through_a_turn_of_coroutines(full, clock, folders):
     async def run():
-        async with AsyncMemory.open(full, clock=clock, project=folders["mine"], session="now") as memory:
-            async with await memory.turn(Event(source="qq", payload={"user_id": "boss"}, text="pelican")) as told:
-                return owners_in(repr(await told.recall("pelican", limit=50)))
+        async with (
+            AsyncMemory.open(full, clock=clock, project=folders["mine"], session="now") as memory,
+            await memory.turn(Event(source="qq", payload={"user_id": "boss"}, text="pelican")) as told,
+        ):
+            return owners_in(repr(await told.recall("pelican", limit=50)))
 
     assert asyncio.run(run()) == {"user", "mine", "session"}
 
@@ -223,12 +227,11 @@ def test_the_command_line_takes_the_working_tree_it_is_called_in(cli, folders, m
     assert owners_in(cli("recall", "pelican", "--limit", "50", group=())) == {"user", "theirs", "elsewhere"}
 
 
-def test_a_fact_is_told_into_a_scope_by_command(cli, opened):
+def test_a_fact_is_told_into_a_scope_by_command(cli, opened, full):
     cli("commit", "pelican", "is", "grey", "--scope", "project")
 
     with opened() as memory:
-        assert [fact.scope for fact in memory.scopes() if fact.facts == 4] == [memory.project.key] if False else True
-        assert sql(memory.path, "SELECT scope FROM relations ORDER BY id DESC LIMIT 1") == [(memory.project.key,)]
+        assert sql(full, "SELECT scope FROM relations ORDER BY id DESC LIMIT 1") == [(memory.project.key,)]
 
 
 # ---- writing
@@ -288,7 +291,7 @@ def test_sessions_inherit_their_project(opened, path):
         memory.mirror("s2", [Part("m1", text="ramen")], scope="user")
         key = memory.project.key
     with opened("theirs", session="") as memory:
-        assert [hit.session for hit in memory.recall("ramen")] == ["s2"] if hasattr(Part, "x") else True
+        assert len(memory.recall("ramen")) == 1
         assert memory.mirror("s1", [Part("m2", text="sushi")]).remarks == ()
         assert memory.mirror("s2", [Part("m2", text="sushi")]).remarks == ()
         assert memory.mirror("s1", [Part("m3", text="tea")], scope="project").remarks
@@ -357,7 +360,6 @@ def test_a_project_that_is_purged_for_good_leaves_no_name(full, opened, folders)
         key = memory.project.key
         memory.purge(scope="project", hard=True)
         assert key not in {one.key for one in memory.scopes()}
-        assert not memory.verify_forgotten_here(folders["mine"]) if hasattr(memory, "verify_forgotten_here") else True
         assert str(folders["mine"]) not in "".join(dump(full))
         memory.commit([Triple("a", "b", "c")], scope="project")
     with opened() as memory:
