@@ -42,6 +42,7 @@ SCRIPT = [
     ("tag_scene", ["chan:new"], {"glob": "老*"}),
     ("match_scenes", [HERE], {}),
     ("scenes", [], {"origin": "emergent"}),
+    ("scopes", [], {}),
     ("recall", ["纯文本"], {"limit": 3}),
     ("remember", ["Deploy with pnpm"], {"kind": "lesson", "slot": "deploy"}),
     ("mirror", ["s1", [Part(id="m1", author="boss", text="Where does the panel run?")]], {}),

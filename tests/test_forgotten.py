@@ -271,11 +271,11 @@ def test_notes_go_with_the_scope_alone_and_parts_with_session_and_scope(memory, 
     assert (report.notes, report.parts, report.applied) == ((1, 2), 2, True)
     assert sql(path, "SELECT name FROM sessions") == [("s2",)]
     assert {status for (status,) in sql(path, "SELECT status FROM notes")} == (set() if hard else {"forgotten"})
-    assert not memory.recall("Two Bye", kinds=["note", "part"])
+    assert not memory.recall("Two Bye", kinds=["note", "part"], scopes="all")
     summary = memory.operations()[0].summary
     assert {"relations": 1, "notes": 2, "parts": 2}.items() <= summary.items()
     filled()
-    assert memory.recall("Two", kinds="note")
+    assert memory.recall("Two", kinds="note", scopes="all")
 
 
 # ---- entity
