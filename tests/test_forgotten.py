@@ -591,7 +591,7 @@ def test_a_file_that_may_not_grow_keeps_what_it_held(careless, path):  # SCH-06
     careless._store._writer.execute(f"PRAGMA max_page_count = {pages}")
     with contextlib.suppress(StoreFailed):
         careless.purge(scope="doomed", hard=True)
-    assert careless.recall("before")
+    assert careless.recall("before", scopes="all")
     assert sql(path, "PRAGMA integrity_check") == [("ok",)]
     assert before
 
