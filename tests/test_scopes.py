@@ -8,6 +8,7 @@ import pytest
 from support import dump, sql
 
 from graphmem import AsyncMemory, Conflict, Event, InvalidInput, Memory, NotFound, Part, Situation, Triple
+from graphmem.store import schema
 from graphmem.surfaces.cli import main
 
 HERE = Situation.of(chan="qq", peer="boss")
@@ -447,3 +448,17 @@ def test_a_memory_that_cannot_be_opened_for_its_project_is_closed(path, tmp_path
     monkeypatch.setattr(scopes, "find_project", fails)
     with pytest.raises(Conflict), contextlib.closing(Memory.open(path, project=tmp_path)):
         pass
+
+
+def test_a_file_of_before_knows_its_scopes(memory, path):
+    memory.commit([Triple("a", "b", "c"), Triple("a", "b", "d")], scope="one")
+    for act in ("written", "changed"):
+        sql(path, f"DROP TRIGGER relations_scope_{act}")
+    sql(path, "DELETE FROM scopes")
+    assert memory.recall("a b c")
+
+    for statement in schema._note_scopes_of("relations", "recorded_at").split(";\n"):
+        sql(path, statement)
+
+    assert memory.recall("a b c") == ()
+    assert sql(path, "SELECT key, kind, filled FROM scopes") == [("one", "named", 1)]
