@@ -4,17 +4,24 @@ Layouts are those of gitrepository-layout(5), gitfile in gitglossary(7), and the
 and `url.insteadOf` do is not looked at.
 """
 
-import hashlib
 import os
 import posixpath
 import re
 import stat
 import unicodedata
-import urllib.parse
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from graphmem.errors import InvalidInput
+from graphmem.late import late
+
+if TYPE_CHECKING:
+    import hashlib
+    import urllib.parse as urls
+else:
+    hashlib = late("hashlib")
+    urls = late("urllib.parse")
 
 _ID_DIGITS = 12
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
@@ -107,11 +114,11 @@ def remote_form(url: str) -> str:
         host, path = "", text
     elif "://" in text:
         try:
-            parts = urllib.parse.urlsplit(text)
+            parts = urls.urlsplit(text)
             host = parts.hostname or ""
         except ValueError:
             return ""
-        path = urllib.parse.unquote(parts.path)
+        path = urls.unquote(parts.path)
     elif (match := _SCP.fullmatch(text)) is not None:
         host, path = match[1].strip("[]"), match[2]
     else:
@@ -232,12 +239,12 @@ def _signs(written: str, real: str, root: str, found: _Repository | None = None)
     if found is not None:
         settings = _settings(found.common)
         place, common = _main_tree(found, settings), found.common
-        urls = {
+        forms = {
             name: remote_form(_absolute(url, found.common))
             for (section, name, variable), url in settings.items()
             if (section, variable) == ("remote", "url")
         }
-        remotes = {name: url for name, url in urls.items() if url}
+        remotes = {name: url for name, url in forms.items() if url}
     spelled = [place, root, *_spelled(written, real, root)]
     return Signs(
         place=canonical_path(place),

@@ -113,7 +113,13 @@ def test_every_verb_of_memory_is_there_with_the_same_signature(verb):
 
 
 def test_there_is_no_verb_that_memory_does_not_have():
-    assert {name for name in vars(AsyncMemory) if not name.startswith("_")} <= {*VERBS, "path", "config"}
+    assert {name for name in vars(AsyncMemory) if not name.startswith("_")} <= {
+        *VERBS,
+        "path",
+        "config",
+        "project",
+        "session",
+    }
 
 
 def test_a_memory_is_opened_with_the_block_or_before_it(path):

@@ -74,13 +74,13 @@ def edited(memory, secret):
 
 def edited_into(memory, secret):
     memory.commit([Triple("nobody", "likes", "tea")], scenes=HERE, scope="doomed")
-    (nobody,) = [fact.id for fact in memory.recall_by_scene(HERE).relations]
+    (nobody,) = [fact.id for fact in memory.recall_by_scene(HERE, scopes="all").relations]
     memory.edit_relation(nobody, object=secret, sentence=f"It is {secret}.")
 
 
 def edited_and_undone(memory, secret):
     memory.commit([Triple("nobody", "likes", "tea")], scenes=HERE, scope="doomed")
-    (nobody,) = [fact.id for fact in memory.recall_by_scene(HERE).relations]
+    (nobody,) = [fact.id for fact in memory.recall_by_scene(HERE, scopes="all").relations]
     memory.undo(memory.edit_relation(nobody, object=secret, sentence=f"It is {secret}.").operation)
 
 
@@ -165,12 +165,12 @@ BEFORE = [
 def test_a_hard_purge_leaves_no_trace_in_the_file(careless, path, secret, act):  # P7, FTS-08
     act(careless, secret)
     fill(careless, "after")
-    others = careless.recall_by_scene("chan:mail", limit=None)
+    others = careless.recall_by_scene("chan:mail", limit=None, scopes="all")
 
     report = careless.purge(scope="doomed", hard=True)
 
     assert (report.applied, report.left, report.remarks) == (True, (), ())
-    assert careless.recall_by_scene("chan:mail", limit=None) == others
+    assert careless.recall_by_scene("chan:mail", limit=None, scopes="all") == others
     assert os.stat(f"{path}-wal").st_size == 0
     assert sql(path, "PRAGMA foreign_key_check") == []  # MRG-07
     indexed = text_index_of(path)
@@ -211,8 +211,10 @@ def test_what_comes_after_does_not_inherit_the_words(careless, hard):  # FTS-08
     careless.remember("plain note", scope="doomed")
     careless.commit([Triple("plain", "is", "note")], scope="doomed")
 
-    assert [hit for hit in careless.recall("pelican") if "pelican" in hit.text and hit.kind != "entity"] == []
-    assert {hit.kind for hit in careless.recall("plain note")} >= {"note", "relation"}
+    assert [
+        hit for hit in careless.recall("pelican", scopes="all") if "pelican" in hit.text and hit.kind != "entity"
+    ] == []
+    assert {hit.kind for hit in careless.recall("plain note", scopes="all")} >= {"note", "relation"}
 
 
 def test_vectors_go_too(path, clock):
@@ -511,8 +513,8 @@ def test_an_operation_whose_images_went_says_so_and_brings_back_the_others(memor
 
     assert memory.operations()[-1].summary["rows_removed_for_good"] == 1
     memory.undo(soft)
-    assert [fact.subject for fact in memory.recall_by_scene("").relations] == []
-    assert [hit.text for hit in memory.recall("panel2", kinds="relation")]
+    assert [fact.subject for fact in memory.recall_by_scene("", scopes="all").relations] == []
+    assert [hit.text for hit in memory.recall("panel2", kinds="relation", scopes="all")]
 
 
 def test_the_operation_of_a_hard_purge_tells_counts_only(careless):
@@ -601,7 +603,7 @@ def test_a_memory_without_a_file_is_purged_as_well(clock):
         told(memory, "pelican-42")
 
         assert memory.purge(scope="doomed", hard=True).remarks == ()
-        assert not memory.recall("pelican-42")
+        assert not memory.recall("pelican-42", scopes="all")
 
 
 # ---- the proof

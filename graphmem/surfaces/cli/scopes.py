@@ -21,7 +21,7 @@ def scopes_command(session: Session, /, as_json: bool) -> None:
 
     \b
     Example:
-      graphmem --project ~/work/app scopes
+      graphmem scopes
     """
     with session.open(create=False) as memory:
         found = memory.scopes()
