@@ -1776,7 +1776,7 @@ OF_OTHER_COMMANDS = {
 
 SHOWN = {"surfaces.cli.group", "surfaces.output"}
 OF_SCENES = {
-    *("memory", "maintenance", "config", "core.keys", "core.policies", "core.situations", "core.times"),
+    *("memory", "maintenance", "config", "projects", "core.keys", "core.policies", "core.situations", "core.times"),
     *("graph.matching", "graph.scenes", "graph.validity"),
     *("store.blobs", "store.database", "store.lists", "store.postings", "store.schema"),
 }
@@ -1788,7 +1788,7 @@ OF_SCENES = {
         (["--help"], SHOWN),
         (
             ["--db", "FILE", "recall", "--scene", "chan:qq"],
-            SHOWN | OF_SCENES | {"surfaces.cli.recall", "surfaces.tables", "core.model.recalled"},
+            SHOWN | OF_SCENES | {"surfaces.cli.recall", "surfaces.tables", "core.model.recalled", "records.scopes"},
         ),
         (
             ["--db", "FILE", "enter", "--chan", "qq", "--peer", "boss"],

@@ -1,12 +1,14 @@
 """Scopes: which project a folder is, what of the store a reader reaches, and what each scope holds."""
 
+from __future__ import annotations
+
 import itertools
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from graphmem.core.model import Project, ScopeInfo
+from graphmem.core import model
 from graphmem.projects import Signs, is_one_folder, is_there, other_ids, project_id
 from graphmem.store.lists import in_list
 
@@ -32,7 +34,7 @@ class Found:
     unknown: aliases. moved: whether its place is another than the one that is stored.
     """
 
-    project: Project
+    project: model.Project
     is_new: bool
     moved: bool
     unknown: tuple[tuple[str, str], ...]
@@ -62,7 +64,7 @@ def find_project(tx: sqlite3.Connection, signs: Signs) -> Found:
             continue
         moved = not is_one_folder(known.place, place) and not is_there(known.place)
         is_clone = not moved and ("path", place) in unknown
-        project = Project(
+        project = model.Project(
             known.key,
             _storable(signs.label) if moved else known.label,
             place if moved else known.place,
@@ -78,7 +80,7 @@ def find_project(tx: sqlite3.Connection, signs: Signs) -> Found:
             f"{place} was that of project {stranger.key} and has another remote now, so it is another project, {key}; "
             "if it is the same, keep the old remote beside the new one (git remote add was URL)",
         )
-    project = Project(key, _storable(signs.label), place, unknown, signs.worktree, remarks)
+    project = model.Project(key, _storable(signs.label), place, unknown, signs.worktree, remarks)
     return Found(project, is_new=True, moved=False, unknown=unknown)
 
 
@@ -91,7 +93,7 @@ def _remarks(known: _Known, place: str, *, moved: bool) -> tuple[str, ...]:
     )
 
 
-def store_project(tx: sqlite3.Connection, found: Found, at: str) -> Project:
+def store_project(tx: sqlite3.Connection, found: Found, at: str) -> model.Project:
     """Write what is not stored yet of a project that was found in this same transaction."""
     project = found.project
     tx.execute(
@@ -129,7 +131,7 @@ def needed(tx: sqlite3.Connection, scopes: Sequence[str] | None) -> Sequence[str
     return None if others is None else scopes
 
 
-def list_scopes(tx: sqlite3.Connection, current: Sequence[str]) -> tuple[ScopeInfo, ...]:
+def list_scopes(tx: sqlite3.Connection, current: Sequence[str]) -> tuple[model.ScopeInfo, ...]:
     """Return all scopes: the user's own, then projects, named ones and sessions, each by label."""
     counts = {
         name: dict(tx.execute(f"SELECT scope, COUNT(*) FROM {table} WHERE {condition} GROUP BY scope").fetchall())
@@ -147,7 +149,7 @@ def list_scopes(tx: sqlite3.Connection, current: Sequence[str]) -> tuple[ScopeIn
            ORDER BY kind = 'session', kind = 'named', label, key"""
     )
     return tuple(
-        ScopeInfo(
+        model.ScopeInfo(
             key,
             kind,
             label,
