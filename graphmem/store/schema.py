@@ -523,7 +523,7 @@ def _note_scopes_of(table: str, at: str) -> str:
     at: the column of the time it was written. Who trusts that a scope is empty shows what is not theirs, so no way of
     writing may pass this by: neither an undo nor another program.
     """
-    kind = "CASE WHEN {0} LIKE 'project:%' THEN 'project' WHEN {0} LIKE 'session:%' THEN 'session' ELSE 'named' END"
+    kind = "CASE WHEN {0} GLOB 'project:*' THEN 'project' WHEN {0} GLOB 'session:*' THEN 'session' ELSE 'named' END"
     note = f"""INSERT INTO scopes(key, kind, filled, created_at)
                    VALUES (NEW.scope, {kind.format("NEW.scope")}, 1, NEW.{at})
                ON CONFLICT (key) DO UPDATE SET filled = 1 WHERE filled = 0"""
