@@ -8,14 +8,14 @@ import itertools
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graphmem.config import Config, check_count, check_number
 from graphmem.core import model
-from graphmem.core.keys import clean_text, require_key
+from graphmem.core.keys import clean_text, require_key, text_list
 from graphmem.core.times import Clock, read_time, utc_text
 from graphmem.errors import Conflict, InvalidInput
 from graphmem.graph import scenes as scene_graph
@@ -593,6 +593,27 @@ class Maintenance:
             return review.kept_apart(tx)
 
     # ---- within
+
+    def _scopes(self, tx: sqlite3.Connection, scopes: Iterable[str] | None) -> Sequence[str] | None:
+        """Return the scopes that a reading verb is kept to beside the user's own; None where all may be read.
+
+        The one way from the argument of a verb to what is read. None also where nothing is stored of any other scope:
+        then leaving nothing out costs nothing.
+        """
+        return scope_rows.needed(tx, self._reach(scopes))
+
+    def _reach(self, scopes: Iterable[str] | None) -> Sequence[str] | None:
+        """Return the scopes that are meant, as they are stored; None for all. None means the default reach."""
+        if scopes is None:
+            return [
+                self._own_scope(word) for word, own in (("project", self._project), ("session", self._session)) if own
+            ]
+        names = text_list(scopes, "scopes")
+        if len(names) > scene_graph.KEYS_IN_A_RECALL:
+            raise scene_graph.too_many("scopes", names)
+        if scope_rows.EVERY_SCOPE in names:
+            return None
+        return [self._scope(name, "scopes") for name in names]
 
     def _scope(self, scope: str, argument: str = "scope") -> str:
         """Return a scope that is meant by a word or named itself, as it is stored.

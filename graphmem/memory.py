@@ -6,7 +6,6 @@ import contextlib
 import datetime as dt
 import functools
 import os
-import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -832,27 +831,6 @@ class Memory(Maintenance):
             explain=explain,
             situation=None if situation is None else _situation(situation).under(self.config),
         )
-
-    def _scopes(self, tx: sqlite3.Connection, scopes: Iterable[str] | None) -> Sequence[str] | None:
-        """Return the scopes that a reading verb is kept to beside the user's own; None where all may be read.
-
-        The one way from the argument of a verb to what is read. None also where nothing is stored of any other scope:
-        then leaving nothing out costs nothing.
-        """
-        return scope_rows.needed(tx, self._reach(scopes))
-
-    def _reach(self, scopes: Iterable[str] | None) -> Sequence[str] | None:
-        """Return the scopes that are meant, as they are stored; None for all. None means the default reach."""
-        if scopes is None:
-            return [
-                self._own_scope(word) for word, own in (("project", self._project), ("session", self._session)) if own
-            ]
-        names = text_list(scopes, "scopes")
-        if len(names) > scene_graph.KEYS_IN_A_RECALL:
-            raise scene_graph.too_many("scopes", names)
-        if scope_rows.EVERY_SCOPE in names:
-            return None
-        return [self._scope(name, "scopes") for name in names]
 
     def _given(self, time: dt.datetime | str | None, argument: str) -> str | None:
         """Return a bound of time as stored; a bare date is the beginning of that day where the memory is."""
