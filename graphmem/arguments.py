@@ -1,11 +1,11 @@
 """Checks of arguments that many verbs take."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from graphmem.config import check_count
-from graphmem.core.keys import clean_text, key_list, text_list
+from graphmem.core.keys import key_list, text_list
 from graphmem.core.situations import Situation
 from graphmem.errors import InvalidInput
 from graphmem.graph import scenes
@@ -39,16 +39,6 @@ def checked_limit(limit: int | None, *, default: int = scenes.DEFAULT_LIMIT) -> 
         return default
     check_count("limit", limit)
     return limit
-
-
-def checked_scopes(scopes: Iterable[str] | None) -> Sequence[str] | None:
-    """Return the scopes that are read, None for all; raise InvalidInput for what is no list of texts."""
-    if scopes is None:
-        return None
-    names = [clean_text(name) for name in text_list(scopes, "scopes")]
-    if len(names) > scenes.KEYS_IN_A_RECALL:
-        raise scenes.too_many("scopes", names)
-    return names
 
 
 def new_keys(keys: str | Iterable[str], argument: str) -> tuple[str, ...]:

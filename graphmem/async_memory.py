@@ -14,7 +14,7 @@ from graphmem.compose.turn import Turn
 from graphmem.config import DEFAULT, Config
 from graphmem.core.embedding import Embedder
 from graphmem.core.events import Event, Log
-from graphmem.core.model import BackupReport, CheckReport, DedupeReport, ForgottenReport, RestoreReport, Visit
+from graphmem.core.model import BackupReport, CheckReport, DedupeReport, ForgottenReport, Project, RestoreReport, Visit
 from graphmem.core.policies import ChannelPolicy
 from graphmem.core.times import Clock, system_clock
 from graphmem.errors import Conflict
@@ -96,9 +96,14 @@ class AsyncMemory:
         clock: Clock = system_clock,
         create: bool = True,
         embedder: Embedder | None = None,
+        project: str | os.PathLike[str] | None = None,
+        session: str = "",
     ) -> _Opening:
         """Open a memory file as `Memory.open` does: `await` it, or use it with `async with`."""
-        opening = functools.partial(Memory.open, path, config=config, clock=clock, create=create, embedder=embedder)
+        opening = functools.partial(
+            Memory.open, path, config=config, clock=clock, create=create, embedder=embedder, project=project,
+            session=session,
+        )  # fmt: skip
         return _Opening(opening)
 
     @property
@@ -110,6 +115,16 @@ class AsyncMemory:
     def config(self) -> Config:
         """The settings of the memory."""
         return self.memory.config
+
+    @property
+    def project(self) -> Project | None:
+        """The project that the memory was opened for."""
+        return self.memory.project
+
+    @property
+    def session(self) -> str:
+        """The name of the session that the memory was opened for, '' for none."""
+        return self.memory.session
 
     async def __aenter__(self) -> Self:
         return self
@@ -191,6 +206,7 @@ class AsyncMemory:
     incidents = _in_thread(Memory.incidents)
     forget_incident = _in_thread(Memory.forget_incident)
     remind = _in_thread(Memory.remind)
+    scopes = _in_thread(Memory.scopes)
     neighbours = _in_thread(Memory.neighbours)
     graph = _in_thread(Memory.graph)
     draw = _in_thread(Memory.draw)

@@ -34,7 +34,7 @@ SEARCH_MODES = ("hybrid", "keyword", "vector", "graph")
 _LARGEST_COUNT = 2**63 - 1  # what a column of SQLite holds
 
 ENVIRONMENT = "GRAPHMEM_"
-_OTHER_VARIABLES = frozenset({"DB", "CONFIG", "ARBITER_KEY"})  # read by the command line
+_OTHER_VARIABLES = frozenset({"DB", "CONFIG", "PROJECT", "SESSION", "ARBITER_KEY"})  # read by the command line
 _NO_VARIABLES = frozenset({"weights", "ranking"})  # tables
 _ROUTE = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
-from graphmem.arguments import checked_limit, checked_scopes, checked_situation, new_keys
+from graphmem.arguments import checked_limit, checked_situation, new_keys
 from graphmem.config import check_count
 from graphmem.core import model
 from graphmem.core.keys import clean_text, key_list, text_list, tool_key
@@ -76,8 +76,12 @@ class Curation(Maintenance):
         comes back with these. kind: fact, lesson, rule, preference, decision, pitfall or checkpoint. status: live,
         proposed, archived, superseded or forgotten; recall finds live ones, and superseded ones where it asks for the
         past. pinned: goes first where little is shown. summary: one sentence, at most 100 characters. reason: why it is
-        kept, a usual one of its kind when left out. source: who says so: user, agent, tool or import, with a colon and
-        more where that helps. session, message, place: where it was said; its origin never changes. at: since when it
+        kept, a usual one of its kind when left out.
+
+        scope: "user", "project", "session" or the key of one; without it what is learnt at work (lesson, pitfall,
+        decision, checkpoint) is of the current project where there is one, all else the user's. source: who says so:
+        user, agent, tool or import, with a colon and more where that helps. session, message, place: where it was said,
+        the current session and the folder of the project when left out; its origin never changes. at: since when it
         holds, now when left out; one for a time before that of the live note of its slot is superseded at once, so a
         late import changes nothing.
 
@@ -101,7 +105,7 @@ class Curation(Maintenance):
         )  # fmt: skip
         draft = notes.check_note(
             title, body=body, kind=kind, slot=slot, labels=labels, load_when=load_when, summary=summary,
-            highlight=highlight, scope="" if scope is None else scope, pinned=pinned, status=status, source=source,
+            highlight=highlight, scope=self._note_scope(kind, scope), pinned=pinned, status=status, source=source,
             reason=reason, config=self.config,
         )  # fmt: skip
         keys = new_keys(scenes, "scenes")
@@ -195,8 +199,9 @@ class Curation(Maintenance):
         """Return notes, those told last first. kinds, statuses: all when empty. limit: None for 50, 0 for none."""
         wanted_kinds = _some_of(notes.KINDS, text_list(kinds, "kinds"), "kinds")
         wanted = _some_of(notes.STATUSES, text_list(statuses, "statuses"), "statuses")
-        most, within = checked_limit(limit, default=_NOTES_LISTED), checked_scopes(scopes)
+        most = checked_limit(limit, default=_NOTES_LISTED)
         with self._store.read() as tx:
+            within = self._scopes(tx, scopes)
             return notes.list_notes(tx, kinds=wanted_kinds, statuses=wanted, scopes=within, limit=most)
 
     def ledger(self, *, scopes: Iterable[str] | None = None, limit: int | None = None) -> model.Ledger:
@@ -204,8 +209,9 @@ class Curation(Maintenance):
 
         limit: of facts and of lessons, each: None for 50, 0 for none.
         """
-        most, within = checked_limit(limit, default=_NOTES_LISTED), checked_scopes(scopes)
+        most = checked_limit(limit, default=_NOTES_LISTED)
         with self._store.read() as tx:
+            within = self._scopes(tx, scopes)
             return model.Ledger(
                 grounds.of_ledger(tx, notes.FACTS, scopes=within, limit=most),
                 grounds.of_ledger(tx, notes.LESSONS, scopes=within, limit=most),
@@ -228,11 +234,10 @@ class Curation(Maintenance):
         """
         if note_id is not None:
             check_count("note_id", note_id, low=1)
-        within = checked_scopes(scopes)
         with self._store.read() as tx:
             if note_id is not None:
                 return inspection.detail(tx, note_id)
-            return inspection.inspect(tx, within, self._clock())
+            return inspection.inspect(tx, self._scopes(tx, scopes), self._clock())
 
     def rules_for(
         self,
@@ -257,8 +262,9 @@ class Curation(Maintenance):
             raise InvalidInput("tool", tool, "give the name of the tool")
         if tool:
             here = Situation((*here.given, Feature("tool", tool)), at=here.given_at, config=self.config)
-        keys, within = key_list(declared, "declared"), checked_scopes(scopes)
+        keys = key_list(declared, "declared")
         with self._store.read() as tx:
+            within = self._scopes(tx, scopes)
             selection = scene_graph.chosen(tx, keys, matching.answering(tx, here) if here else [])
             found = grounds.governing(tx, here, selection, text, tool=tool, scopes=within)
         self._count_uses(one.id for one in found)
@@ -282,14 +288,13 @@ class Curation(Maintenance):
         >>> first.warns, again.warns, again.incident.count
         (False, True, 2)
         """
-        if scope is not None and not isinstance(scope, str):
-            raise InvalidInput("scope", scope, "give a text")
+        home = self._note_scope("lesson", scope)
         failure = failures.check_failure(tool, text)
         moment, now = self._at(at), self._at(None)
         if not self.config.capture_failures:
             return model.IncidentReport(remarks=("capture_failures is off: nothing was recorded",))
         with self._writing(moment) as tx:
-            return incidents.record(tx, failure, clean_text(scope or ""), moment, now=now, config=self.config)
+            return incidents.record(tx, failure, home, moment, now=now, config=self.config)
 
     def incidents(
         self, *, scopes: Iterable[str] | None = None, status: str | None = "open"
@@ -302,7 +307,7 @@ class Curation(Maintenance):
             raise InvalidInput("status", status, f"give {' or '.join(map(repr, incidents.STATES))}, None for both")
         now = self._at(None)
         with self._store.read() as tx:
-            return tuple(incidents.incidents(tx, checked_scopes(scopes), now, config=self.config, state=status))
+            return tuple(incidents.incidents(tx, self._scopes(tx, scopes), now, config=self.config, state=status))
 
     def forget_incident(self, incident_id: int) -> model.Incident:
         """Remove an incident for good, and return what it was: the next such failure is counted from 1.
@@ -341,6 +346,12 @@ class Curation(Maintenance):
 
     # ---- within
 
+    def _note_scope(self, kind: str, scope: str | None) -> str:
+        """Return the scope of a note: what is learnt at work is of the project, what is so of the user."""
+        if scope is not None:
+            return self._scope(scope)
+        return self._own_scope("project") if self._project is not None and kind in notes.OF_WORK else ""
+
     def _act(
         self,
         act: str,
@@ -359,8 +370,10 @@ class Curation(Maintenance):
                 raise InvalidInput(name, value, "give a text")
         redaction.refuse_secrets(**given)
         texts = {name: clean_text(value).strip() for name, value in given.items()}
+        place = texts["place"] or (self._project.place if self._project else "")
+        conversation = texts["session"] or self._session
         return model.Provenance(
-            0, act, texts["source"], texts["place"], texts["session"], texts["message"], quote, texts["reason"], at
+            0, act, texts["source"], place, conversation, texts["message"], quote, texts["reason"], at
         )
 
     def _decision(self, act: str, source: str, *, reason: str, place: str) -> model.Provenance:

@@ -9,7 +9,7 @@ import os
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from graphmem import log
 from graphmem.config import Config, check_count, check_number
 from graphmem.core import model
-from graphmem.core.keys import require_key
+from graphmem.core.keys import clean_text, require_key, text_list
 from graphmem.core.times import Clock, read_time, utc_text
 from graphmem.errors import Conflict, GraphmemError, InvalidInput
 from graphmem.graph import scenes as scene_graph
@@ -27,6 +27,7 @@ from graphmem.store.schema import refuse_newer
 
 if TYPE_CHECKING:
     from graphmem.core import embedding, redaction
+    from graphmem.records import scopes as scope_rows
     from graphmem.records import usage
     from graphmem.store import backups, copies, postings, text_index, traces, vectors
     from graphmem.upkeep import (
@@ -63,6 +64,7 @@ else:
     redaction = late("graphmem.core.redaction")
     repeating = late("graphmem.upkeep.repeating")
     review = late("graphmem.upkeep.review")
+    scope_rows = late("graphmem.records.scopes")
     scenes = late("graphmem.upkeep.scenes")
     screening = late("graphmem.upkeep.screening")
     text_index = late("graphmem.store.text_index")
@@ -83,6 +85,8 @@ class Maintenance:
         self._last_day = ""
         self._uses: Counter[int] = Counter()  # of notes, until the next write
         self._uses_lock = threading.Lock()
+        self._project: model.Project | None = None
+        self._session = ""
         self._upkeep: Repeating[model.UpkeepReport] | None = None
         self._closing = threading.Event()
         self.config = config
@@ -155,10 +159,11 @@ class Maintenance:
 
         subject_contains, object_contains: a part of the name, whatever its letter case and width; no wildcards.
         relation: its whole name. entity: the whole name, or an alias, of what is at either end. session: they were told
-        in this session, and in no other. scope: exactly that one. scene: they were told in the scenes at and below this
-        key, and nowhere else, also not openly. Facts told elsewhere too are spared, as the report says; for good, what
-        the session told of them goes, with its sentences that nothing else uses. To take these too, name an entity, or
-        purge for good by each session or scene that tells them.
+        in this session, and in no other. scope: exactly that one, by its key or by "user", "project" or "session".
+        scene: they were told in the scenes at and below this key, and nowhere else, also not openly. Facts told
+        elsewhere too are spared, as the report says; for good, what the session told of them goes, with its sentences
+        that nothing else uses. To take these too, name an entity, or purge for good by each session or scene that tells
+        them.
 
         With scope alone its notes go too; with session or scope or both, and nothing else, the sessions of that name
         and scope with their parts, and when the scene alone is given for good the scenes themselves.
@@ -178,7 +183,7 @@ class Maintenance:
             relation=relation,
             entity=entity,
             session=session,
-            scope=scope,
+            scope=self._scope(scope) if scope else None,
             scene=scene,
         )
 
@@ -641,6 +646,49 @@ class Maintenance:
             return review.kept_apart(tx)
 
     # ---- within
+
+    def _scopes(self, tx: sqlite3.Connection, scopes: Iterable[str] | None) -> Sequence[str] | None:
+        """Return the scopes that a reading verb is kept to beside the user's own; None where all may be read.
+
+        The one way from the argument of a verb to what is read. None also where nothing is stored of any other scope:
+        then leaving nothing out costs nothing.
+        """
+        return scope_rows.needed(tx, self._reach(scopes))
+
+    def _reach(self, scopes: Iterable[str] | None) -> Sequence[str] | None:
+        """Return the scopes that are meant, as they are stored; None for all. None means the default reach."""
+        if scopes is None:
+            return [
+                self._own_scope(word) for word, own in (("project", self._project), ("session", self._session)) if own
+            ]
+        names = text_list(scopes, "scopes")
+        if len(names) > scene_graph.KEYS_IN_A_RECALL:
+            raise scene_graph.too_many("scopes", names)
+        if scope_rows.EVERY_SCOPE in names:
+            return None
+        return [self._scope(name, "scopes") for name in names]
+
+    def _scope(self, scope: str, argument: str = "scope") -> str:
+        """Return a scope that is meant by a word or named itself, as it is stored.
+
+        Raises InvalidInput for the current project or session where there is none, and for "all".
+        """
+        if not isinstance(scope, str):
+            raise InvalidInput(argument, scope, "give a text")
+        if scope == scope_rows.EVERY_SCOPE:
+            raise InvalidInput(argument, scope, "name one scope: user, project, session, or the key of one")
+        return self._own_scope(scope, argument) if scope in ("user", "project", "session") else clean_text(scope)
+
+    def _own_scope(self, word: str, argument: str = "scope") -> str:
+        if word == "user" or not self.config.project_memory:
+            return scope_rows.USER
+        if word == "project":
+            if self._project is None:
+                raise InvalidInput(argument, word, "there is no current project: open the memory with project=FOLDER")
+            return self._project.key
+        if not self._session:
+            raise InvalidInput(argument, word, "there is no current session: open the memory with session=NAME")
+        return scope_rows.SESSION_PREFIX + self._session
 
     def _at(self, given: dt.datetime | str | None, argument: str = "at") -> str:
         return utc_text(read_time(self._clock() if given is None else given, self.config.zone, argument=argument))

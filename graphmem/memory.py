@@ -7,7 +7,7 @@ import datetime as dt
 import functools
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Self
 from graphmem import log
 from graphmem.arguments import (
     checked_limit,
-    checked_scopes,
     checked_situation,
     is_blank,
     new_keys,
@@ -36,6 +35,7 @@ from graphmem.store.blobs import lies_in_row, read_blob, remove_blob, write_blob
 from graphmem.store.database import Store
 
 if TYPE_CHECKING:
+    from graphmem import projects
     from graphmem.compose import brief as briefs
     from graphmem.compose import grounds
     from graphmem.compose import turn as agent_turns
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from graphmem.graph import neighbours as around
     from graphmem.graph import relations, view
     from graphmem.records import history
+    from graphmem.records import scopes as scope_rows
     from graphmem.store import text_index
     from graphmem.store.text_index import Vocabulary
 else:
@@ -62,8 +63,10 @@ else:
     log_events = late("graphmem.core.events")
     log_files = late("graphmem.exchange.events")
     history = late("graphmem.records.history")
+    projects = late("graphmem.projects")
     redaction = late("graphmem.core.redaction")
     relations = late("graphmem.graph.relations")
+    scope_rows = late("graphmem.records.scopes")
     text_index = late("graphmem.store.text_index")
     view = late("graphmem.graph.view")
 
@@ -98,17 +101,24 @@ class Memory(Curation):
         clock: Clock = system_clock,
         create: bool = True,
         embedder: embedding.Embedder | None = None,
+        project: str | os.PathLike[str] | None = None,
+        session: str = "",
     ) -> Self:
         """Open a memory file, made and migrated when needed; ':memory:' for one that is gone when closed.
+
+        project: the folder of the current project, or one inside it; a git repository is one project with all its
+        worktrees and clones, see `config.project_identity`. session: the name of the current session. What is read is
+        the user's own and theirs, and of other projects and sessions only what is named. A project that is met for the
+        first time, or at a new place, is noted in the file, and nothing ever in the folder.
 
         embedder: makes vectors of what is written, so that `recall` finds what means the same in other words; None for
         that of the extra `graphmem[semantic]` where `config.semantic` is set, else for none. Texts written without it
         have no vectors until `embed` makes them.
 
-        Raises InvalidInput for an embedder that cannot be used or is not installed, StoreFailed when the file cannot be
-        used (or is missing and `create` is false, or would have to be made or migrated where `config.read_only` is
-        set), StoreCorrupt when it is damaged or no database, SchemaTooNew when a newer graphmem wrote it, StoreBusy
-        when it stays locked.
+        Raises InvalidInput for an embedder that cannot be used or is not installed, and for a project that is no folder
+        that can be read, StoreFailed when the file cannot be used (or is missing and `create` is false, or would have
+        to be made or migrated where `config.read_only` is set), StoreCorrupt when it is damaged or no database,
+        SchemaTooNew when a newer graphmem wrote it, StoreBusy when it stays locked.
         """
         if embedder is None and config.semantic:
             from graphmem.semantic import bundled_embedder
@@ -116,8 +126,52 @@ class Memory(Curation):
             embedder = bundled_embedder()
         if embedder is not None:
             embedding.check_embedder(embedder)
+        if not isinstance(session, str) or (session and is_blank(session)):
+            raise InvalidInput("session", session, "give the session a name, '' for none")
+        signs = None
+        if project is not None:
+            signs = projects.read_signs(project, whole_repository=config.project_identity == "repository")
         store = Store(path, config=config, create=create, embedder=embedder)
-        return cls(store, config=config, clock=clock, embedder=embedder)
+        memory = cls(store, config=config, clock=clock, embedder=embedder)
+        try:
+            memory._settle_in(signs, clean_text(session))
+        except BaseException:
+            memory.close()
+            raise
+        return memory
+
+    def _settle_in(self, signs: projects.Signs | None, session: str) -> None:
+        """Look up the project and the session that the memory is opened for, and note what is new of them."""
+        if signs is not None:
+            with self._store.read() as tx:
+                found = scope_rows.find_project(tx, signs)
+            if not found.is_stored and not self.config.read_only:
+                at = self._at(None)
+                with self._store.write() as tx:
+                    found = scope_rows.find_project(tx, signs)  # another process may have been first
+                    scope_rows.store_project(tx, found, at)
+            self._project = found.project
+            for remark in found.project.remarks:
+                log.warning("%s", remark)
+        if session:
+            self._session = session
+            key, parent = self._own_scope("session"), self._own_scope("project") if self._project else ""
+            with self._store.read() as tx:
+                is_known = scope_rows.knows_session(tx, key)
+            if not is_known and not self.config.read_only:
+                at = self._at(None)
+                with self._store.write() as tx:
+                    scope_rows.store_session(tx, key, parent, at)
+
+    @property
+    def project(self) -> model.Project | None:
+        """The project that the memory was opened for."""
+        return self._project
+
+    @property
+    def session(self) -> str:
+        """The name of the session that the memory was opened for, '' for none."""
+        return self._session
 
     def __enter__(self) -> Self:
         return self
@@ -187,19 +241,20 @@ class Memory(Curation):
     ) -> model.Recollection:
         """Return what scenes hold, the heaviest first: those of the keys and, unless `exact`, all below them.
 
-        '' means all scenes, an empty list none. limit counts relations, entities, blocks, documents and
-        notes,
-        each on their own: None for 8, 0 for none. scopes: facts of these scopes and of none; None for all. as_of: only
-        what held at that instant, as far as is known today; None for now.
+        '' means all scenes, an empty list none. limit counts relations, entities, blocks, documents and notes, each on
+        their own: None for 8, 0 for none. scopes: what is of these scopes and the user's own; None for those of the
+        current project and session too, "all" for all, see `scopes`. as_of: only what held at that instant, as far as
+        is known today; None for now.
         """
         at = self._at(as_of, "as_of")
         everything = isinstance(keys, str) and is_blank(keys)
         names = None if everything else key_list(keys, "keys")
         if everything and exact:
             raise InvalidInput("keys", keys, "no scene has an empty key; name one, or leave out exact")
-        most, wanted = checked_limit(limit), checked_scopes(scopes)
+        most = checked_limit(limit)
         selection = scene_graph.EVERY_SCENE if names is None else scene_graph.below(names, exact=exact)
         with self._store.read() as tx:
+            wanted = self._scopes(tx, scopes)
             found = scene_graph.recall(tx, selection, limit=most, scopes=wanted, at=at)
             if held := scene_graph.noted(tx, selection):
                 past = None if as_of is None else at
@@ -230,9 +285,10 @@ class Memory(Curation):
         keys = key_list(declared, "declared")
         if not isinstance(text, str):
             raise InvalidInput("text", text, "give the words of the turn as text")
-        most, wanted = checked_limit(limit), checked_scopes(scopes)
+        most = checked_limit(limit)
         with self._store.read() as tx:
             candidates = matching.answering(tx, situation) if situation else []
+            wanted = self._scopes(tx, scopes)
             selection = scene_graph.chosen(tx, keys, candidates)
             recalled = model.Recollection()
             if selection is not None:
@@ -272,15 +328,17 @@ class Memory(Curation):
     ) -> model.CommitReport:
         """Remember facts and attach them to scenes, which are made when they are new.
 
-        A triple whose names cannot be used, or hold a secret, is refused in the report and the others are written;
+        scope: whose facts they are, "user" (as without it), "project", "session", or the key of a scope. A triple whose
+        names cannot be used, or hold a secret, is refused in the report and the others are written;
         `report.written == 0` means that nothing was remembered. A secret in a sentence is replaced, which a remark
         tells. Raises SecretRefused for one in another argument.
         """
-        told = {"session": session, "source": source, "scope": "" if scope is None else scope}
+        told = {"session": session, "source": source}
         for name, value in told.items():
             if not isinstance(value, str):
                 raise InvalidInput(name, value, "give a text")
-        redaction.refuse_secrets(**told)
+        redaction.refuse_secrets(**told, scope=scope)
+        home = "" if scope is None else self._scope(scope)
         check_count("turn", turn)
         keys = new_keys(scenes, "scenes")
         checked, remarks = relations.check_triples(triples, self.config.zone)
@@ -289,7 +347,7 @@ class Memory(Curation):
         if len(refused) == len(checked):
             return model.CommitReport(0, 0, 0, refused, (None,) * len(checked), (), remarks)
         texts = {name: clean_text(value) for name, value in told.items()}
-        saying = relations.Saying(**texts, turn=turn, at=moment, scenes=keys)
+        saying = relations.Saying(**texts, scope=home, turn=turn, at=moment, scenes=keys)
         with self._writing(moment) as tx:
             scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
             report = relations.commit(tx, checked, saying, scene_ids)
@@ -314,7 +372,8 @@ class Memory(Curation):
         Parts are known by their ids: telling one again changes what is told otherwise, keeps what is left out, and
         never moves it. New parts go behind the part they are told after, else in front of the first known one, else to
         the end. at: when it was recorded; each part may say when it was said. scope: that of the session, taken from
-        the first call that names one; the report remarks on another. An empty list leaves no trace.
+        the first call that names one; the report remarks on another. A new session is of the current project where none
+        is named. An empty list leaves no trace.
 
         Raises InvalidInput naming the argument or the part that cannot be used, SecretRefused for a secret in a name.
 
@@ -328,18 +387,29 @@ class Memory(Curation):
         redaction.refuse_secrets(session=session, scope=scope)
         if not isinstance(session, str) or is_blank(session):
             raise InvalidInput("session", session, "give the session a name")
-        if scope is not None and not isinstance(scope, str):
-            raise InvalidInput("scope", scope, "give a text")
         if redact not in (None, True, False):
             raise InvalidInput("redact", redact, "give true, false or None")
+        named = None if scope is None else self._scope(scope)
+        home = "" if self._project is None else self._project.key
         screened = self.config.redact_mirror if redact is None else redact
         told, remarks = history.check_parts(parts, self.config.zone, screened=screened)
         moment = self._at(at)
         if not told:
             return model.MirrorReport(clean_text(session), 0, 0, 0)
         with self._writing(moment) as tx:
-            report = history.mirror(tx, clean_text(session), clean_text(scope or ""), told, moment)
+            report = history.mirror(tx, clean_text(session), told, moment, scope=named, home=home)
         return replace(report, remarks=(*remarks, *report.remarks))
+
+    # ---- scopes
+
+    def scopes(self) -> tuple[model.ScopeInfo, ...]:
+        """Return every scope and how much it holds, the user's own first, then projects, named ones and sessions.
+
+        A scope that a verb takes is one of their keys, or a word: "user", "project" and "session" for the current ones,
+        and, where something is read, "all". Writes nothing.
+        """
+        with self._store.read() as tx:
+            return scope_rows.list_scopes(tx, self._reach(None) or ())
 
     # ---- recall
 
@@ -364,9 +434,10 @@ class Memory(Curation):
 
         situation: who asks and where. What its scenes hold ranks higher, what scenes of other people alone hold is left
         out, and without any words its scenes are recalled. kinds: of note, relation, part, document, block (all of
-        these when left out), entity and scene. scopes: items of these scopes and of none; None for all. scenes: only
-        what these scenes hold and, unless `exact`, those below them; '' for everything. since, until: only what was
-        said or written from, and before, these times. as_of: what held then.
+        these when left out), entity and scene. scopes: items of these scopes and the user's own, "all" for all; None
+        for those of the current project and session too. scenes: only what these scenes hold and, unless `exact`, those
+        below them; '' for everything. since, until: only what was said or written from, and before, these times. as_of:
+        what held then.
 
         mode: 'hybrid' weighs all evidence, the meaning of texts as well where the memory has an embedder; 'keyword'
         wants every word of the query; 'vector' compares texts as TF-IDF vectors; 'scene' brings back what the situation
@@ -376,15 +447,15 @@ class Memory(Curation):
 
         Raises InvalidInput for a query without words and without a situation, and for an unknown kind or mode.
         """
-        request = self._request(
-            query, kinds=kinds, limit=limit, situation=situation, scopes=scopes, since=since, until=until, as_of=as_of,
-            mode=mode, precise=precise, explain=explain,
-        )  # fmt: skip
         keys = None if is_blank(scenes) else key_list(scenes, "scenes")
         within = None if keys is None else scene_graph.below(keys, exact=exact)
         from graphmem.compose import search
 
         with self._store.read() as tx:
+            request = self._request(
+                query, kinds=kinds, limit=limit, situation=situation, scopes=self._scopes(tx, scopes), since=since,
+                until=until, as_of=as_of, mode=mode, precise=precise, explain=explain,
+            )  # fmt: skip
             here = request.situation
             answering = matching.answering(tx, here) if here else []
             hits = search.search(
@@ -564,8 +635,9 @@ class Memory(Curation):
         check_count("limit", limit)
         wanted = names if isinstance(names, str) else text_list(names, "names")
         recent = isinstance(sort, str) and sort.strip().casefold() in ("recent", "time", "newest")
-        reading = around.Reading(self._at(at), checked_scopes(scopes))
+        moment = self._at(at)
         with self._store.read() as tx:
+            reading = around.Reading(moment, self._scopes(tx, scopes))
             return around.neighbours(tx, wanted, reading, depth=depth, limit=limit, recent=recent)
 
     def graph(
@@ -586,9 +658,10 @@ class Memory(Curation):
         """
         check_count("depth", depth)
         key = None if scene is None else require_key(scene, "scene")
-        reading = around.Reading(self._at(at), checked_scopes(scopes))
+        moment = self._at(at)
         # networkx takes 100 ms to import: only the verbs about pictures and ways pay it.
         with self._store.read() as tx:
+            reading = around.Reading(moment, self._scopes(tx, scopes))
             return view.graph(tx, reading, scene=key, entity=entity, depth=depth)
 
     def draw(
@@ -617,8 +690,9 @@ class Memory(Curation):
         `connected` is false, and there are no steps, when no fact leads from one to the other. at and scopes are those
         of `graph`. Raises NotFound for an unknown name, telling the names close to it.
         """
-        reading = around.Reading(self._at(at), checked_scopes(scopes))
+        moment = self._at(at)
         with self._store.read() as tx:
+            reading = around.Reading(moment, self._scopes(tx, scopes))
             return view.shortest_path(tx, start, end, reading)
 
     # ---- prompt
@@ -660,8 +734,8 @@ class Memory(Curation):
     ) -> agent_turns.Turn:
         """Begin a turn of an agent, None for one without an event: `with memory.turn(event) as turn`.
 
-        scopes: it reads what is of these scopes and of none; None for all. Scenes keep people's facts apart, and scopes
-        their notes and sessions, which no scene holds.
+        scopes: what it reads, as in `recall`. Scenes keep people's facts apart, and scopes their notes and sessions,
+        which no scene holds.
 
         What the payload of the event says of policies goes before what the channel says. Raises InvalidInput for a
         policy, a scene key or a person in the payload that cannot be used.
@@ -670,7 +744,9 @@ class Memory(Curation):
             raise InvalidInput("event", event, "give an Event, such as Event(source='qq', text='…'), or None")
         if not isinstance(channel, ChannelPolicy):
             raise InvalidInput("channel", channel, "give a ChannelPolicy")
-        return agent_turns.Turn(self, event or log_events.Event(), channel, scopes=checked_scopes(scopes))
+        names = None if scopes is None else text_list(scopes, "scopes")
+        self._reach(names)
+        return agent_turns.Turn(self, event or log_events.Event(), channel, scopes=names)
 
     # ---- files
 
@@ -736,7 +812,7 @@ class Memory(Curation):
         kinds: str | Iterable[str] | None,
         limit: int | None,
         situation: Situation | None = None,
-        scopes: Iterable[str] | None = None,
+        scopes: Sequence[str] | None = None,
         since: dt.datetime | str | None = None,
         until: dt.datetime | str | None = None,
         as_of: dt.datetime | str | None = None,
@@ -756,7 +832,7 @@ class Memory(Curation):
         return pool.Request(
             text=clean_text(query),
             kinds=pool.checked_kinds(kinds),
-            scopes=checked_scopes(scopes),
+            scopes=scopes,
             since=first,
             until=end,
             as_of=self._given(as_of, "as_of"),

@@ -22,9 +22,10 @@ MAY_IMPORT = {
     "log": {"late"},
     "config": {"errors", "late", "log"},
     "core": {"errors", "late", "log", "config"},
+    "projects": BASE,
     "store": BASE,
     "graph": STORED,
-    "records": STORED,
+    "records": STORED | {"projects"},
     "upkeep": STORED | {"graph", "records"},
     "compose": STORED | {"graph", "records"},
     "exchange": STORED | {"graph", "records"},
@@ -33,9 +34,10 @@ MAY_IMPORT = {
     "maintenance": STORED | {"graph", "records", "upkeep", "compose"},
     "arguments": STORED | {"graph"},
     "curation": STORED | {"graph", "records", "upkeep", "compose", "arguments", "maintenance"},
-    "memory": STORED | {"graph", "records", "compose", "exchange", "semantic", "arguments", "curation"},
+    "memory": STORED
+    | {"projects", "graph", "records", "compose", "exchange", "semantic", "arguments", "maintenance", "curation"},
     "async_memory": BASE | {"memory", "compose"},
-    "surfaces": BASE | {"memory", "arbiters"},
+    "surfaces": BASE | {"memory", "arbiters", "projects"},
 }
 # A heavy or surface package is imported below one place only.
 HOMES = {

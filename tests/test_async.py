@@ -42,6 +42,7 @@ SCRIPT = [
     ("tag_scene", ["chan:new"], {"glob": "老*"}),
     ("match_scenes", [HERE], {}),
     ("scenes", [], {"origin": "emergent"}),
+    ("scopes", [], {}),
     ("recall", ["纯文本"], {"limit": 3}),
     ("remember", ["Deploy with pnpm"], {"kind": "lesson", "slot": "deploy"}),
     ("mirror", ["s1", [Part(id="m1", author="boss", text="Where does the panel run?")]], {}),
@@ -129,7 +130,13 @@ def test_every_verb_of_memory_is_there_with_the_same_signature(verb):
 
 
 def test_there_is_no_verb_that_memory_does_not_have():
-    assert {name for name in vars(AsyncMemory) if not name.startswith("_")} <= {*VERBS, "path", "config"}
+    assert {name for name in vars(AsyncMemory) if not name.startswith("_")} <= {
+        *VERBS,
+        "path",
+        "config",
+        "project",
+        "session",
+    }
 
 
 def test_a_memory_is_opened_with_the_block_or_before_it(path):

@@ -53,6 +53,7 @@ CALLS = {
     "enter": BOSS,
     "match": BOSS,
     "scenes": [],
+    "scopes": [],
     "evidence": [],
     "tag": ["chan:new", "--glob", "*"],
     "untag": ["chan:qq/peer:boss", "--glob", "*"],
@@ -553,8 +554,8 @@ def test_recall_passes_its_options_on(cli, path):
         memory.remember("Deploy the panel", pinned=True, at="2026-02-01")
         memory.mirror("s1", [Part(id="m1", author="boss", text="Where is the panel?", at="2026-04-01")])
 
-    def recalled(*options):
-        return set(texts(cli("recall", "panel", *options, "--json")))
+    def recalled(*options, scope="all"):
+        return set(texts(cli("recall", "panel", *options, "--scope", scope, "--json")))
 
     note, fact, part, old = "Deploy the panel", "panel uses pnpm", "Where is the panel?", "panel uses npm"
     assert recalled() == {note, fact, part}
@@ -562,7 +563,7 @@ def test_recall_passes_its_options_on(cli, path):
     assert recalled("--kind", "entity") == {"panel"}
     assert recalled("--since", "2026-02-15") == {fact, part}
     assert recalled("--until", "2026-02-15") == {note}
-    assert recalled("--scope", "b") == {note, part}
+    assert recalled(scope="b") == recalled(scope="user") == {note, part}
     assert recalled("--as-of", "2026-02-15", "--kind", "relation") == {old}
     assert recalled("--mode", "graph", "--kind", "relation") == {fact}
     assert recalled("pnpm", "--mode", "keyword") == {fact}
@@ -570,8 +571,9 @@ def test_recall_passes_its_options_on(cli, path):
     assert recalled("deploy the", "--precise") == {note}  # by its title; what the fact says is another thing
     assert recalled("uses", "--precise") == {fact}  # by a name and another word of it
     assert cli("recall", "panel at home", "--mode", "keyword").out == "nothing answers this\n"
-    assert objects(cli("recall", "--scene", "chan:qq", "--as-of", "2026-02-15", "--json")) == ["npm"]
-    assert objects(cli("recall", "--chan", "qq", "--as-of", "2026-02-15", "--json")) == ["npm"]
+    then = ["--as-of", "2026-02-15", "--scope", "a", "--json"]
+    assert objects(cli("recall", "--scene", "chan:qq", *then)) == ["npm"]
+    assert objects(cli("recall", "--chan", "qq", *then)) == ["npm"]
     assert objects(cli("recall", "--chan", "qq", "--scope", "b", "--json")) == []
 
 
@@ -1820,17 +1822,8 @@ OF_OTHER_COMMANDS = {
 
 SHOWN = {"surfaces.cli.group", "surfaces.output"}
 OF_SCENES = {
-    *(
-        "memory",
-        "maintenance",
-        "curation",
-        "arguments",
-        "config",
-        "core.keys",
-        "core.policies",
-        "core.situations",
-        "core.times",
-    ),
+    *("memory", "maintenance", "curation", "arguments", "config", "projects"),
+    *("core.keys", "core.policies", "core.situations", "core.times"),
     *("graph.matching", "graph.scenes", "graph.validity"),
     *("store.blobs", "store.database", "store.lists", "store.postings", "store.schema"),
 }
@@ -1842,7 +1835,7 @@ OF_SCENES = {
         (["--help"], SHOWN),
         (
             ["--db", "FILE", "recall", "--scene", "chan:qq"],
-            SHOWN | OF_SCENES | {"surfaces.cli.recall", "surfaces.tables", "core.model.recalled"},
+            SHOWN | OF_SCENES | {"surfaces.cli.recall", "surfaces.tables", "core.model.recalled", "records.scopes"},
         ),
         (
             ["--db", "FILE", "enter", "--chan", "qq", "--peer", "boss"],

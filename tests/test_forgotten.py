@@ -74,13 +74,13 @@ def edited(memory, secret):
 
 def edited_into(memory, secret):
     memory.commit([Triple("nobody", "likes", "tea")], scenes=HERE, scope="doomed")
-    (nobody,) = [fact.id for fact in memory.recall_by_scene(HERE).relations]
+    (nobody,) = [fact.id for fact in memory.recall_by_scene(HERE, scopes="all").relations]
     memory.edit_relation(nobody, object=secret, sentence=f"It is {secret}.")
 
 
 def edited_and_undone(memory, secret):
     memory.commit([Triple("nobody", "likes", "tea")], scenes=HERE, scope="doomed")
-    (nobody,) = [fact.id for fact in memory.recall_by_scene(HERE).relations]
+    (nobody,) = [fact.id for fact in memory.recall_by_scene(HERE, scopes="all").relations]
     memory.undo(memory.edit_relation(nobody, object=secret, sentence=f"It is {secret}.").operation)
 
 
@@ -165,12 +165,12 @@ BEFORE = [
 def test_a_hard_purge_leaves_no_trace_in_the_file(careless, path, secret, act):  # P7, FTS-08
     act(careless, secret)
     fill(careless, "after")
-    others = careless.recall_by_scene("chan:mail", limit=None)
+    others = careless.recall_by_scene("chan:mail", limit=None, scopes="all")
 
     report = careless.purge(scope="doomed", hard=True)
 
     assert (report.applied, report.left, report.remarks) == (True, (), ())
-    assert careless.recall_by_scene("chan:mail", limit=None) == others
+    assert careless.recall_by_scene("chan:mail", limit=None, scopes="all") == others
     assert os.stat(f"{path}-wal").st_size == 0
     assert sql(path, "PRAGMA foreign_key_check") == []  # MRG-07
     indexed = text_index_of(path)
@@ -211,8 +211,10 @@ def test_what_comes_after_does_not_inherit_the_words(careless, hard):  # FTS-08
     careless.remember("plain note", scope="doomed")
     careless.commit([Triple("plain", "is", "note")], scope="doomed")
 
-    assert [hit for hit in careless.recall("pelican") if "pelican" in hit.text and hit.kind != "entity"] == []
-    assert {hit.kind for hit in careless.recall("plain note")} >= {"note", "relation"}
+    assert [
+        hit for hit in careless.recall("pelican", scopes="all") if "pelican" in hit.text and hit.kind != "entity"
+    ] == []
+    assert {hit.kind for hit in careless.recall("plain note", scopes="all")} >= {"note", "relation"}
 
 
 def test_vectors_go_too(path, clock):
@@ -271,11 +273,11 @@ def test_notes_go_with_the_scope_alone_and_parts_with_session_and_scope(memory, 
     assert (report.notes, report.parts, report.applied) == ((1, 2), 2, True)
     assert sql(path, "SELECT name FROM sessions") == [("s2",)]
     assert {status for (status,) in sql(path, "SELECT status FROM notes")} == (set() if hard else {"forgotten"})
-    assert not memory.recall("Two Bye", kinds=["note", "part"])
+    assert not memory.recall("Two Bye", kinds=["note", "part"], scopes="all")
     summary = memory.operations()[0].summary
     assert {"relations": 1, "notes": 2, "parts": 2}.items() <= summary.items()
     filled()
-    assert memory.recall("Two", kinds="note")
+    assert memory.recall("Two", kinds="note", scopes="all")
 
 
 # ---- entity
@@ -511,8 +513,8 @@ def test_an_operation_whose_images_went_says_so_and_brings_back_the_others(memor
 
     assert memory.operations()[-1].summary["rows_removed_for_good"] == 1
     memory.undo(soft)
-    assert [fact.subject for fact in memory.recall_by_scene("").relations] == []
-    assert [hit.text for hit in memory.recall("panel2", kinds="relation")]
+    assert [fact.subject for fact in memory.recall_by_scene("", scopes="all").relations] == []
+    assert [hit.text for hit in memory.recall("panel2", kinds="relation", scopes="all")]
 
 
 def test_the_operation_of_a_hard_purge_tells_counts_only(careless):
@@ -591,7 +593,7 @@ def test_a_file_that_may_not_grow_keeps_what_it_held(careless, path):  # SCH-06
     careless._store._writer.execute(f"PRAGMA max_page_count = {pages}")
     with contextlib.suppress(StoreFailed):
         careless.purge(scope="doomed", hard=True)
-    assert careless.recall("before")
+    assert careless.recall("before", scopes="all")
     assert sql(path, "PRAGMA integrity_check") == [("ok",)]
     assert before
 
@@ -601,7 +603,7 @@ def test_a_memory_without_a_file_is_purged_as_well(clock):
         told(memory, "pelican-42")
 
         assert memory.purge(scope="doomed", hard=True).remarks == ()
-        assert not memory.recall("pelican-42")
+        assert not memory.recall("pelican-42", scopes="all")
 
 
 # ---- the proof

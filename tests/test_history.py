@@ -183,8 +183,8 @@ def test_a_session_is_found_within_its_scope_and_one_without_everywhere(memory):
 
     assert sorted(found(memory, "ramen", scopes=["alpha"])) == ["m1", "m2"]
     assert found(memory, "ramen", scopes=["beta"]) == ["m2"]
-    assert found(memory, "ramen", scopes=[]) == ["m2"]
-    assert sorted(found(memory, "ramen")) == ["m1", "m2"]
+    assert found(memory, "ramen", scopes=[]) == found(memory, "ramen") == ["m2"]
+    assert sorted(found(memory, "ramen", scopes="all")) == ["m1", "m2"]
 
 
 def test_a_session_takes_the_scope_of_the_first_call_that_names_one(memory):

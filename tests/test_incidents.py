@@ -34,14 +34,14 @@ def test_failures_that_differ_in_names_alone_are_one_and_warned_of_at_the_second
     assert (second.created, second.warns, second.incident.count) == (False, True, 2)
     assert second.incident.id == first.incident.id
     assert warned(memory) == [second.incident.signature]
-    assert memory.incidents() == (second.incident,)
+    assert memory.incidents(scopes="all") == (second.incident,)
 
 
 def test_another_tool_and_another_scope_are_counted_apart(memory):
     for tool, scope in (("bash", ""), ("python", ""), ("bash", "work"), ("bash", "home")):
         assert memory.record_failure(tool, "exit 1", scope=scope).created
 
-    assert [one.count for one in memory.incidents()] == [1, 1, 1, 1]
+    assert [one.count for one in memory.incidents(scopes="all")] == [1, 1, 1, 1]
     assert {one.scope for one in memory.incidents(scopes=["work"])} == {"", "work"}
     assert warned(memory) == []
 
@@ -52,7 +52,7 @@ def test_a_failure_told_again_keeps_its_latest_sample_and_both_times(memory, clo
     memory.record_failure("bash", "exit 2")
     memory.record_failure("bash", "exit 3", at="2026-09-06T08:00:00Z")
 
-    (one,) = memory.incidents()
+    (one,) = memory.incidents(scopes="all")
     assert (one.count, one.sample) == (3, "exit 2")
     assert (one.first_at, one.last_at) == ("2026-09-06T08:00:00.000Z", "2026-09-07T09:00:00.000Z")
 
@@ -69,8 +69,8 @@ def test_a_lesson_that_names_the_tool_resolves_and_a_later_failure_reopens(memor
 
     (resolved,) = learn(memory, **note, kind=kind)
 
-    assert [one.tool for one in memory.incidents()] == ["python"]
-    (one,) = memory.incidents(status="resolved")
+    assert [one.tool for one in memory.incidents(scopes="all")] == ["python"]
+    (one,) = memory.incidents(scopes="all", status="resolved")
     assert (one.id, one.resolved_at, one.note_id) == (resolved, "2026-09-07T08:01:00.000Z", 1)
     assert warned(memory) == []
 
@@ -98,7 +98,7 @@ def test_what_names_no_tool_or_is_no_lesson_resolves_nothing(memory, note):
     memory.record_failure("bash", "exit 1")
 
     assert learn(memory, **note) == ()
-    assert len(memory.incidents()) == 1
+    assert len(memory.incidents(scopes="all")) == 1
 
 
 def test_a_lesson_of_an_earlier_time_resolves_no_later_failure(memory):
@@ -112,7 +112,7 @@ def test_what_resolved_stays_resolved_when_its_lesson_is_removed(memory):
     note = memory.remember("bash: quote", kind="lesson", scope="work").note
     memory.forget(note.id, hard=True)
 
-    (one,) = memory.incidents(status="resolved")
+    (one,) = memory.incidents(scopes="all", status="resolved")
     assert one.note_id is None
 
 
@@ -123,7 +123,7 @@ def test_forty_kinds_are_kept_in_a_scope_those_seen_last(memory, clock):
         clock.advance(minutes=1)
         memory.record_failure("bash", f"{word} is wrong")
 
-    samples = [one.sample for one in memory.incidents()]
+    samples = [one.sample for one in memory.incidents(scopes="all")]
 
     assert len(samples) == 41
     assert "elsewhere" in samples
@@ -131,17 +131,17 @@ def test_forty_kinds_are_kept_in_a_scope_those_seen_last(memory, clock):
     old = memory.record_failure("bash", "quite another thing", at="2026-09-07T08:00:00Z")
     assert old.incident is None
     assert "40 kinds" in old.remarks[0]
-    assert [one.sample for one in memory.incidents()] == samples
+    assert [one.sample for one in memory.incidents(scopes="all")] == samples
 
 
 def test_what_was_seen_last_61_days_ago_is_dropped(memory, clock, path):
     memory.record_failure("bash", "one thing")
     memory.record_failure("bash", "another thing", scope="work")
     clock.advance(days=60)
-    assert len(memory.incidents()) == 2
+    assert len(memory.incidents(scopes="all")) == 2
     clock.advance(days=1)
 
-    assert memory.incidents(status=None) == ()
+    assert memory.incidents(scopes="all", status=None) == ()
     assert warned(memory) == []
     assert len(sql(path, "SELECT id FROM incidents")) == 2, "reading wrote"
 
@@ -158,7 +158,7 @@ def test_a_failure_that_is_too_old_is_not_recorded(memory):
 
     assert report.incident is None
     assert "incident_max_age_days" in report.remarks[0]
-    assert memory.incidents(status=None) == ()
+    assert memory.incidents(scopes="all", status=None) == ()
 
 
 def test_nothing_is_recorded_where_that_is_switched_off(path):
@@ -176,7 +176,7 @@ def test_thresholds_are_settings(path):
     with Memory.open(path, clock=FakeClock(), config=config) as memory:
         assert memory.record_failure("bash", "one thing").warns
         memory.record_failure("bash", "another thing")
-        assert [one.sample for one in memory.incidents()] == ["another thing"]
+        assert [one.sample for one in memory.incidents(scopes="all")] == ["another thing"]
     for name in ("incident_threshold", "max_incidents"):
         with pytest.raises(InvalidInput, match=name):
             Config(**{name: 0})
@@ -185,7 +185,7 @@ def test_thresholds_are_settings(path):
 def test_an_age_beyond_all_dates_keeps_everything(path):
     with Memory.open(path, clock=FakeClock(), config=Config(incident_max_age_days=1e6)) as memory:
         memory.record_failure("bash", "exit 1", at="0001-01-01T00:00:00Z")
-        assert len(memory.incidents()) == 1
+        assert len(memory.incidents(scopes="all")) == 1
 
 
 def test_a_sample_is_one_line_and_half_an_emoji_is_told(memory):
@@ -226,14 +226,14 @@ def test_bad_scopes_times_and_states_are_refused(memory):
         with pytest.raises(InvalidInput):
             memory.record_failure("bash", "x", **options)
     with pytest.raises(InvalidInput, match="status"):
-        memory.incidents(status="closed")
+        memory.incidents(scopes="all", status="closed")
 
 
 def test_an_incident_can_be_forgotten(memory):
     made = memory.record_failure("bash", "exit 1").incident
 
     assert memory.forget_incident(made.id) == made
-    assert memory.incidents(status=None) == ()
+    assert memory.incidents(scopes="all", status=None) == ()
     with pytest.raises(NotFound, match="incident 1"):
         memory.forget_incident(made.id)
     assert memory.record_failure("bash", "exit 1").created
@@ -256,4 +256,4 @@ def test_the_most_frequent_and_latest_are_warned_of_first(memory, clock):
             memory.record_failure("bash", text)
 
     assert warned(memory) == ["bash|another thing", "bash|a third thing", "bash|one thing"]
-    assert dt.datetime.fromisoformat(memory.incidents()[0].last_at) < clock.now
+    assert dt.datetime.fromisoformat(memory.incidents(scopes="all")[0].last_at) < clock.now

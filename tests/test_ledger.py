@@ -550,7 +550,7 @@ def test_a_projects_note_goes_before_the_users_of_that_slot(memory):  # A6.6
     assert [hit.id for hit in memory.recall("deploy", scopes=["web"])] == [own.id]
     assert [hit.id for hit in memory.recall("deploy", scopes=["app"])] == [mine.id]
     assert memory.inspect(mine.id).overridden_by == own.id
-    assert memory.inspect().overridden == ((mine.id, own.id),)
+    assert memory.inspect(scopes="all").overridden == ((mine.id, own.id),)
 
 
 def test_without_slots_the_title_tells_what_goes_before(memory):
@@ -643,8 +643,9 @@ def test_notes_are_listed_the_latest_first(memory, clock):
         memory.remember(f"note {number}", kind=("fact", "lesson", "fact")[number], scope=("", "web", "app")[number])
         clock.advance(hours=1)
 
-    assert titles(memory.notes()) == ["note 2", "note 1", "note 0"]
-    assert titles(memory.notes(kinds="fact", limit=1)) == ["note 2"]
+    assert titles(memory.notes()) == ["note 0"]
+    assert titles(memory.notes(scopes="all")) == ["note 2", "note 1", "note 0"]
+    assert titles(memory.notes(kinds="fact", limit=1, scopes="all")) == ["note 2"]
     assert titles(memory.notes(scopes=["web"])) == ["note 1", "note 0"]
     assert memory.notes(statuses="archived") == ()
     with pytest.raises(InvalidInput, match="kinds"):

@@ -251,7 +251,8 @@ def test_facts_and_names_of_other_scopes_are_not_seen(memory):
     assert not memory.neighbours("Eve", scopes=["other"])
     assert not memory.neighbours("is Eve here?", scopes=[])
     assert names(memory.neighbours("Eve", scopes=["private"], depth=1)) == ["Eve", "boss"]
-    assert names(memory.neighbours("Eve", depth=1)) == ["Eve", "boss"]
+    assert names(memory.neighbours("Eve", depth=1, scopes="all")) == ["Eve", "boss"]
+    assert not memory.neighbours("Eve")
 
 
 def test_nothing_is_written(memory, path):

@@ -690,7 +690,8 @@ def test_a_relation_that_is_gone_is_passed_over(memory, path):
 @pytest.mark.parametrize(
     ("scopes", "found", "names"),
     [
-        (None, ["of all", "of p", "of q"], ["a", "of all", "of p", "of q"]),
+        ("all", ["of all", "of p", "of q"], ["a", "of all", "of p", "of q"]),
+        (None, ["of all"], ["a", "of all"]),
         ([], ["of all"], ["a", "of all"]),
         (["p"], ["of all", "of p"], ["a", "of all", "of p"]),
         ("q", ["of all", "of q"], ["a", "of all", "of q"]),

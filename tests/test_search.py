@@ -852,7 +852,8 @@ def scoped(memory):
 
 
 @pytest.mark.parametrize(
-    ("scopes", "seen"), [(None, {"", "a", "b"}), ([], {""}), (["a"], {"", "a"}), (["b", "x"], {"", "b"}), (["x"], {""})]
+    ("scopes", "seen"),
+    [("all", {"", "a", "b"}), (None, {""}), ([], {""}), (["a"], {"", "a"}), (["b", "x"], {"", "b"}), (["x"], {""})],
 )
 @pytest.mark.parametrize("options", [{}, {"mode": "keyword"}, {"mode": "vector"}, {"mode": "graph"}, {"precise": True}])
 def test_scopes_never_leak(scoped, scopes, seen, options):
@@ -861,9 +862,9 @@ def test_scopes_never_leak(scoped, scopes, seen, options):
 
 
 def test_one_text_in_two_scopes_scores_the_same(memory):  # C8.8
-    for scope in ("user", "project"):
+    for scope in ("a", "b"):
         memory.remember("pnpm deploys", scope=scope)
-    one, other = memory.recall("pnpm", scopes=["user", "project"])
+    one, other = memory.recall("pnpm", scopes=["a", "b"])
     assert one.score == other.score
 
 

@@ -103,6 +103,7 @@ WRITES = {
 READS = {
     "match_scenes": lambda memory: memory.match_scenes(HERE),
     "scenes": lambda memory: memory.scenes(),
+    "scopes": lambda memory: memory.scopes(),
     "evidence": lambda memory: memory.evidence(),
     "tag_scene dry": lambda memory: memory.tag_scene("chan:qq", glob="老*", dry_run=True),
     "untag_scene dry": lambda memory: memory.untag_scene("chan:qq", glob="老*", dry_run=True),
@@ -152,8 +153,10 @@ NO_VERBS = {
     "open",
     "path",
     "preview_dedupe",
+    "project",
     "read_log",
     "restore",
+    "session",
     "start_upkeep",
     "turn",
     "verify_forgotten",

@@ -246,7 +246,7 @@ def test_values_of_different_scopes_do_not_replace_each_other(memory, clock):
     clock.advance(days=1)
     memory.commit([lives("Chengdu")], scenes="chan:new", scope="two")
 
-    assert places(memory.recall_by_scene("chan:old")) == ["Hangzhou"]
+    assert places(memory.recall_by_scene("chan:old", scopes="all")) == ["Hangzhou"]
 
 
 # ---- at random

@@ -513,6 +513,8 @@ def test_a_turn_reads_what_is_of_its_scopes_and_of_none(memory):
         assert "25th" in turn.brief().text
         assert [hit.text for hit in turn.recall("salary")] == ["Salary day is the 25th"]
     with memory.turn(event) as turn:
+        assert "91000" not in turn.brief().text
+    with memory.turn(event, scopes="all") as turn:
         assert "91000" in turn.brief().text
 
 

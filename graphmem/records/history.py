@@ -99,9 +99,14 @@ def _told_again(before: Told, again: Told) -> Told:
     return Told(again.part, again.author or before.author, again.role or before.role, again.text, again.at or before.at)
 
 
-def mirror(tx: sqlite3.Connection, session: str, scope: str, told: Sequence[Told], at: str) -> MirrorReport:
-    """Write the parts of a session that are new or changed; new ones go behind the part they were told after."""
-    session_id, remarks = _session(tx, session, scope, at)
+def mirror(
+    tx: sqlite3.Connection, session: str, told: Sequence[Told], at: str, *, scope: str | None, home: str
+) -> MirrorReport:
+    """Write the parts of a session that are new or changed; new ones go behind the part they were told after.
+
+    scope: that of the session, None where none is named; then a new session is of `home`.
+    """
+    session_id, remarks = _session(tx, session, scope, home, at)
     known = _known(tx, session_id, [part.part for part in told])
     fresh = [part for part in told if part.part not in known]
     retold = ((known[part.part], part) for part in told if part.part in known)
@@ -122,17 +127,17 @@ def mirror(tx: sqlite3.Connection, session: str, scope: str, told: Sequence[Told
     return MirrorReport(session, len(fresh), len(changed), len(told) - len(fresh) - len(changed), remarks)
 
 
-def _session(tx: sqlite3.Connection, name: str, scope: str, at: str) -> tuple[int, tuple[str, ...]]:
-    """Return the id of a session, made when it is new, and remarks; one without a scope takes the given one."""
+def _session(tx: sqlite3.Connection, name: str, scope: str | None, home: str, at: str) -> tuple[int, tuple[str, ...]]:
+    """Return the id of a session, made when it is new, and remarks; one without a scope takes the one that is named."""
     row = tx.execute("SELECT id, scope FROM sessions WHERE name = ?", (name,)).fetchone()
     if row is None:
         (session_id,) = tx.execute(
             "INSERT INTO sessions(name, scope, created_at, updated_at) VALUES (?, ?, ?, ?) RETURNING id",
-            (name, scope, at, at),
+            (name, home if scope is None else scope, at, at),
         ).fetchone()
         return session_id, ()
     session_id, own = row
-    if not scope or scope == own:
+    if scope is None or scope == own:
         return session_id, ()
     if own:
         return session_id, (f"the session is of scope {own!r} and stays so; mirror other scopes into other sessions",)

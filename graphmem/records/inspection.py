@@ -28,7 +28,8 @@ def detail(tx: sqlite3.Connection, note_id: int) -> NoteDetail:
     own = tx.execute(
         """SELECT own.id FROM notes own JOIN notes n ON n.id = ?
            WHERE n.status = 'live' AND n.scope = '' AND own.status = 'live' AND own.scope <> ''
-               AND own.slot_key = n.slot_key AND (n.slot_key <> '' OR own.title_key = n.title_key)
+               AND own.slot_key = n.slot_key
+               AND (n.slot_key <> '' OR (own.title_key = n.title_key AND own.body <> n.body))
            ORDER BY own.id LIMIT 1""",
         (note_id,),
     ).fetchone()
@@ -72,7 +73,7 @@ def inspect(tx: sqlite3.Connection, scopes: Sequence[str] | None, now: dt.dateti
     )
     overridden = tx.execute(
         f"""SELECT n.id, own.id FROM notes n JOIN notes own ON own.slot_key = n.slot_key AND own.scope <> ''
-                AND (n.slot_key <> '' OR own.title_key = n.title_key)
+                AND (n.slot_key <> '' OR (own.title_key = n.title_key AND own.body <> n.body))
             WHERE n.scope = '' AND n.status = 'live' AND own.status = 'live'
                 AND own.id IN (SELECT n.id FROM notes n WHERE TRUE {in_scope}) ORDER BY n.id, own.id LIMIT ?""",
         (*parameters, _MOST_SHOWN),

@@ -24,6 +24,7 @@ KINDS = ("fact", "lesson", "rule", "preference", "decision", "pitfall", "checkpo
 STATUSES = ("live", "proposed", "archived", "superseded", "forgotten")
 LESSONS = ("lesson", "pitfall")
 FACTS = ("fact", "preference", "decision")
+OF_WORK = (*LESSONS, "decision", "checkpoint")
 _LONGEST_TITLE = 500
 _LONGEST_SUMMARY = 100  # of the sentence that an index shows of a note
 _MOST_TRIGGERS = 8
@@ -530,8 +531,8 @@ def shown(tx: sqlite3.Connection, note_ids: Sequence[int]) -> list[Shown]:
 def yielding(scopes: Sequence[str] | None) -> tuple[str, list[str]]:
     """Return the condition that a note `n` gives way to none of a project that is read, and its parameters.
 
-    A note of the user does to one of the same slot or, where neither has any, of the same title. A rule binds
-    everywhere, so it never does.
+    A note of the user does to one of the same slot or, where neither has any, of the same title that says otherwise. A
+    rule binds everywhere, so it never does.
     """
     own = [scope for scope in scopes or () if scope]
     if not own:
@@ -540,7 +541,7 @@ def yielding(scopes: Sequence[str] | None) -> tuple[str, list[str]]:
     return (
         f"""AND (n.scope <> '' OR n.kind = 'rule' OR NOT EXISTS (
             SELECT 1 FROM notes own WHERE own.scope IN ({marks}) AND own.status = 'live' AND own.slot_key = n.slot_key
-                AND (n.slot_key <> '' OR own.title_key = n.title_key)))""",
+                AND (n.slot_key <> '' OR (own.title_key = n.title_key AND own.body <> n.body))))""",
         wanted,
     )
 

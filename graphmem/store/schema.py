@@ -421,16 +421,19 @@ def _migrations() -> "Migrations":
         _execute(
             db,
             """
-            -- What a scope is: '' needs no row, it is the user's own. place: the folder of a project.
+            -- What a scope is: '' needs no row, it is the user's own. parent: the project of a session. place: the
+            -- folder of a project. filled: whether anything was ever written to it; one look at the few that are tells
+            -- who may read everything there is, so that nothing need be left out.
             CREATE TABLE scopes(
                 key TEXT PRIMARY KEY,
                 kind TEXT NOT NULL CHECK (kind IN ('project', 'session', 'named')),
                 parent TEXT NOT NULL DEFAULT '',
                 label TEXT NOT NULL DEFAULT '',
                 place TEXT NOT NULL DEFAULT '',
-                created_at TEXT NOT NULL CHECK (length(created_at) = 24),
-                seen_at TEXT NOT NULL CHECK (length(seen_at) = 24)
+                filled INTEGER NOT NULL DEFAULT 0,
+                created_at TEXT NOT NULL CHECK (length(created_at) = 24)
             ) STRICT, WITHOUT ROWID;
+            CREATE INDEX scopes_filled ON scopes(key) WHERE filled = 1;
             -- Every other name that leads to a project: paths, ids that other systems gave it, remotes.
             CREATE TABLE scope_aliases(
                 scheme TEXT NOT NULL,
@@ -507,8 +510,34 @@ def _migrations() -> "Migrations":
             ) STRICT, WITHOUT ROWID;
         """,
         )
+        for table, at in (
+            ("relations", "recorded_at"),
+            ("notes", "created_at"),
+            ("sessions", "created_at"),
+            ("incidents", "first_at"),
+        ):
+            _execute(db, _note_scopes_of(table, at))
 
     return migrations
+
+
+def _note_scopes_of(table: str, at: str) -> str:
+    """Return the statements by which a scope is known as soon as a table has a row of it, whoever writes the row.
+
+    at: the column of the time it was written. Who trusts that a scope is empty shows what is not theirs, so no way of
+    writing may pass this by: neither an undo nor another program.
+    """
+    kind = "CASE WHEN {0} GLOB 'project:*' THEN 'project' WHEN {0} GLOB 'session:*' THEN 'session' ELSE 'named' END"
+    note = f"""INSERT INTO scopes(key, kind, filled, created_at)
+                   VALUES (NEW.scope, {kind.format("NEW.scope")}, 1, NEW.{at})
+               ON CONFLICT (key) DO UPDATE SET filled = 1 WHERE filled = 0"""
+    return f"""
+        INSERT INTO scopes(key, kind, filled, created_at)
+            SELECT scope, {kind.format("scope")}, 1, MIN({at}) FROM {table} WHERE scope <> '' GROUP BY scope
+            ON CONFLICT (key) DO NOTHING;
+        CREATE TRIGGER {table}_scope_written AFTER INSERT ON {table} WHEN NEW.scope <> '' BEGIN {note}; END;
+        CREATE TRIGGER {table}_scope_changed AFTER UPDATE OF scope ON {table} WHEN NEW.scope <> '' BEGIN {note}; END;
+    """
 
 
 def refuse_newer(connection: sqlite3.Connection, path: str) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from graphmem.core.model import PurgeReport
 from graphmem.errors import InvalidInput, NotFound
 from graphmem.graph import entities
 from graphmem.graph.scenes import below
+from graphmem.records import scopes
 from graphmem.store import text_index
 from graphmem.upkeep import erase
 from graphmem.upkeep.erase import Gone
@@ -31,28 +32,29 @@ _ALWAYS: Condition = ("TRUE", ())
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
-    """What to purge, in canonical form; '' where it does not matter."""
+    """What to purge, in canonical form; '' where it does not matter, None for the scope, since '' is the user's own."""
 
     subject_contains: str
     object_contains: str
     relation: str
     entity: str
     session: str
-    scope: str
+    scope: str | None
     scene: str
 
     @property
     def given(self) -> set[str]:
         """The names of those that matter."""
-        return {name for name, text in asdict(self).items() if text}
+        return {name for name, text in asdict(self).items() if text or (name == "scope" and text is not None)}
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What goes, by kind and id, and the report of it."""
+    """What goes, by kind and id, and the report of it. scope: one that goes as a whole, for good."""
 
     report: PurgeReport
     gone: Gone
+    scope: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +65,10 @@ class _Told:
     alone: Condition
 
 
-def check_criteria(**given: str) -> Criteria:
+def check_criteria(*, scope: str | None, **given: str) -> Criteria:
     """Return the criteria; raise InvalidInput when there is none, and for one that nothing is left of.
 
-    >>> check_criteria(subject_contains=" ＱＱ ", object_contains="", relation="", entity="", session="", scope="",
+    >>> check_criteria(subject_contains=" ＱＱ ", object_contains="", relation="", entity="", session="", scope=None,
     ...                scene="").subject_contains
     'qq'
     """
@@ -77,18 +79,17 @@ def check_criteria(**given: str) -> Criteria:
         if argument == "scene":
             folded[argument] = text and require_key(text, argument)
         else:
-            kept = argument in ("session", "scope")
-            folded[argument] = clean_text(text) if kept else entity_key(clean_text(text))
+            folded[argument] = clean_text(text) if argument == "session" else entity_key(clean_text(text))
         # A filter that was given and fell away would purge too much.
         if text and not folded[argument]:
             raise InvalidInput(
                 argument, text, "nothing is left of it to look for; leave it out or give a part of a name"
             )
-    if not any(folded.values()):
+    if scope is None and not any(folded.values()):
         raise InvalidInput(
-            "criteria", None, f"give at least one of {', '.join(folded)}: a purge is never of everything"
+            "criteria", None, f"give at least one of {', '.join(folded)}, scope: a purge is never of everything"
         )
-    return Criteria(**folded)
+    return Criteria(**folded, scope=scope)
 
 
 # ---- planning
@@ -116,7 +117,7 @@ def plan_purge(tx: sqlite3.Connection, criteria: Criteria, *, hard: bool) -> Pla
     in_scene = _in_scene(tx, criteria.scene) if criteria.scene else _Told(_ALWAYS, _ALWAYS)
     for there, values in (in_session.there, in_scene.there):
         _add(conditions, parameters, there, *values)
-    if criteria.scope:
+    if criteria.scope is not None:
         _add(conditions, parameters, "r.scope = ?", criteria.scope)
     rows = tx.execute(
         f"""SELECT r.id, {in_session.alone[0]}, {in_scene.alone[0]}
@@ -129,7 +130,7 @@ def plan_purge(tx: sqlite3.Connection, criteria: Criteria, *, hard: bool) -> Pla
     if hard and criteria.session:
         retold = {each for each, session_alone, scene_alone in rows if scene_alone and not session_alone}
         gone["saying"] = _sayings(tx, criteria.session, retold)
-    if criteria.given == {"scope"}:
+    if criteria.scope is not None and criteria.given == {"scope"}:
         gone["note"] = _notes(tx, criteria.scope, hard=hard)
     if criteria.given <= {"session", "scope"}:
         gone["session"] = _sessions(tx, criteria, hard=hard)
@@ -137,7 +138,8 @@ def plan_purge(tx: sqlite3.Connection, criteria: Criteria, *, hard: bool) -> Pla
         gone["scene"] = _scenes(tx, criteria.scene)
     plan = _plan(tx, gone, hard=hard)
     spared_in = _holding(tx, spared, criteria.scene) if criteria.scene else ()
-    return replace(plan, report=replace(plan.report, spared=spared, spared_in=spared_in))
+    whole = criteria.scope if hard and criteria.given == {"scope"} else None
+    return replace(plan, report=replace(plan.report, spared=spared, spared_in=spared_in), scope=whole or "")
 
 
 def plan_delete(tx: sqlite3.Connection, relation_id: int, *, hard: bool) -> Plan:
@@ -157,7 +159,7 @@ def plan_note(tx: sqlite3.Connection, note_id: int) -> Plan:
 # Where the names of sessions and scopes stand, by the criterion: tables with their columns.
 _NAMES = {
     "session": (("evidence", "session"), ("sessions", "name")),
-    "scope": (("relations", "scope"), ("notes", "scope"), ("sessions", "scope")),
+    "scope": (("relations", "scope"), ("notes", "scope"), ("sessions", "scope"), ("scopes", "key")),
 }
 
 
@@ -214,7 +216,7 @@ def _sessions(tx: sqlite3.Connection, criteria: Criteria, *, hard: bool) -> set[
     """Return sessions; for good also those that only the journal tells of."""
 
     def meant(name: str, scope: str) -> bool:
-        return criteria.session in ("", name) and criteria.scope in ("", scope)
+        return criteria.session in ("", name) and criteria.scope in (None, scope)
 
     found = {each for each, name, scope in tx.execute("SELECT id, name, scope FROM sessions") if meant(name, scope)}
     if hard:
@@ -360,6 +362,8 @@ def apply_purge(tx: sqlite3.Connection, plan: Plan, kind: str, at: str) -> Purge
     report = replace(plan.report, applied=True)
     # For good also when nothing meets the criteria: the index may hold what was removed before.
     counts = erase.erase(tx, plan.gone) if report.hard else {}
+    if plan.scope:
+        scopes.forget_scope(tx, plan.scope)
     if not any(plan.gone.values()):
         return report
     summary = {

@@ -74,6 +74,8 @@ if TYPE_CHECKING:
     from graphmem.core.model.scenes import Scene as Scene
     from graphmem.core.model.scenes import SceneMatch as SceneMatch
     from graphmem.core.model.scenes import SharedFeature as SharedFeature
+    from graphmem.core.model.scopes import Project as Project
+    from graphmem.core.model.scopes import ScopeInfo as ScopeInfo
     from graphmem.core.model.upkeep import DedupeReport as DedupeReport
     from graphmem.core.model.upkeep import Operation as Operation
     from graphmem.core.model.upkeep import Overview as Overview
@@ -126,6 +128,7 @@ _SUBJECTS = {
     "Overview": "upkeep",
     "Part": "records",
     "Provenance": "notes",
+    "Project": "scopes",
     "PurgeReport": "edits",
     "Reason": "found",
     "RecalledBlock": "recalled",
@@ -147,6 +150,7 @@ _SUBJECTS = {
     "Scene": "scenes",
     "SceneHealth": "upkeep",
     "SceneMatch": "scenes",
+    "ScopeInfo": "scopes",
     "SettleReport": "entities",
     "Settlement": "entities",
     "SharedFeature": "scenes",

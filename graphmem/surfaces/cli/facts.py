@@ -21,6 +21,7 @@ _SHOWN_FACTS = 3
 @click.option("--confidence", type=float, default=1.0, help="Above 0, at most 1.  [default: 1]")
 @click.option("--facts", type=click.File("r", encoding="utf-8-sig"), help="A JSON list of facts; - for standard input.")
 @scene_option
+@click.option("--scope", help="Whose it is: user, project, session or the key of a scope.  [default: user]")
 @click.option("--session", "session_name", default="", help="The session it was said in.")
 @click.option("--turn", type=WholeNumber(0), default=0, help="The turn of the session.")
 @json_option
@@ -33,6 +34,7 @@ def commit_command(
     confidence: float,
     facts: Any,
     scenes: tuple[str, ...],
+    scope: str | None,
     session_name: str,
     turn: int,
     as_json: bool,
@@ -60,7 +62,7 @@ def commit_command(
         if refused and not Path(session.path()).exists()
         else session.open(create=True) as memory
     ):
-        report = memory.commit(triples, scenes=scenes, session=session_name, turn=turn, source="cli")
+        report = memory.commit(triples, scenes=scenes, session=session_name, turn=turn, scope=scope, source="cli")
     if as_json:
         click.echo(to_json(report))
     else:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from graphmem.errors import StoreFailed
-from graphmem.surfaces.cli.group import Session, WholeNumber, json_option
+from graphmem.surfaces.cli.group import Session, WholeNumber, json_option, scope_option
 from graphmem.surfaces.output import counted, printable, to_json
 
 if TYPE_CHECKING:
@@ -27,11 +27,20 @@ _at_option = click.option("--at", metavar="TIME", help="What held then, in ISO 8
     help="The best first, or the latest (recent, time and newest are one).  [default: relevance]",
 )
 @_at_option
+@scope_option
 @click.option("--limit", type=WholeNumber(0), default=20, help="Entities, and facts, at the most.  [default: 20]")
 @json_option
 @click.pass_obj
 def neighbours_command(
-    session: Session, /, names: tuple[str, ...], depth: int, sort: str, at: str | None, limit: int, as_json: bool
+    session: Session,
+    /,
+    names: tuple[str, ...],
+    depth: int,
+    sort: str,
+    at: str | None,
+    scopes: tuple[str, ...],
+    limit: int,
+    as_json: bool,
 ) -> None:
     """Show the facts around what NAME finds: a name, a part of one, or a question; several NAMEs are several words.
 
@@ -41,7 +50,9 @@ def neighbours_command(
       graphmem neighbours metrics服务的端口是多少
     """
     with session.open(create=False) as memory:
-        found = memory.neighbours(names[0] if len(names) == 1 else names, depth=depth, sort=sort, at=at, limit=limit)
+        found = memory.neighbours(
+            names[0] if len(names) == 1 else names, depth=depth, sort=sort, at=at, limit=limit, scopes=scopes or None
+        )
     if as_json:
         click.echo(to_json(found))
     elif found:
@@ -82,9 +93,12 @@ def _time_of(fact: "RecalledRelation") -> str:
 @click.argument("start", metavar="A")
 @click.argument("end", metavar="B")
 @_at_option
+@scope_option
 @json_option
 @click.pass_obj
-def path_command(session: Session, /, start: str, end: str, at: str | None, as_json: bool) -> None:
+def path_command(
+    session: Session, /, start: str, end: str, at: str | None, scopes: tuple[str, ...], as_json: bool
+) -> None:
     """Show the shortest way of facts from A to B, each followed in either direction.
 
     \b
@@ -92,7 +106,7 @@ def path_command(session: Session, /, start: str, end: str, at: str | None, as_j
       graphmem path 老大 小团
     """
     with session.open(create=False) as memory:
-        found = memory.shortest_path(start, end, at=at)
+        found = memory.shortest_path(start, end, at=at, scopes=scopes or None)
     if as_json:
         click.echo(to_json(found))
     else:
@@ -113,6 +127,7 @@ def _print_path(found: "FactPath") -> None:
 @click.option("--entity", metavar="NAME", help="Facts around this name.")
 @click.option("--depth", type=WholeNumber(0), default=1, help="How far around the name.  [default: 1]")
 @_at_option
+@scope_option
 @click.option(
     "--format",
     "form",
@@ -129,6 +144,7 @@ def graph_command(
     entity: str | None,
     depth: int,
     at: str | None,
+    scopes: tuple[str, ...],
     form: str | None,
     output: Path | None,
     as_json: bool,
@@ -143,7 +159,10 @@ def graph_command(
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"give --json or --format {form}, not both")
     with session.open(create=False) as memory:
-        text = memory.draw("json" if as_json else form or "mermaid", scene=scene, entity=entity, depth=depth, at=at)
+        text = memory.draw(
+            "json" if as_json else form or "mermaid", scene=scene, entity=entity, depth=depth, at=at,
+            scopes=scopes or None,
+        )  # fmt: skip
     if output is None:
         for line in text.split("\n"):
             click.echo(printable(line))

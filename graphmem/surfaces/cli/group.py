@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from graphmem import config as settings
     from graphmem import memory as memories
+    from graphmem import projects
     from graphmem.config import Config, Given
     from graphmem.core import situations
     from graphmem.core.situations import Situation
@@ -28,6 +29,7 @@ else:
     logging = late("logging")
     memories = late("graphmem.memory")
     pathlib = late("pathlib")
+    projects = late("graphmem.projects")
     settings = late("graphmem.config")
     situations = late("graphmem.core.situations")
 
@@ -38,6 +40,7 @@ _COMMANDS = {
     "enter": ("scenes", "Enter the scene of a turn."),
     "match": ("scenes", "Show which scenes answer a situation."),
     "scenes": ("scenes", "List scenes at and below a key."),
+    "scopes": ("scopes", "List the scopes: the user's own, projects, sessions."),
     "evidence": ("scenes", "List situations without a scene yet."),
     "tag": ("scenes", "Attach known facts to a scene."),
     "untag": ("scenes", "Take facts out of a scene."),
@@ -94,13 +97,17 @@ _READING = (
 class Session:
     """The options of the group, which every command needs."""
 
-    def __init__(self, database: str | None, config_file: str | None) -> None:
+    def __init__(
+        self, database: str | None, config_file: str | None, project: str | None = None, name: str = ""
+    ) -> None:
         self.database = database
         self.config_file = config_file
+        self._project = project
+        self._name = name
 
     def of(self, database: object) -> "Session":
         """Return the same options for another memory."""
-        return Session(str(database), self.config_file)
+        return Session(str(database), self.config_file, self._project, self._name)
 
     def path(self) -> str:
         """Return the path of the memory: the one that was named, else one in the folder of the settings or the user."""
@@ -133,6 +140,20 @@ class Session:
         """Raise Conflict where the settings say that nothing is to be written."""
         settings.require_writing(self.config(), self.path())
 
+    def project(self) -> str | None:
+        """Return the folder of the current project: the one that was named, else the working tree it is called in.
+
+        Outside of any it is none: a folder such as Downloads is no project. Nor is a home that is kept in git.
+        """
+        if self._project is not None:
+            return self._project or None
+        try:
+            here = os.getcwd()  # noqa: PTH109
+        except OSError:  # it was removed
+            return None
+        tree = projects.working_tree(here)
+        return None if tree is None or tree == os.path.realpath(os.path.expanduser("~")) else tree
+
     @contextlib.contextmanager
     def open(self, *, create: bool) -> "Iterator[Memory]":
         """Open the memory. A file that was named and is missing is made by commands that write, and by no other.
@@ -142,7 +163,11 @@ class Session:
         config = self.config()
         try:
             with memories.Memory.open(
-                self.ready_path(), config=config, create=create or self.database is None
+                self.ready_path(),
+                config=config,
+                create=create or self.database is None,
+                project=self.project(),
+                session=self._name,
             ) as memory:
                 yield memory
         except StoreFailed as error:
@@ -209,13 +234,35 @@ class _LazyGroup(click.Group):
     help="A TOML file of settings.  [env: GRAPHMEM_CONFIG; default: graphmem/config.toml in the user's folder of "
     "settings, where there is one]",
 )
+@click.option(
+    "--project",
+    metavar="FOLDER",
+    envvar="GRAPHMEM_PROJECT",
+    help="The current project; '' for none.  [default: the git working tree it is called in; env: GRAPHMEM_PROJECT]",
+)
+@click.option(
+    "--session",
+    "session_name",
+    metavar="NAME",
+    envvar="GRAPHMEM_SESSION",
+    default="",
+    help="The current session.  [env: GRAPHMEM_SESSION]",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Log decisions to standard error.")
 @click.version_option(package_name="graphmem", prog_name="graphmem")
 @click.pass_context
-def graphmem(ctx: click.Context, db: str | None, config_file: str | None, verbose: bool) -> None:
+def graphmem(
+    ctx: click.Context,
+    db: str | None,
+    config_file: str | None,
+    project: str | None,
+    session_name: str,
+    verbose: bool,
+) -> None:
     """A scene-graph memory for AI agents, in one SQLite file.
 
-    Without --db the file lies in the user's data folder; 'graphmem config' tells where.
+    Without --db the file lies in the user's data folder; 'graphmem config' tells where. What is read is the user's own,
+    and that of the current project and session; --scope names others, --scope all reads everything.
 
     \b
     Example:
@@ -230,7 +277,7 @@ def graphmem(ctx: click.Context, db: str | None, config_file: str | None, verbos
         _log_from(logging.DEBUG)
     else:
         log.before_the_first(lambda: _log_from(logging.WARNING))
-    ctx.obj = Session(db, config_file)
+    ctx.obj = Session(db, config_file, project, session_name)
 
 
 def _log_from(level: int) -> None:
@@ -264,7 +311,11 @@ def current_folder() -> str:
 
 
 scope_option = click.option(
-    "--scope", "scopes", multiple=True, help="What is of this scope, or of none; may be repeated."
+    "--scope",
+    "scopes",
+    multiple=True,
+    help="What is of this scope and of the user's own: user, project, session, all, or a key that 'graphmem scopes' "
+    "shows; may be repeated.  [default: project and session]",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be done and change nothing.")

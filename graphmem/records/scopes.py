@@ -1,0 +1,227 @@
+"""Scopes: which project a folder is, what of the store a reader reaches, and what each scope holds."""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from graphmem.core import model
+from graphmem.projects import Signs, is_one_folder, is_there, other_ids, project_id
+
+USER = ""
+EVERY_SCOPE = "all"
+PROJECT_PREFIX = "project:"
+SESSION_PREFIX = "session:"
+_SCOPED = ("relations", "notes", "sessions", "incidents")  # tables of what is of a scope
+
+
+class _Known(NamedTuple):
+    """A stored project. place: '' when only rows of it are left."""
+
+    key: str
+    label: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The project of a folder, and what is not stored of it yet. is_new: whether the project itself is not.
+
+    unknown: aliases. moved: whether its place is another than the one that is stored.
+    """
+
+    project: model.Project
+    is_new: bool
+    moved: bool
+    unknown: tuple[tuple[str, str], ...]
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether there is nothing to write."""
+        return not (self.is_new or self.moved or self.unknown)
+
+
+def find_project(tx: sqlite3.Connection, signs: Signs) -> Found:
+    """Return the project that a folder is, a new one where nothing stored leads to one. Writes nothing.
+
+    It is the one of the same folder, else of the same repository, else of the same remote, else one that was reached by
+    the same path and whose folder is gone. A folder whose remotes are others than those of the project that was there
+    holds another one: folders are used again, and what one project holds is not for the next.
+    """
+    place = _storable(signs.place)
+    aliases = _aliases_of(signs)
+    unknown = tuple(alias for alias in aliases if _led_to(tx, alias) is None)
+    stranger = None
+    for known in _leads(tx, signs):
+        stored = _stored_aliases(tx, known.key)
+        remotes = {value for scheme, value in stored if scheme == "remote"}
+        if remotes and signs.remotes and remotes.isdisjoint(signs.remotes):
+            stranger = stranger or known
+            continue
+        moved = not is_one_folder(known.place, place) and not is_there(known.place)
+        is_clone = not moved and ("path", place) in unknown
+        project = model.Project(
+            known.key,
+            _storable(signs.label) if moved else known.label,
+            place if moved else known.place,
+            tuple(sorted({*stored, *unknown})),
+            signs.worktree,
+            _remarks(known, place, moved=moved) if known.place and (moved or is_clone) else (),
+        )
+        return Found(project, is_new=False, moved=moved, unknown=unknown)
+    key = _free_key(tx, signs.place)
+    remarks: tuple[str, ...] = ()
+    if stranger is not None and stranger.place == place:
+        remarks = (
+            f"{place} was that of project {stranger.key} and has another remote now, so it is another project, {key}; "
+            "if it is the same, keep the old remote beside the new one (git remote add was URL)",
+        )
+    project = model.Project(key, _storable(signs.label), place, unknown, signs.worktree, remarks)
+    return Found(project, is_new=True, moved=False, unknown=unknown)
+
+
+def _remarks(known: _Known, place: str, *, moved: bool) -> tuple[str, ...]:
+    if moved:
+        return (f"project {known.label} ({known.key}) is at {place} now and no longer at {known.place}",)
+    return (
+        f"{place} is another clone of project {known.label} ({known.key}) at {known.place}, and both have one memory; "
+        "project_identity = 'folder' keeps them apart",
+    )
+
+
+def store_project(tx: sqlite3.Connection, found: Found, at: str) -> model.Project:
+    """Write what is not stored yet of a project that was found in this same transaction."""
+    project = found.project
+    tx.execute(
+        """INSERT INTO scopes(key, kind, label, place, created_at) VALUES (?, 'project', ?, ?, ?)
+           ON CONFLICT (key) DO UPDATE SET label = excluded.label, place = excluded.place""",
+        (project.key, project.label, project.place, at),
+    )
+    tx.executemany(
+        "INSERT INTO scope_aliases(scheme, value, scope) VALUES (?, ?, ?)",
+        [(scheme, value, project.key) for scheme, value in found.unknown],
+    )
+    return project
+
+
+def knows_session(tx: sqlite3.Connection, key: str) -> bool:
+    """Tell whether the scope of a session is stored."""
+    return tx.execute("SELECT 1 FROM scopes WHERE key = ?", (key,)).fetchone() is not None
+
+
+def store_session(tx: sqlite3.Connection, key: str, parent: str, at: str) -> None:
+    """Make the scope of a session known, with its project; one that is known stays as it is."""
+    tx.execute(
+        """INSERT INTO scopes(key, kind, parent, created_at) VALUES (?, 'session', ?, ?)
+           ON CONFLICT (key) DO NOTHING""",
+        (key, parent, at),
+    )
+
+
+def needed(tx: sqlite3.Connection, scopes: Sequence[str] | None) -> Sequence[str] | None:
+    """Return the scopes that a reader has to be kept to, None where all that is stored is the user's own."""
+    if scopes is None:
+        return None
+    others = tx.execute("SELECT 1 FROM scopes WHERE filled = 1 AND key <> ? LIMIT 1", (USER,)).fetchone()
+    return None if others is None else scopes
+
+
+def list_scopes(tx: sqlite3.Connection, current: Sequence[str]) -> tuple[model.ScopeInfo, ...]:
+    """Return all scopes: the user's own, then projects, named ones and sessions, each by label."""
+    counts = {
+        name: dict(tx.execute(f"SELECT scope, COUNT(*) FROM {table} WHERE {condition} GROUP BY scope").fetchall())
+        for name, table, condition in (
+            ("facts", "relations", "status = 'active'"),
+            ("notes", "notes", "status <> 'forgotten'"),
+            ("sessions", "sessions", "1"),
+        )
+    }
+    aliases: dict[str, list[tuple[str, str]]] = {}
+    for scope, scheme, value in tx.execute("SELECT scope, scheme, value FROM scope_aliases ORDER BY scheme, value"):
+        aliases.setdefault(scope, []).append((scheme, value))
+    rows = tx.execute(
+        """SELECT key, kind, label, place, parent FROM scopes
+           ORDER BY kind = 'session', kind = 'named', label, key"""
+    )
+    return tuple(
+        model.ScopeInfo(
+            key,
+            kind,
+            label,
+            place,
+            parent,
+            tuple(aliases.get(key, ())),
+            facts=counts["facts"].get(key, 0),
+            notes=counts["notes"].get(key, 0),
+            sessions=counts["sessions"].get(key, 0),
+            current=key == USER or key in current,
+        )
+        for key, kind, label, place, parent in itertools.chain([(USER, "user", "", "", "")], rows)
+    )
+
+
+def forget_scope(tx: sqlite3.Connection, key: str) -> None:
+    """Remove what is known of a scope beside what it holds: its folder, its label, its aliases, itself when empty."""
+    tx.execute("DELETE FROM scope_aliases WHERE scope = ?", (key,))
+    tx.execute("UPDATE scopes SET label = '', place = '' WHERE key = ?", (key,))
+    holds = " OR ".join(f"EXISTS (SELECT 1 FROM {table} WHERE scope = ?1)" for table in _SCOPED)
+    tx.execute(f"DELETE FROM scopes WHERE key = ?1 AND NOT ({holds})", (key,))
+    tx.execute("UPDATE scopes SET parent = '' WHERE parent = ? AND parent NOT IN (SELECT key FROM scopes)", (key,))
+
+
+def _leads(tx: sqlite3.Connection, signs: Signs) -> Iterator[_Known]:
+    """Yield the projects that a folder may be, the surest first."""
+    place = _storable(signs.place)
+    rows = tx.execute("SELECT key, label, place FROM scopes WHERE kind = 'project' ORDER BY created_at, key").fetchall()
+    known = {key: _Known(key, label, at) for key, label, at in rows}
+    own_key = PROJECT_PREFIX + project_id(signs.place)
+    # Of several that lay here one after the other, the first has the key of the path.
+    yield from sorted((each for each in known.values() if each.place == place), key=lambda each: each.key != own_key)
+    # What is left of a project that was forgotten, or was written by who knew the key alone.
+    yield from (each for each in known.values() if each.key == own_key and not each.place)
+    for scheme, value in (("git", signs.common), ("remote", signs.remote)):
+        led_to = value and _led_to(tx, (scheme, _storable(value)))
+        if led_to:
+            yield known[led_to]
+        if scheme == "git":
+            yield from (each for each in known.values() if each.place and is_one_folder(each.place, place))
+    for spelling in signs.spellings:
+        led_to = _led_to(tx, ("path", _storable(spelling)))
+        if led_to and not is_there(known[led_to].place):
+            yield known[led_to]
+
+
+def _led_to(tx: sqlite3.Connection, alias: tuple[str, str]) -> str | None:
+    """Return the key that an alias leads to."""
+    row = tx.execute("SELECT scope FROM scope_aliases WHERE scheme = ? AND value = ?", alias).fetchone()
+    return None if row is None else str(row[0])
+
+
+def _stored_aliases(tx: sqlite3.Connection, key: str) -> list[tuple[str, str]]:
+    return tx.execute("SELECT scheme, value FROM scope_aliases WHERE scope = ?", (key,)).fetchall()
+
+
+def _aliases_of(signs: Signs) -> tuple[tuple[str, str], ...]:
+    """Return every name of a project that its folder tells, each once."""
+    aliases = [
+        *(("path", spelling) for spelling in signs.spellings),
+        *(alias for path in signs.given for alias in other_ids(path)),
+        *([("git", signs.common)] if signs.common else []),
+        *([("remote", signs.remote)] if signs.remote else []),
+    ]
+    return tuple(dict.fromkeys((scheme, _storable(value)) for scheme, value in aliases))
+
+
+def _free_key(tx: sqlite3.Connection, place: str) -> str:
+    """Return the key of a new project: that of its path, else, where another one has it, of the path and a number."""
+    paths = itertools.chain([place], (f"{place}\n{number}" for number in itertools.count(2)))
+    keys = (PROJECT_PREFIX + project_id(path) for path in paths)
+    return next(key for key in keys if not tx.execute("SELECT 1 FROM scopes WHERE key = ?", (key,)).fetchone())
+
+
+def _storable(path: str) -> str:
+    """Return a path as text that SQLite can hold: file names are bytes, and may be no UTF-8."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
