@@ -192,6 +192,7 @@ class AsyncMemory:
     purge = _in_thread(Memory.purge)
     overview = _in_thread(Memory.overview)
     remember = _in_thread(Memory.remember)
+    propose = _in_thread(Memory.propose)
     forget = _in_thread(Memory.forget)
     restore_note = _in_thread(Memory.restore_note)
     approve = _in_thread(Memory.approve)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
@@ -19,12 +20,15 @@ from graphmem.late import late
 from graphmem.maintenance import Maintenance
 
 if TYPE_CHECKING:
-    from graphmem.compose import grounds, reminding
-    from graphmem.core import failures, redaction, trust
+    from graphmem.compose import grounds, proposing, reminding
+    from graphmem.core import candidates, failures, redaction, trust
     from graphmem.core import reminders as settings
     from graphmem.records import history, incidents, inspection, notes, reminders
+    from graphmem.store import text_index
+    from graphmem.store.text_index import Vocabulary
     from graphmem.upkeep import edit_notes, purge
 else:
+    candidates = late("graphmem.core.candidates")
     edit_notes = late("graphmem.upkeep.edit_notes")
     failures = late("graphmem.core.failures")
     grounds = late("graphmem.compose.grounds")
@@ -32,11 +36,13 @@ else:
     incidents = late("graphmem.records.incidents")
     inspection = late("graphmem.records.inspection")
     notes = late("graphmem.records.notes")
+    proposing = late("graphmem.compose.proposing")
     purge = late("graphmem.upkeep.purge")
     redaction = late("graphmem.core.redaction")
     reminders = late("graphmem.records.reminders")
     reminding = late("graphmem.compose.reminding")
     settings = late("graphmem.core.reminders")
+    text_index = late("graphmem.store.text_index")
     trust = late("graphmem.core.trust")
 
 _NOTES_LISTED = 50
@@ -44,6 +50,10 @@ _NOTES_LISTED = 50
 
 class Curation(Maintenance):
     """The curated half of a memory."""
+
+    @functools.cached_property
+    def _vocabulary(self) -> Vocabulary:
+        return text_index.Vocabulary()
 
     def remember(
         self,
@@ -124,6 +134,33 @@ class Curation(Maintenance):
             scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
             scene_graph.attach_note(tx, scene_ids, report.note.id, moment)
             return replace(report, resolved=incidents.resolve_by(tx, report.note, moment))
+
+    def propose(
+        self,
+        reply: object,
+        *,
+        scope: str | None = None,
+        source: str = "agent:extractor",
+        session: str = "",
+        at: dt.datetime | str | None = None,
+    ) -> tuple[model.Proposed, ...]:
+        """Remember what a model found worth keeping, and return what became of each, in its order.
+
+        reply: what it said, a text or what a host gives, with a JSON array of objects: title and body, category, summary,
+        highlight, loadWhen, proposeRule; see `core.candidates`. What holds no such array proposes nothing. What tells a
+        secret is refused, and what repeats a note by 0.9 or more is not written but counted; a rule is proposed only.
+        scope: as in `remember`.
+        """
+        found = candidates.parse_candidates(reply)
+        origin = self._act("remember", source, self._at(at), reason="", session=session)
+        if not found:
+            return ()
+
+        def scope_of(kind: str) -> str:
+            return self._note_scope(kind, scope)
+
+        with self._writing(origin.at) as tx:
+            return proposing.propose(tx, self._vocabulary, found, scope_of, origin, self.config)
 
     def forget(
         self, note_id: int, *, hard: bool = False, reason: str = "", source: str = "user", place: str = ""

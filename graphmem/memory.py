@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import functools
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from graphmem.compose.pool import Request
     from graphmem.core import embedding, redaction
     from graphmem.core import events as log_events
+    from graphmem.core import trust as trusts
     from graphmem.exchange import events as log_files
     from graphmem.graph import blocks as block_rows
     from graphmem.graph import documents as document_rows
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from graphmem.records import history
     from graphmem.records import scopes as scope_rows
     from graphmem.store import text_index
-    from graphmem.store.text_index import Vocabulary
 else:
     agent_turns = late("graphmem.compose.turn")
     around = late("graphmem.graph.neighbours")
@@ -68,6 +67,7 @@ else:
     relations = late("graphmem.graph.relations")
     scope_rows = late("graphmem.records.scopes")
     text_index = late("graphmem.store.text_index")
+    trusts = late("graphmem.core.trust")
     view = late("graphmem.graph.view")
 
 
@@ -87,10 +87,6 @@ class Memory(Curation):
             from graphmem.compose import meaning
 
             self._meanings = meaning.MeaningIndex(embedder)
-
-    @functools.cached_property
-    def _vocabulary(self) -> Vocabulary:
-        return text_index.Vocabulary()
 
     @classmethod
     def open(
@@ -427,6 +423,7 @@ class Memory(Curation):
         as_of: dt.datetime | str | None = None,
         mode: str | None = None,
         precise: bool = False,
+        trust: str | None = None,
         limit: int | None = None,
         explain: bool = False,
     ) -> tuple[model.Hit, ...]:
@@ -442,8 +439,11 @@ class Memory(Curation):
         mode: 'hybrid' weighs all evidence, the meaning of texts as well where the memory has an embedder; 'keyword'
         wants every word of the query; 'vector' compares texts as TF-IDF vectors; 'scene' brings back what the situation
         does, whatever the words; 'graph' what is linked to the entities that are named; None for that of
-        `config.search_mode`. precise: only what clearly answers, nothing when nothing does, pinned notes first. limit:
-        None for 10, 0 for none. explain: each hit says what its score is made of.
+        `config.search_mode`. precise: only what clearly answers, nothing when nothing does, pinned notes first.
+
+        trust: only what somebody told who is trusted as much, 'user', 'agent', 'tool' or 'import', the first the most;
+        a fact by its best teller, a part by its role. limit: None for 10, 0 for none. explain: each hit says what its
+        score is made of.
 
         Raises InvalidInput for a query without words and without a situation, and for an unknown kind or mode.
         """
@@ -454,7 +454,7 @@ class Memory(Curation):
         with self._store.read() as tx:
             request = self._request(
                 query, kinds=kinds, limit=limit, situation=situation, scopes=self._scopes(tx, scopes), since=since,
-                until=until, as_of=as_of, mode=mode, precise=precise, explain=explain,
+                until=until, as_of=as_of, mode=mode, precise=precise, trust=trust, explain=explain,
             )  # fmt: skip
             here = request.situation
             answering = matching.answering(tx, here) if here else []
@@ -818,6 +818,7 @@ class Memory(Curation):
         as_of: dt.datetime | str | None = None,
         mode: str | None = None,
         precise: bool = False,
+        trust: str | None = None,
         explain: bool = False,
     ) -> Request:
         # Search and what it knows of words take 35 ms to import: only the verbs that search pay it.
@@ -841,6 +842,7 @@ class Memory(Curation):
             precise=precise,
             limit=checked_limit(limit, default=search.DEFAULT_LIMIT),
             explain=explain,
+            trust=trusts.checked_trust(trust),
             situation=None if situation is None else checked_situation(situation).under(self.config),
         )
 

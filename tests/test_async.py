@@ -48,6 +48,7 @@ SCRIPT = [
     ("mirror", ["s1", [Part(id="m1", author="boss", text="Where does the panel run?")]], {}),
     ("remember", ["Never force push"], {"kind": "rule"}),
     ("remember", ["Never deploy on friday"], {"kind": "rule"}),
+    ("propose", ['[{"title": "The panel is red", "body": "all of it"}]'], {}),
     ("approve", [2], {}),
     ("reject", [3], {}),
     ("rules_for", [HERE], {"text": "push"}),

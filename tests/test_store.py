@@ -87,6 +87,7 @@ WRITES = {
     "consume_document": lambda memory: memory.consume_document(CONSUMED),
     "archive_document": lambda memory: memory.archive_document(ARCHIVED, [FACT]),
     "remember": lambda memory: memory.remember("Deploy with pnpm", slot="deploy"),
+    "propose": lambda memory: memory.propose('[{"title": "The panel is red", "body": "all of it"}]'),
     "forget": lambda memory: memory.forget(2),
     "restore_note": lambda memory: memory.restore_note(3),
     "approve": lambda memory: memory.approve(4),

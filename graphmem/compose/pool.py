@@ -5,7 +5,7 @@ import re
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from graphmem.compose.evidence import Item
 from graphmem.config import SEARCH_MODES
@@ -13,6 +13,7 @@ from graphmem.core.dates import NamedTime, named_times
 from graphmem.core.keys import text_list
 from graphmem.core.situations import Situation
 from graphmem.core.times import utc_text
+from graphmem.core.trust import suffices
 from graphmem.errors import InvalidInput
 from graphmem.graph import found
 from graphmem.graph.found import Holding
@@ -23,6 +24,8 @@ from graphmem.store.text_index import Passage, Vocabulary
 
 if TYPE_CHECKING:
     from graphmem.compose.meaning import MeaningIndex
+
+_Told = TypeVar("_Told")
 
 KINDS = ("note", "relation", "part", "document", "block", "entity", "scene")
 # Entities and scenes are names: what is known of them says more, so they come when they are asked for.
@@ -43,6 +46,7 @@ _ASKS_THE_PAST = re.compile(
 class Request:
     """What is asked, checked. as_of, since, until: stored times. now: the present in the memory's time zone.
 
+    trust: the class of sources of which somebody must have told it, or a more trusted one; None for any.
     asks_the_past: whether what was superseded is wanted too. named_times: those that the text names.
     """
 
@@ -58,6 +62,7 @@ class Request:
     limit: int
     explain: bool
     situation: Situation | None
+    trust: str | None
     asks_the_past: bool = field(init=False)
     named_times: tuple[NamedTime, ...] = field(init=False)
 
@@ -153,7 +158,7 @@ def admit(pool: Pool, items: Iterable[Item]) -> None:
             if pool.within is None:  # scenes hold no parts
                 admit_turns(pool, history.turns(pool.tx, ids, pool.request.scopes))
             continue
-        told = _standing(pool, kind, ids)
+        told = _trusted(pool, kind, _standing(pool, kind, ids))
         if not pool.request.timeless:
             told = {ref_id: at for ref_id, at in told.items() if in_time(pool.request, kind, at)}
         if not pool.is_open:
@@ -166,10 +171,24 @@ def admit(pool: Pool, items: Iterable[Item]) -> None:
 def admit_turns(pool: Pool, turns: Mapping[int, Turn]) -> None:
     """Note those of some parts that may be shown."""
     request = pool.request
+    turns = _trusted(pool, "part", turns)
     if not request.timeless:
         turns = {part: turn for part, turn in turns.items() if in_time(request, "part", turn.at)}
     pool.turns |= turns
     pool.told |= {("part", part): turn.at for part, turn in turns.items()}
+
+
+def _trusted(pool: Pool, kind: str, told: Mapping[int, _Told]) -> Mapping[int, _Told]:
+    """Leave out what nobody told who is trusted enough. Names of entities and scenes tell nothing."""
+    least, ids = pool.request.trust, list(told)
+    if least is None or kind in ("entity", "scene"):
+        return told
+    if kind == "part":
+        sources = history.roles(pool.tx, ids)
+    else:
+        sources = notes.sources(pool.tx, ids) if kind == "note" else found.sources(pool.tx, kind, ids)
+    trusted = {ref_id for ref_id, source in sources if suffices(source, least)}
+    return {ref_id: each for ref_id, each in told.items() if ref_id in trusted}
 
 
 def find_holdings(pool: Pool, kind: str, ids: Sequence[int]) -> None:

@@ -188,6 +188,19 @@ def numbers_of(tx: sqlite3.Connection, kind: str, ids: Sequence[str]) -> dict[st
     return dict(tx.execute(f"SELECT id, num FROM {TEXT_TABLES[kind]} WHERE id IN ({marks})", wanted))
 
 
+_TOLD_BY = {
+    "relation": "SELECT relation_id, source FROM evidence WHERE relation_id IN ({marks})",
+    "block": "SELECT num, CASE tool WHEN '' THEN source ELSE 'tool' END FROM blocks WHERE num IN ({marks})",
+    "document": "SELECT num, source FROM documents WHERE num IN ({marks})",
+}
+
+
+def sources(tx: sqlite3.Connection, kind: str, ids: Sequence[int]) -> list[tuple[int, str]]:
+    """Return who told facts, blocks or documents, with their ids: each teller of a fact."""
+    marks, wanted = in_list(ids)
+    return tx.execute(_TOLD_BY[kind].format(marks=marks), wanted).fetchall()
+
+
 def text_standing(tx: sqlite3.Connection, kind: str, numbers: Sequence[int]) -> dict[int, str]:
     """Return blocks or documents by number, with the time they were written."""
     marks, wanted = in_list(numbers)

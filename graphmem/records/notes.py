@@ -26,7 +26,7 @@ LESSONS = ("lesson", "pitfall")
 FACTS = ("fact", "preference", "decision")
 OF_WORK = (*LESSONS, "decision", "checkpoint")
 _LONGEST_TITLE = 500
-_LONGEST_SUMMARY = 100  # of the sentence that an index shows of a note
+LONGEST_SUMMARY = 100  # of the sentence that an index shows of a note
 _MOST_TRIGGERS = 8
 _LEAST_QUOTE = 4  # characters: of less the same is said by chance
 _COLUMNS = (
@@ -154,8 +154,8 @@ def check_note(
     if len(texts["title"]) > _LONGEST_TITLE:
         at_most = f"a title has at most {_LONGEST_TITLE} characters; put the rest into the body"
         raise InvalidInput("title", f"{title[:40]}…", at_most)
-    if len(texts["summary"]) > _LONGEST_SUMMARY:
-        at_most = f"a summary has at most {_LONGEST_SUMMARY} characters; put the rest into the body"
+    if len(texts["summary"]) > LONGEST_SUMMARY:
+        at_most = f"a summary has at most {LONGEST_SUMMARY} characters; put the rest into the body"
         raise InvalidInput("summary", f"{summary[:40]}…", at_most)
     if kind not in KINDS:
         raise InvalidInput("kind", kind, f"give one of {', '.join(KINDS)}")
@@ -351,6 +351,17 @@ def _propose_again(tx: sqlite3.Connection, met: tuple[int, str], draft: Draft, o
     return RememberReport(note(tx, note_id), created=False, remarks=(told,))
 
 
+def see_again(tx: sqlite3.Connection, note_id: int, at: str) -> bool:
+    """Count that a note was told once more in other words; tell whether it is one that counts, live or proposed."""
+    return bool(
+        tx.execute(
+            """UPDATE notes SET seen = seen + 1, updated_at = MAX(updated_at, ?)
+               WHERE id = ? AND status IN ('live', 'proposed')""",
+            (at, note_id),
+        ).rowcount
+    )
+
+
 def _seen_again(tx: sqlite3.Connection, note_id: int, draft: Draft, at: str) -> RememberReport:
     tx.execute(
         """UPDATE notes SET seen = seen + 1, pinned = MAX(pinned, ?), created_at = MIN(created_at, ?),
@@ -492,6 +503,12 @@ def _texts_of(
     return {note_id: tuple(texts) for note_id, texts in found.items()}
 
 
+def of_title(tx: sqlite3.Connection, scope: str, title: str) -> list[int]:
+    """Return the ids of the notes of a scope with this title, whatever their status."""
+    rows = tx.execute("SELECT id FROM notes WHERE scope = ? AND title_key = ?", (scope, entity_key(title)))
+    return [note_id for (note_id,) in rows]
+
+
 def list_notes(
     tx: sqlite3.Connection,
     *,
@@ -566,6 +583,12 @@ def standing(
     written, bound = ("", []) if at is None else ("AND n.created_at <= ?", [at])
     rows = tx.execute(f"SELECT n.id, n.updated_at {chosen} {statuses} {written}", (*ids, *parameters, *moments, *bound))
     return dict(rows.fetchall())
+
+
+def sources(tx: sqlite3.Connection, note_ids: Sequence[int]) -> list[tuple[int, str]]:
+    """Return who told notes, with their ids."""
+    marks, ids = in_list(note_ids)
+    return tx.execute(f"SELECT id, source FROM notes WHERE id IN ({marks})", ids).fetchall()
 
 
 def withdrawn(tx: sqlite3.Connection, note_ids: Sequence[int]) -> set[int]:

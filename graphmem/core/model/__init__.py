@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from graphmem.core.model.notes import NoteCount as NoteCount
     from graphmem.core.model.notes import NoteDetail as NoteDetail
     from graphmem.core.model.notes import NoteEditReport as NoteEditReport
+    from graphmem.core.model.notes import Proposed as Proposed
     from graphmem.core.model.notes import Provenance as Provenance
     from graphmem.core.model.notes import RememberReport as RememberReport
     from graphmem.core.model.notes import Route as Route
@@ -127,6 +128,7 @@ _SUBJECTS = {
     "Operation": "upkeep",
     "Overview": "upkeep",
     "Part": "records",
+    "Proposed": "notes",
     "Provenance": "notes",
     "Project": "scopes",
     "PurgeReport": "edits",

@@ -68,6 +68,23 @@ class RememberReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Proposed:
+    """What became of something that a model proposed to remember.
+
+    outcome: accepted, duplicate or refused; reason: why, '' where it was accepted; nothing of a secret is shown. score:
+    how like it the nearest known text is, 0 to 1. note: the one that was written, or that says the same.
+    """
+
+    title: str
+    body: str
+    kind: str
+    outcome: str
+    reason: str
+    score: float
+    note: Note | None
+
+
+@dataclass(frozen=True, slots=True)
 class NoteEditReport:
     """What an edit made of a note. operation: its number, for undo; None where it was so already."""
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from graphmem.core.model import Hit, Reason, Recollection
 
 # Options that say how words are looked for, and their defaults.
-_OF_WORDS = {"kinds": (), "since": None, "until": None, "mode": None, "precise": False, "explain": False}
+_OF_WORDS = {"trust": None, "kinds": (), "since": None, "until": None, "mode": None, "precise": False, "explain": False}
 _TIMES = {"since": "--since", "until": "--until", "as_of": "--as-of"}
 
 
@@ -48,6 +48,11 @@ _TIMES = {"since": "--since", "until": "--until", "as_of": "--as-of"}
     "back what is linked to what is named; scene what the situation does.  [default: search_mode of the settings]",
 )
 @click.option("--precise", is_flag=True, help="Only what clearly answers, nothing when nothing does.")
+@click.option(
+    "--trust",
+    type=click.Choice(["user", "agent", "tool", "import"]),
+    help="Only what somebody told who is trusted as much, in this order.",
+)
 @click.option("--explain", is_flag=True, help="Show what each score is made of.")
 @click.option("--limit", type=WholeNumber(0), help="How many at the most.  [default: 10 for words, else 8 of a kind]")
 @json_option

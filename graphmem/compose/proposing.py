@@ -1,0 +1,64 @@
+"""What a model proposes to remember: compared with what is stored, written where it is new."""
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
+
+from graphmem.config import Config
+from graphmem.core.candidates import Candidate, Screened, screen
+from graphmem.core.model import Note, Proposed, Provenance
+from graphmem.core.redaction import find_secrets
+from graphmem.core.tokens import tokens_of
+from graphmem.records import notes
+from graphmem.store import text_index
+from graphmem.store.text_index import Vocabulary
+
+_COMPARED = 50  # notes that share the rarest words with a candidate
+
+
+def propose(
+    tx: sqlite3.Connection,
+    vocabulary: Vocabulary,
+    candidates: tuple[Candidate, ...],
+    scope_of: Callable[[str], str],
+    origin: Provenance,
+    config: Config,
+) -> tuple[Proposed, ...]:
+    """Write what is new of some candidates; scope_of: gives the scope of a kind. What is known is seen once more."""
+
+    def alike(candidate: Candidate) -> list[Note]:
+        return _alike(tx, vocabulary, candidate, scope_of(candidate.kind))
+
+    return tuple(
+        _settled(tx, one, scope_of(one.candidate.kind), origin, config)
+        for one in screen(candidates, alike, find_secrets=find_secrets)
+    )
+
+
+def _alike(tx: sqlite3.Connection, vocabulary: Vocabulary, candidate: Candidate, scope: str) -> list[Note]:
+    """Return the notes of a scope that may say the same: those of the title, those that share its rarest words."""
+    known = vocabulary.frequencies(tx, dict.fromkeys(tokens_of(f"{candidate.title} {candidate.body}")))
+    passages = text_index.first_candidates(tx, known, known, ["note"], _COMPARED)
+    ids = dict.fromkeys([*notes.of_title(tx, scope, candidate.title), *(passage.item[1] for passage in passages)])
+    return [note for note in notes.notes(tx, list(ids)).values() if note.scope == scope]
+
+
+def _settled(tx: sqlite3.Connection, one: Screened, scope: str, origin: Provenance, config: Config) -> Proposed:
+    candidate, note = one.candidate, None
+    if one.outcome == "accepted":
+        draft = notes.check_note(
+            candidate.title, body=candidate.body, kind=candidate.kind, slot="", labels=(),
+            load_when=candidate.load_when, summary=candidate.summary[: notes.LONGEST_SUMMARY],
+            highlight=candidate.highlight, scope=scope, pinned=False, status="live", source=origin.actor, reason="",
+            config=config,
+        )  # fmt: skip
+        report = notes.remember(tx, notes.ruled(draft, backed=False), replace(origin, reason=draft.reason))
+        note = report.note
+        if not report.created:
+            return Proposed(
+                candidate.title, candidate.body, candidate.kind, "duplicate", "; ".join(report.remarks), 1.0, note
+            )
+    elif one.same_id is not None:
+        notes.see_again(tx, one.same_id, origin.at)
+        note = notes.note(tx, one.same_id)
+    return Proposed(candidate.title, candidate.body, candidate.kind, one.outcome, one.reason, one.score, note)
