@@ -146,10 +146,10 @@ class Curation(Maintenance):
     ) -> tuple[model.Proposed, ...]:
         """Remember what a model found worth keeping, and return what became of each, in its order.
 
-        reply: what it said, a text or what a host gives, with a JSON array of objects: title and body, category, summary,
-        highlight, loadWhen, proposeRule; see `core.candidates`. What holds no such array proposes nothing. What tells a
-        secret is refused, and what repeats a note by 0.9 or more is not written but counted; a rule is proposed only.
-        scope: as in `remember`.
+        reply: what it said, a text or what a host gives, with a JSON array of objects: title and body, category,
+        summary, highlight, loadWhen, proposeRule; see `core.candidates`. What holds no such array proposes nothing.
+        What tells a secret is refused, and what repeats a note by 0.9 or more is not written but counted; a rule is
+        proposed only. scope: as in `remember`.
         """
         found = candidates.parse_candidates(reply)
         origin = self._act("remember", source, self._at(at), reason="", session=session)

@@ -386,7 +386,7 @@ class Memory(Curation):
         if redact not in (None, True, False):
             raise InvalidInput("redact", redact, "give true, false or None")
         named = None if scope is None else self._scope(scope)
-        home = "" if self._project is None else self._project.key
+        home = "" if self._project is None else self._own_scope("project")
         screened = self.config.redact_mirror if redact is None else redact
         told, remarks = history.check_parts(parts, self.config.zone, screened=screened)
         moment = self._at(at)

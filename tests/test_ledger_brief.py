@@ -5,7 +5,7 @@ import re
 import pytest
 from support import sql
 
-from graphmem import ChannelPolicy, Config, Conflict, Event, Memory, Situation
+from graphmem import ChannelPolicy, Config, Conflict, Event, Memory, Part, Situation
 
 BOSS = Situation.of(chan="qq", peer="boss")
 EMPTY = Situation()
@@ -263,3 +263,29 @@ def test_the_rules_for_a_tool_of_the_turn(memory):
         assert [one.title for one in turn.rules_for("git", text="git push -f")] == ["Never force push"]
         assert [one.title for one in turn.rules_for(text="rm -rf build")] == ["Ask first"]
         assert turn.rules_for() == ()
+
+
+def test_what_a_brief_said_is_not_mirrored_back(memory):  # the loop guard
+    memory.remember("Never force push", kind="rule", source="user")
+    memory.remember("Tea at four", body="with a biscuit")
+    memory.remember("Look before rm", kind="lesson")
+    for _ in range(2):
+        memory.record_failure("bash", "no such file")
+    told = text(memory)
+    reminder = memory.remind("s1", "From now on, answer in German.")
+
+    memory.mirror(
+        "s2",
+        [
+            Part("m1", role="user", text=f"{told}\n\nWhat is for tea?"),
+            Part("m2", role="system", text=told),
+            Part("m3", role="user", text=f"ok\n{reminder}"),
+            Part("m4", role="user", text=told[: len(told) // 2]),
+        ],
+    )
+
+    stored = [row[0] for row in sql(memory.path, "SELECT text FROM parts ORDER BY seq")]
+    assert "biscuit" not in "".join(stored)
+    assert "German" not in "".join(stored)
+    assert stored[0].strip() == "What is for tea?"
+    assert (stored[1].strip(), stored[2].strip(), stored[3].strip()) == ("", "ok", "")

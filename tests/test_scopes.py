@@ -7,7 +7,7 @@ import json
 import pytest
 from support import dump, sql
 
-from graphmem import AsyncMemory, Conflict, Event, InvalidInput, Memory, NotFound, Part, Situation, Triple
+from graphmem import AsyncMemory, Config, Conflict, Event, InvalidInput, Memory, NotFound, Part, Situation, Triple
 from graphmem.store import schema
 from graphmem.surfaces.cli import main
 
@@ -466,3 +466,67 @@ def test_a_file_of_before_knows_its_scopes(memory, path):
 
     assert memory.recall("a b c") == ()
     assert sql(path, "SELECT key, kind, filled FROM scopes") == [("one", "named", 1)]
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_a_purge_of_a_scope_takes_its_incidents(memory, hard):  # SCP-06
+    for scope in ("work", "play"):
+        memory.record_failure("bash", "pelican-42 is missing", scope=scope)
+
+    report = memory.purge(scope="work", hard=hard)
+
+    assert report.incidents == 1
+    assert [one.scope for one in memory.incidents(scopes="all")] == ["play"]
+    if not hard:
+        memory.undo(report.operation)
+        assert len(memory.incidents(scopes="all")) == 2
+    assert memory.check().ok
+
+
+# ---- notes and failures have a home
+
+
+def test_what_is_so_is_the_users_and_what_is_learnt_is_the_projects(opened):  # C8.1
+    with opened() as memory:
+        home = {
+            kind: memory.remember(f"a {kind}", kind=kind, source="user").note.scope
+            for kind in ("fact", "preference", "rule", "lesson", "pitfall", "decision", "checkpoint")
+        }
+        explicit = memory.remember("another lesson", kind="lesson", scope="user").note.scope
+        failure = memory.record_failure("bash", "exit 1").incident.scope
+        key = memory.project.key
+
+    assert home == {
+        **dict.fromkeys(("fact", "preference", "rule"), ""),
+        **dict.fromkeys(("lesson", "pitfall", "decision", "checkpoint"), key),
+    }
+    assert (explicit, failure) == ("", key)
+
+
+def test_project_memory_off_puts_everything_into_the_users_scope(tmp_path, clock):  # C8.1
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    config = Config(project_memory=False)
+    with Memory.open(tmp_path / "m.db", clock=clock, project=folder, config=config) as memory:
+        lesson = memory.remember("a lesson", kind="lesson").note
+        named = memory.remember("a fact", scope="project").note
+        memory.mirror("s1", [Part("m1", text="hello pelican")])
+
+        assert (lesson.scope, named.scope) == ("", "")
+        assert memory.recall("pelican", scopes=[])
+
+
+def test_a_note_knows_the_project_and_session_it_was_told_in(opened):
+    with opened() as memory:
+        origin = memory.remember("Tea at four").note.origin
+
+        assert (origin.place, origin.session) == (memory.project.place, memory.session)
+
+
+def test_a_lesson_resolves_the_failures_of_its_project_alone(opened):
+    with opened() as memory:
+        memory.record_failure("bash", "exit 1")
+        memory.record_failure("bash", "exit 1", scope="user")
+
+        assert len(memory.remember("bash: look first", kind="lesson").resolved) == 1
+        assert [one.scope for one in memory.incidents()] == [""]

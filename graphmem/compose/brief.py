@@ -263,7 +263,7 @@ def _parted(
 def _constraints(binding: Iterable[RecalledNote], config: Config, phrases: _Phrases) -> list[_Entry]:
     """Return what binds everybody, in the imperative: titles alone."""
     lines = (
-        (("note", note.id), f"- {_shown(note.title, _TITLE_CHARACTERS)}{phrases.overridden * note.overridden}")
+        (("note", note.id), f"- {shown(note.title, _TITLE_CHARACTERS)}{phrases.overridden * note.overridden}")
         for note in binding
     )
     return _within("constraint", phrases.constraints, lines, config.max_constraint_chars)[0]
@@ -305,27 +305,27 @@ def _within(
     noun: str, heading: str, lines: Iterable[tuple[Item, str]], room: int, *, most: int | None = None
 ) -> tuple[list[_Entry], int]:
     """Return lines as entries, and the characters they take with their heading; what finds no room has no form."""
-    used, shown = len(heading) + 1, 0
+    used, told = len(heading) + 1, 0
     entries: list[_Entry] = []
     for item, line in lines:
-        fits = used + len(line) + 1 <= room and (most is None or shown < most)
+        fits = used + len(line) + 1 <= room and (most is None or told < most)
         entries.append(_Entry(noun, (item,), (line,) if fits else ()))
         if fits:
-            used, shown = used + len(line) + 1, shown + 1
-    return entries, used if shown else 0
+            used, told = used + len(line) + 1, told + 1
+    return entries, used if told else 0
 
 
 def _title_of(note: RecalledNote, phrases: _Phrases) -> str:
-    return f"- {_shown(note.title, _TITLE_CHARACTERS)}{phrases.project if note.scope else ''}"
+    return f"- {shown(note.title, _TITLE_CHARACTERS)}{phrases.project if note.scope else ''}"
 
 
 def _line_of_note(note: RecalledNote, phrases: _Phrases) -> str:
     title = _title_of(note, phrases)
-    return f"{title}: {_shown(note.body, _TEXT_CHARACTERS)}" if note.body.strip() else title
+    return f"{title}: {shown(note.body, _TEXT_CHARACTERS)}" if note.body.strip() else title
 
 
 def _line_of_incident(incident: Incident) -> str:
-    return f"- {_shown(incident.tool, _WHO_CHARACTERS)} ×{incident.count}: {_shown(incident.sample, _TITLE_CHARACTERS)}"
+    return f"- {shown(incident.tool, _WHO_CHARACTERS)} ×{incident.count}: {shown(incident.sample, _TITLE_CHARACTERS)}"
 
 
 def _entries(
@@ -384,19 +384,19 @@ def _entries(
 
 
 def _forms_of_fact(fact: RecalledRelation, phrases: _Phrases) -> tuple[str, ...]:
-    plain = f"- {_shown(fact.subject)} --{_shown(fact.relation)}--> {_shown(fact.object)}"
+    plain = f"- {shown(fact.subject)} --{shown(fact.relation)}--> {shown(fact.object)}"
     if not fact.sentence.strip():
         return (plain,)
-    return plain + phrases.sentence.format(_shown(fact.sentence, _SENTENCE_CHARACTERS)), plain
+    return plain + phrases.sentence.format(shown(fact.sentence, _SENTENCE_CHARACTERS)), plain
 
 
 def _forms_of_block(block: RecalledBlock) -> tuple[str, ...]:
-    return (f"- {_shown(block.text, _TEXT_CHARACTERS)}",) if block.text.strip() else ()
+    return (f"- {shown(block.text, _TEXT_CHARACTERS)}",) if block.text.strip() else ()
 
 
 def _line_of(hit: Hit, room: int) -> str:
     said = ", ".join(filter(None, (hit.source, hit.at[:10]))) if hit.kind == "part" else ""
-    return f"- [{_shown(hit.kind)}{' ' + _shown(said, _WHO_CHARACTERS) if said else ''}] {_shown(hit.text, room)}"
+    return f"- [{shown(hit.kind)}{' ' + shown(said, _WHO_CHARACTERS) if said else ''}] {shown(hit.text, room)}"
 
 
 def _index(names: Sequence[tuple[Item, str, int]], phrases: _Phrases) -> Iterator[_Entry]:
@@ -406,9 +406,9 @@ def _index(names: Sequence[tuple[Item, str, int]], phrases: _Phrases) -> Iterato
     top = sorted(names, key=lambda one: -one[2])[:_MOST_MENTIONED]
     others = [one for one in names if one not in top]
     first, rest = others[:_FIRST_NAMES], others[_FIRST_NAMES:]
-    line = phrases.names.format(count=len(names), top=phrases.comma.join(_shown(name) for _, name, _ in top))
+    line = phrases.names.format(count=len(names), top=phrases.comma.join(shown(name) for _, name, _ in top))
     if first:
-        line += phrases.further.format(names=phrases.comma.join(_shown(name) for _, name, _ in first))
+        line += phrases.further.format(names=phrases.comma.join(shown(name) for _, name, _ in first))
     yield _Entry("name", tuple(item for item, *_ in (*top, *first)), (line,))
     if rest:
         yield _Entry("name", tuple(item for item, *_ in rest))
@@ -465,7 +465,7 @@ class _Page:
 
 def _named(scenes: Sequence[str], phrases: _Phrases) -> str:
     more = len(scenes) - _KEYS_NAMED
-    named = phrases.comma.join(_shown(key) for key in scenes[:_KEYS_NAMED])
+    named = phrases.comma.join(shown(key) for key in scenes[:_KEYS_NAMED])
     return f"{named} (+{more})" if more > 0 else named
 
 
@@ -487,7 +487,7 @@ def _fitting(page: _Page, budget: int, measure: Callable[[str], int]) -> dict[in
 # ---- stored text
 
 
-def _shown(text: str, room: int | None = None) -> str:
+def shown(text: str, room: int | None = None) -> str:
     """Return stored text as it stands in a brief: one line, nothing hidden, no mark, and cut where there is no room."""
     line = one_line(text)
     line = line if room is None else cut(line, room)

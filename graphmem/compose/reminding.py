@@ -2,7 +2,7 @@
 
 from types import MappingProxyType
 
-from graphmem.compose.brief import _shown
+from graphmem.compose.brief import shown
 
 REMINDER_MARK = "memory-reminder"
 _WORDS = MappingProxyType(
@@ -30,4 +30,4 @@ def reminder_of(sentence: str, language: str) -> str:
     </memory-reminder>
     """
     told, wanted = _WORDS[language]
-    return f"<{REMINDER_MARK}>\n{told}\n- {_shown(sentence)}\n{wanted}\n</{REMINDER_MARK}>"
+    return f"<{REMINDER_MARK}>\n{told}\n- {shown(sentence)}\n{wanted}\n</{REMINDER_MARK}>"

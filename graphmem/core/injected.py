@@ -2,8 +2,9 @@
 
 import re
 
-# The marks of `compose/brief.py` stand alone on their lines, and no stored text between them holds a `<`.
-_MARK = "memory|recalled-memory"
+# The marks of `compose/brief.py` and `compose/reminding.py` stand alone on their lines, and no stored text between them
+# holds a `<`.
+_MARK = "memory|recalled-memory|memory-reminder"
 _WHOLE = re.compile(rf"<({_MARK})>\r?\n[^<]*</\1>")
 # Cut short it runs to the end, and is ours only where a line of ours follows: a point, or a heading and a point.
 _CUT = re.compile(rf"<(?:{_MARK})>\r?\n(?:[^<\n]*\n)?- [^<]*(?:<[/a-z-]{{0,17}})?\Z")
@@ -21,7 +22,7 @@ def without_injected(text: str) -> str:
     >>> without_injected("The tag <memory>\\nopens it")
     'The tag <memory>\\nopens it'
     """
-    if "memory>" not in text:
+    if "memory>" not in text and "memory-" not in text:
         return text
     own = _CUT.sub("", _WHOLE.sub("", text))
     if own == text:

@@ -17,7 +17,7 @@ from graphmem.store import text_index
 from graphmem.upkeep import journal
 from graphmem.upkeep.journal import VALUES, Row, rows_of
 
-# What goes: ids by kind ('relation', 'entity', 'note', 'session', 'scene', 'saying'), and the labels of evidence.
+# What goes: ids by kind ('relation', 'entity', 'note', 'incident', 'session', 'scene', 'saying'), and the labels of evidence.
 Gone = dict[str, set[Any]]
 
 # Of what a row tells by an id, by table and column; a ref tells of what its kind says too.
@@ -31,6 +31,7 @@ _TELLS = {
     "notes": {"id": "note"},
     "note_labels": {"note_id": "note"},
     "note_triggers": {"note_id": "note"},
+    "incidents": {"id": "incident"},
     "sessions": {"id": "session"},
     "parts": {"session_id": "session"},
     "scenes": {"id": "scene"},
@@ -108,6 +109,7 @@ def erase(tx: sqlite3.Connection, gone: Gone) -> dict[str, int]:
     _drop(tx, "entity", "entities", gone["entity"])
     _forget_notes(tx, _list(gone["note"]))
     _drop(tx, "note", "notes", gone["note"])
+    tx.execute(f"DELETE FROM incidents WHERE id IN {VALUES}", (_list(gone["incident"]),))
     sessions = _list(gone["session"])
     parts = {part_id for (part_id,) in tx.execute(f"SELECT id FROM parts WHERE session_id IN {VALUES}", (sessions,))}
     _drop(tx, "part", "parts", parts)

@@ -21,7 +21,7 @@ from graphmem.upkeep import erase
 from graphmem.upkeep.erase import Gone
 from graphmem.upkeep.journal import VALUES, Journal, rows_of
 
-_KINDS = ("relation", "entity", "note", "session", "scene", "saying")
+_KINDS = ("relation", "entity", "note", "incident", "session", "scene", "saying")
 # Keys of scenes that a report names.
 _NAMED = 10
 
@@ -132,6 +132,8 @@ def plan_purge(tx: sqlite3.Connection, criteria: Criteria, *, hard: bool) -> Pla
         gone["saying"] = _sayings(tx, criteria.session, retold)
     if criteria.scope is not None and criteria.given == {"scope"}:
         gone["note"] = _notes(tx, criteria.scope, hard=hard)
+        found = tx.execute("SELECT id FROM incidents WHERE scope = ?", (criteria.scope,))
+        gone["incident"] = {incident_id for (incident_id,) in found}
     if criteria.given <= {"session", "scope"}:
         gone["session"] = _sessions(tx, criteria, hard=hard)
     if hard and criteria.given == {"scene"}:
@@ -159,7 +161,13 @@ def plan_note(tx: sqlite3.Connection, note_id: int) -> Plan:
 # Where the names of sessions and scopes stand, by the criterion: tables with their columns.
 _NAMES = {
     "session": (("evidence", "session"), ("sessions", "name")),
-    "scope": (("relations", "scope"), ("notes", "scope"), ("sessions", "scope"), ("scopes", "key")),
+    "scope": (
+        ("relations", "scope"),
+        ("notes", "scope"),
+        ("sessions", "scope"),
+        ("incidents", "scope"),
+        ("scopes", "key"),
+    ),
 }
 
 
@@ -325,6 +333,7 @@ def _plan(tx: sqlite3.Connection, gone: Gone, *, hard: bool) -> Plan:
         hard=hard,
         applied=False,
         notes=tuple(sorted(gone["note"])),
+        incidents=len(gone["incident"]),
         parts=parts,
         scenes=tuple(keys),
         entities=tuple(removed.values()),
@@ -369,6 +378,7 @@ def apply_purge(tx: sqlite3.Connection, plan: Plan, kind: str, at: str) -> Purge
     summary = {
         "relations": len(report.relations),
         "notes": len(report.notes),
+        "incidents": report.incidents,
         "parts": report.parts,
         "entities_left_alone": len(report.orphaned),
         "entities": len(report.entities),
@@ -390,6 +400,8 @@ def _remove_softly(changes: Journal, gone: Gone, at: str) -> None:
     for row in rows_of(changes.tx, "notes", f"id IN {VALUES}", (note_ids,)):
         changes.update("notes", row, status="forgotten")
     text_index.drop(changes.tx, "note", gone["note"])
+    for row in rows_of(changes.tx, "incidents", f"id IN {VALUES}", (json.dumps(sorted(gone["incident"])),)):
+        changes.delete("incidents", row)
     parts = rows_of(changes.tx, "parts", f"session_id IN {VALUES}", (sessions,))
     text_index.drop(changes.tx, "part", [row["id"] for row in parts])
     for row in parts:

@@ -22,8 +22,8 @@ class PurgeReport:
     """What a purge or a deletion removed, or with applied=False what it would.
 
     relations: the ids of the facts. orphaned: names of entities that are left without a fact; they stay. hard: removed
-    for good. operation: its number, None for a dry run or when there was nothing to do. notes: the ids of notes. parts:
-    how many parts of sessions. scenes: the keys of scenes that are gone. entities: the names of entities that are gone.
+    for good. operation: its number, None for a dry run or when there was nothing to do. notes: the ids of notes.
+    incidents: how many kinds of failures. parts: how many parts of sessions. scenes: the keys of scenes that are gone. entities: the names of entities that are gone.
     left: what stays and still tells of it, as pairs of kind and id: sentences that tell other facts too, documents that
     name an entity that is gone. remarks: what could not be cleaned of the file, and the copies beside it, with the
     remedy. spared: the ids of
@@ -38,6 +38,7 @@ class PurgeReport:
     applied: bool
     operation: int | None = None
     notes: tuple[int, ...] = ()
+    incidents: int = 0
     parts: int = 0
     scenes: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()

@@ -142,6 +142,8 @@ def _print_purge(report: "PurgeReport", *, as_json: bool) -> None:
     click.echo(f"{counted(len(report.relations), 'fact')} {would}deleted{finally_}")
     if report.notes:
         click.echo(f"{counted(len(report.notes), 'note')} {would}forgotten{finally_}")
+    if report.incidents:
+        click.echo(f"{counted(report.incidents, 'incident')} {would}forgotten{finally_}")
     if report.parts:
         parts = counted(report.parts, "part of a session", "parts of sessions")
         click.echo(f"{parts} {would}forgotten{finally_}")
