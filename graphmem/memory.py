@@ -149,8 +149,8 @@ class Memory(Curation):
             self._project = found.project
             for remark in found.project.remarks:
                 log.warning("%s", remark)
-        if session:
-            self._session = session
+        self._session = session
+        if session and self.config.project_memory:
             key, parent = self._own_scope("session"), self._own_scope("project") if self._project else ""
             with self._store.read() as tx:
                 is_known = scope_rows.knows_session(tx, key)

@@ -507,12 +507,13 @@ def test_project_memory_off_puts_everything_into_the_users_scope(tmp_path, clock
     folder = tmp_path / "mine"
     folder.mkdir()
     config = Config(project_memory=False)
-    with Memory.open(tmp_path / "m.db", clock=clock, project=folder, config=config) as memory:
+    with Memory.open(tmp_path / "m.db", clock=clock, project=folder, session="now", config=config) as memory:
         lesson = memory.remember("a lesson", kind="lesson").note
         named = memory.remember("a fact", scope="project").note
         memory.mirror("s1", [Part("m1", text="hello pelican")])
 
         assert (lesson.scope, named.scope) == ("", "")
+        assert memory.remember("of today", scope="session").note.scope == ""
         assert memory.recall("pelican", scopes=[])
 
 

@@ -17,7 +17,8 @@ from graphmem.store import text_index
 from graphmem.upkeep import journal
 from graphmem.upkeep.journal import VALUES, Row, rows_of
 
-# What goes: ids by kind ('relation', 'entity', 'note', 'incident', 'session', 'scene', 'saying'), and the labels of evidence.
+# What goes: ids by kind ('relation', 'entity', 'note', 'incident', 'session', 'scene', 'saying'), and the labels of
+# evidence.
 Gone = dict[str, set[Any]]
 
 # Of what a row tells by an id, by table and column; a ref tells of what its kind says too.
