@@ -165,9 +165,8 @@ class Maintenance:
         that nothing else uses. To take these too, name an entity, or purge for good by each session or scene that tells
         them.
 
-        With scope alone its notes and incidents go too; with session or scope or both, and nothing else, the sessions of
-        that name
-        and scope with their parts, and when the scene alone is given for good the scenes themselves.
+        With scope alone its notes and incidents go too; with session or scope or both, and nothing else, the sessions
+        of that name and scope with their parts, and when the scene alone is given for good the scenes themselves.
 
         hard: for good, also what was deleted before: with evidence, images in the journal, and the sentences, entities
         and aliases that told of nothing else. The file is then written anew and its -wal emptied, which takes room and
