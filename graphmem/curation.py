@@ -102,6 +102,7 @@ class Curation(Maintenance):
         The same note again, whatever its spaces and letter case, is seen once more and takes the new labels. Raises
         InvalidInput naming the argument that cannot be used, SecretRefused for a secret in any of them.
 
+        >>> from graphmem import Memory
         >>> with Memory.open(":memory:") as memory:
         ...     first = memory.remember("Deploy with pnpm", kind="lesson", slot="deploy", labels="部署")
         ...     second = memory.remember("Deploy with npm", kind="lesson", slot="deploy")
@@ -319,6 +320,7 @@ class Curation(Maintenance):
         `config.max_incidents` kinds seen last are kept, each for `config.incident_max_age_days`. Nothing is written
         where `config.capture_failures` is off; the report says so.
 
+        >>> from graphmem import Memory
         >>> with Memory.open(":memory:") as memory:
         ...     first = memory.record_failure("bash", "rm: '/tmp/a': No such file or directory")
         ...     again = memory.record_failure("bash", "rm: '/tmp/b c': No such file or directory")
@@ -362,6 +364,7 @@ class Curation(Maintenance):
         in `config.language`, once in a session for each sentence; '' when there is nothing to be reminded of, something
         was saved, or `config.remind_unrecorded` is off. session: '' for none.
 
+        >>> from graphmem import Memory
         >>> with Memory.open(":memory:") as memory:
         ...     reminder = memory.remind("s1", "Thanks. From now on, answer in German.")
         ...     again = memory.remind("s1", "From now on, answer in German.")

@@ -106,7 +106,7 @@ def forget_command(session: Session, /, note_id: int, hard: bool, as_json: bool,
 
     \b
     Example:
-      graphmem forget 12 --reason "no longer true"
+      graphmem forget 1 --reason "no longer true"
     """
     with session.open(create=False) as memory:
         report = memory.forget(note_id, hard=hard, place=current_folder(), **options)
@@ -129,7 +129,7 @@ def restore_note_command(session: Session, /, note_id: int, as_json: bool, **opt
 
     \b
     Example:
-      graphmem restore-note 12
+      graphmem restore-note 4
     """
     with session.open(create=False) as memory:
         note = memory.restore_note(note_id, place=current_folder(), **options)
@@ -147,7 +147,7 @@ def approve_command(session: Session, /, note_id: int, as_json: bool, **options:
 
     \b
     Example:
-      graphmem approve 12
+      graphmem approve 2
     """
     with session.open(create=False) as memory:
         report = memory.approve(note_id, place=current_folder(), **options)
@@ -169,7 +169,7 @@ def reject_command(session: Session, /, note_id: int, as_json: bool, **options: 
 
     \b
     Example:
-      graphmem reject 12 --reason "only for this project"
+      graphmem reject 3 --reason "only for this project"
     """
     with session.open(create=False) as memory:
         note = memory.reject(note_id, place=current_folder(), **options)
@@ -201,8 +201,8 @@ def notes_command(ctx: click.Context, /, limit: int, as_json: bool, **options: A
     Example:
       graphmem notes --kind lesson
       graphmem notes search pnpm
-      graphmem notes show 12
-      graphmem notes edit 12 --pin
+      graphmem notes show 1
+      graphmem notes edit 1 --pin
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -258,7 +258,7 @@ def show_note_command(session: Session, /, note_id: int, as_json: bool) -> None:
 
     \b
     Example:
-      graphmem notes show 12
+      graphmem notes show 1
     """
     with session.open(create=False) as memory:
         detail = memory.inspect(note_id)
@@ -320,7 +320,7 @@ def edit_note_command(session: Session, /, note_id: int, source: str, as_json: b
 
     \b
     Example:
-      graphmem notes edit 12 --title "Deploy with pnpm" --pin
+      graphmem notes edit 1 --title "Deploy with pnpm" --pin
     """
     changes = {name: value for name, value in options.items() if value not in (None, ())}
     if not changes:
