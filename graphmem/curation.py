@@ -288,9 +288,9 @@ class Curation(Maintenance):
     ) -> tuple[model.RecalledNote, ...]:
         """Return the rules for what is about to be done, to be shown before it is: those that fit, and no other.
 
-        A rule fits by a scene that holds it and answers the situation, or is one of the declared keys; by a trigger,
-        in the features, the topics or `text`, such as the command that will run; or by its tool, when a label or its
-        slot names it. Rules that fit everywhere are in every brief.
+        A rule fits by a scene that holds it and answers the situation, or has one of its keys or of those declared; by
+        a trigger, in the features, the topics or `text`, such as the command that will run; or by its tool, when a
+        label or its slot names it or stands in the text. Rules that fit everywhere are in every brief.
         """
         here = checked_situation(situation).under(self.config)
         for name, value in (("tool", tool), ("text", text)):
@@ -300,7 +300,7 @@ class Curation(Maintenance):
             raise InvalidInput("tool", tool, "give the name of the tool")
         if tool:
             here = Situation((*here.given, Feature("tool", tool)), at=here.given_at, config=self.config)
-        keys = key_list(declared, "declared")
+        keys = tuple(dict.fromkeys((*key_list(declared, "declared"), *here.declared_keys)))
         with self._store.read() as tx:
             within = self._scopes(tx, scopes)
             selection = scene_graph.chosen(tx, keys, matching.answering(tx, here) if here else [])

@@ -520,16 +520,18 @@ def test_rules_fire_by_tool_trigger_and_scene(memory):
     rule(memory, "No jokes with the boss", scenes="chan:qq/peer:boss")
     memory.remember("git is slow today", labels="git")
 
-    def fired(situation=BOSS, **options):
+    def fired(situation=ANN, **options):
         return {note.title: note.ground for note in memory.rules_for(situation, **options)}
 
     assert fired(tool="git") == {"Never force push": "tool"}
     assert fired(tool="GIT") == {"Never force push": "tool"}
+    assert fired(tool="bash", text="git push -f") == {"Never force push": "tool"}
     assert fired(tool="deploy") == {"Dry run first": "trigger"}
     assert fired(tool="shell", text="rm -rf build") == {"Ask before deleting": "trigger"}
     assert fired(tool="shell", text="ls") == {}
-    assert fired(declared="chan:qq/peer:boss") == {"No jokes with the boss": "scene"}
-    assert fired(ANN, declared="chan:qq") == {}
+    assert fired(BOSS) == {"No jokes with the boss": "scene"}
+    assert fired(Situation.of(chan="wechat"), declared="chan:qq/peer:boss") == {"No jokes with the boss": "scene"}
+    assert fired(declared="chan:qq") == {}
 
 
 @pytest.mark.parametrize(("argument", "value"), [("tool", 3), ("tool", "  "), ("text", None), ("declared", 3)])

@@ -5,7 +5,7 @@ or pinned. What only scenes of other people hold comes back on no ground at all.
 """
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from graphmem.core.keys import entity_key
@@ -77,11 +77,11 @@ def governing(
 ) -> tuple[RecalledNote, ...]:
     """Return the rules for what is about to be done: those whose scene, trigger or tool fits."""
     rules = {rule.id: rule for rule in notes.notes(tx, list(notes.residents(tx, scopes, ()))).values() if is_rule(rule)}
-    name = entity_key(tool)
+    name, said = entity_key(tool), set(tokens_of(text))
     grounds = {
         rule.id: Ground("tool")
         for rule in rules.values()
-        if name and name in map(entity_key, (rule.slot, *rule.labels))
+        if any(_names(label, name, said) for label in (rule.slot, *rule.labels) if label)
     }
     grounds |= triggered(tx, situation, text)
     grounds = _open(tx, situation, {note_id: ground for note_id, ground in grounds.items() if note_id in rules})
@@ -89,6 +89,12 @@ def governing(
         held = noted(tx, selection)
         grounds |= {note_id: Ground("scene", held[note_id]) for note_id in held.keys() & rules.keys()}
     return _recalled(tx, grounds, limit=len(grounds), scopes=scopes, as_of=None)
+
+
+def _names(label: str, tool: str, said: Collection[str]) -> bool:
+    """Tell whether a label names a tool, by its key, or stands in what is said, by its tokens."""
+    words = telling_tokens(tokens_of(label))
+    return entity_key(label) == tool or (bool(words) and all(word in said for word in words))
 
 
 def is_rule(note: Note) -> bool:
