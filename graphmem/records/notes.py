@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from graphmem.config import KIND_WEIGHTS, Config
-from graphmem.core.keys import clean_text, entity_key, feature_key, text_list
+from graphmem.core.keys import clean_text, entity_key, feature_key, text_list, title_key
 from graphmem.core.model import Note, Provenance, RememberReport
 from graphmem.core.tokens import telling_tokens, tokens_of
 from graphmem.core.trust import class_of
@@ -278,7 +278,7 @@ def _insert(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, superse
         """INSERT INTO notes(scope, kind, slot, slot_key, title, title_key, body, summary, highlight, status, pinned,
                              source, reason, superseded_by, created_at, updated_at)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id""",
-        (draft.scope, draft.kind, draft.slot, draft.slot_key, draft.title, entity_key(draft.title), draft.body,
+        (draft.scope, draft.kind, draft.slot, draft.slot_key, draft.title, title_key(draft.title), draft.body,
          draft.summary, draft.highlight, status, draft.pinned, draft.source, draft.reason, superseded_by, at, at),
     ).fetchone()  # fmt: skip
     _label(tx, note_id, draft.labels)
@@ -293,7 +293,7 @@ def _insert(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, superse
 
 
 def _content(draft: Draft) -> tuple[str, str, str]:
-    return entity_key(draft.title), draft.body, draft.kind
+    return title_key(draft.title), draft.body, draft.kind
 
 
 def _in_slot(tx: sqlite3.Connection, draft: Draft, at: str | None) -> tuple[_Holder | None, _Holder | None]:
@@ -335,7 +335,7 @@ def _proposed_before(tx: sqlite3.Connection, draft: Draft) -> tuple[int, str] | 
                ELSE n.status = 'live' OR n.status = 'forgotten' AND EXISTS (
                    SELECT 1 FROM provenance p WHERE p.kind = 'note' AND p.ref_id = n.id AND p.act = 'reject') END
            ORDER BY n.status = 'live' DESC, n.id LIMIT 1""",
-        (draft.scope, entity_key(draft.title), draft.kind, draft.slot_key, draft.status, draft.body),
+        (draft.scope, title_key(draft.title), draft.kind, draft.slot_key, draft.status, draft.body),
     ).fetchone()
     return None if row is None else (int(row[0]), str(row[1]))
 
@@ -505,7 +505,7 @@ def _texts_of(
 
 def of_title(tx: sqlite3.Connection, scope: str, title: str) -> list[int]:
     """Return the ids of the notes of a scope with this title, whatever their status."""
-    rows = tx.execute("SELECT id FROM notes WHERE scope = ? AND title_key = ?", (scope, entity_key(title)))
+    rows = tx.execute("SELECT id FROM notes WHERE scope = ? AND title_key = ?", (scope, title_key(title)))
     return [note_id for (note_id,) in rows]
 
 

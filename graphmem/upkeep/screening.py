@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphmem.core.keys import entity_key, normalize_key
+from graphmem.core.keys import entity_key, normalize_key, title_key
 from graphmem.core.model import StoredSecret
 from graphmem.core.redaction import REDACTED, find_secrets, joined, replaced
 from graphmem.core.secret_forms import Secret
@@ -174,7 +174,7 @@ class _Cleaner:
         cleaned = {column: self._clean(table, column, value) for column, value in row.items()}
         for column, source in _DERIVED.get(table, {}).items():
             if column in row and cleaned[source] != row[source]:
-                cleaned[column] = entity_key(cleaned[source])
+                cleaned[column] = (title_key if column == "title_key" else entity_key)(cleaned[source])
         if table == "operation_rows":
             for side in ("before", "after"):
                 if row[side] is not None:
