@@ -7,7 +7,6 @@ their pattern, so that each look-up is linear.
 import functools
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -20,8 +19,8 @@ def token_secrets(text: str) -> Iterator["Secret"]:
     if len(text) < _SHORTEST_TOKEN:
         return
     looked_for = set()
-    for sign, rules in _by_sign():
-        if sign in text:
+    for sign, following, rules in _by_sign():
+        if sign in text and compiled(following).search(text):
             for marker, rule in rules:
                 if marker in text and rule.pattern not in looked_for:
                     looked_for.add(rule.pattern)
@@ -107,8 +106,7 @@ _LONGEST_WORD = 16
 _LOOKED_AT = 256  # characters of a token
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(NamedTuple):
     """Tokens of one kind. markers: one of them is in every such token. The first group, if any, is the secret."""
 
     kind: str
@@ -195,18 +193,26 @@ _RULES = (
 )  # fmt: skip
 
 _SHORTEST_TOKEN = 17
-_SIGNS = "_-/:=."
+# A sign of a marker, and what stands behind one of these signs in every token with such a marker.
+_SIGNS = {
+    "_": "_[A-Za-z0-9_+/=.-]{14}",
+    "-": "-(?:[A-Za-z0-9_.-]{10}|us[0-9])",
+    "/": "/[A-Za-z0-9@_?=.-]",
+    ":": ":AA",
+    "=": "=[A-Za-z0-9+/-]{16}",
+    ".": r"\.[A-Za-z0-9_=-]{16}",
+}
 
 
 @functools.cache
-def _by_sign() -> tuple[tuple[str, tuple[tuple[str, _Rule], ...]], ...]:
+def _by_sign() -> tuple[tuple[str, str, tuple[tuple[str, _Rule], ...]], ...]:
     """Return rules with their markers, by a sign that is in the marker: most texts have few of the signs."""
     signs: dict[str, list[tuple[str, _Rule]]] = {}
     for rule in _RULES:
         for marker in rule.markers:
             sign = next((each for each in _SIGNS if each in marker), "")
             signs.setdefault(sign, []).append((marker, rule))
-    return tuple((sign, tuple(rules)) for sign, rules in signs.items())
+    return tuple((sign, _SIGNS.get(sign, ""), tuple(rules)) for sign, rules in signs.items())
 
 
 def _of_rule(rule: _Rule, text: str) -> Iterator[Secret]:

@@ -3,8 +3,10 @@
 What a name is given is no secret where it is a placeholder, a reference, a call, a type, a path, or prose.
 """
 
+import functools
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from graphmem.core.secret_forms import Secret, compiled
 
@@ -17,22 +19,28 @@ def named_secrets(text: str, low: str) -> Iterator[Secret]:
     >>> [secret.kind for secret in named_secrets("DB_PASSWORD=Tr0ub4dor", "db_password=tr0ub4dor")]
     ['password']
     """
-    signs = "=" in text or ":" in text or "：" in text or "＝" in text
-    patterns = [_ASSIGNED] * signs + [_OPTION] * ("--" in text) + [_IS] * (" is " in low or " was " in low)
+    patterns = [
+        *([_ASSIGNS] if "=" in text or ":" in text or "：" in text or "＝" in text else ()),
+        *([_SAYS] if " is " in low or " was " in low else ()),
+        *([_OPTION] if "--" in text else ()),
+    ]
     if not patterns or not _has_any(low, _NAME_MARKERS):
         return
     for pattern in patterns:
-        judge = _Judge(text, said=pattern != _ASSIGNED)
-        search, place = compiled(pattern).search, 0
-        while match := search(low, place):
-            place = match.end()
-            first, name = match.start(), match[0]
-            if match[1] is None and first and low[first - 1].isalpha() and not _begins_word(text, first):
+        judge, done = _Judge(text, said=pattern != _ASSIGNS), 0
+        for match in compiled(pattern).finditer(low):
+            if match.start() < done:
                 continue
-            value = _value_at(text, place, tight=name.endswith("="))
-            if value is not None and judge.is_secret(value, name, strong=match[1] is not None):
-                place = _rest_of(text, value)
-                yield Secret(_kind_of(name), value.start, place)
+            # A name is dear to look for, and signs are few.
+            begin, strong = _name_of(match, text, low, done)
+            done = match.end()
+            if begin < 0:
+                continue
+            name = low[begin:done]
+            value = _value_at(text, done, tight=name.endswith("="))
+            if value is not None and judge.is_secret(value, name, strong=strong):
+                done = _rest_of(text, value)
+                yield Secret(_kind_of(name), value.start, done)
 
 
 def address_secrets(text: str, low: str) -> Iterator[Secret]:
@@ -41,9 +49,11 @@ def address_secrets(text: str, low: str) -> Iterator[Secret]:
     >>> [secret.start for secret in address_secrets("redis://:pw123456@cache", "redis://:pw123456@cache")]
     [9]
     """
+    # Uniform text has the same few values over and over; no longer than this call are they kept.
+    is_placeholder = functools.cache(_is_placeholder)
     if "://" in text:
         for match in compiled(_USER).finditer(text):
-            if not compiled(_PLACEHOLDER).fullmatch(match[2]):
+            if not is_placeholder(match[2]):
                 yield Secret("address with credentials", *match.span(2))
         for match in compiled(_LONE_USER).finditer(text):
             if _has_digit(match[1]):
@@ -52,7 +62,7 @@ def address_secrets(text: str, low: str) -> Iterator[Secret]:
         for match in compiled(_PARAMETER).finditer(low):
             start, end = match.span(2)
             inside = text[start:end]
-            if not compiled(_PLACEHOLDER).fullmatch(inside) and inside.lower() not in _WORDS and "(" not in inside:
+            if not is_placeholder(inside) and inside.lower() not in _WORDS and "(" not in inside:
                 yield Secret("query parameter", start, end)
     if "authorization" in low:
         for match in compiled(_AUTHORIZATION).finditer(low):
@@ -65,7 +75,7 @@ def address_secrets(text: str, low: str) -> Iterator[Secret]:
                 yield Secret("authorization header", *match.span(1))
     if "curl" in low:
         for match in compiled(_CURL).finditer(text):
-            if not compiled(_PLACEHOLDER).fullmatch(match[1]) and not match[1].isdigit():
+            if not is_placeholder(match[1]) and not match[1].isdigit():
                 yield Secret("address with credentials", *match.span(1))
 
 
@@ -86,8 +96,9 @@ def said_secrets(text: str, low: str) -> Iterator[Secret]:
             if phrase and not phrase[0].isascii() and not compiled(_ABOUT).search(phrase[0]):
                 yield Secret("password", *phrase.span())
     if _has_any(low, _CODE_MARKERS):
-        for match in compiled(_CODE_SAID).finditer(low):
-            yield Secret("one-time code", *match.span(1))
+        for match in compiled(_CODE).finditer(low):
+            if compiled(_CODE_NAME).search(low, max(0, match.start() - _LONGEST_NAME), match.start()):
+                yield Secret("one-time code", *match.span())
 
 
 def _has_any(text: str, markers: tuple[str, ...]) -> bool:
@@ -124,9 +135,48 @@ _GIVEN = (
     rf"(?=(?:[bfru]{{1,2}})?\\{{0,3}}[\"'`“‘「『][^\s\"'`]{{3}}|{_BARE}{{3}})(?!\[redacted\])"
     rf"(?![^\w\s]{{0,2}}(?:{_STRONG}|{_WEAK})(?:[ \t]?[:=]|[ \t](?:is|was) ))"
 )
-_ASSIGNED = _NAMES + r"(?:\\{0,3}[\"'`]\]?)?+[ \t]{0,8}+(={1,3}>?|:=|[:：＝])[ \t]{0,8}+" + _GIVEN
-_IS = rf"(?>({_STRONG}|pin)|token)[ \t]{{1,4}}+(?:is|was)[: \t]{{1,4}}+" + _GIVEN
+# A sign behind what may be the end of a name.
+_ASSIGNS = r"[=:：＝](?<=[a-z0-9ñьド호\"'`\] \t].)(?:(?<==)={0,2}>?|(?<=:)=)?[ \t]{0,8}+" + _GIVEN
+_SAYS = r"[ \t](?:is|was)[: \t]{1,4}+" + _GIVEN
 _OPTION = rf"--(?:[a-z0-9]{{1,12}}-){{0,2}}?(?:({_STRONG})|token|auth)[ \t]{{1,4}}+(?!-)" + _GIVEN
+_BEFORE_SIGN = r"(?:\\{0,3}[\"'`]\]?)?+[ \t]{0,8}+\Z"
+_NAME = _NAMES + _BEFORE_SIGN
+_SAID_NAME = rf"(?>({_STRONG}|pin)|token)" + _BEFORE_SIGN
+_LONGEST_NAME = 48  # characters, with what stands before the sign
+# How names end, so that hardly anything else is looked at.
+_STRONG_ENDS = frozenset(
+    end[-3:]
+    for end in (
+        "password", "passwd", "phrase", "code", "pwd", "key", "secret", "token", "contraseña", "contrasena", "passwort",
+        "mot de passe", "senha", "пароль", "パスワード", "비밀번호", "pin",
+    )
+)  # fmt: skip
+_NAME_ENDS = _STRONG_ENDS.union(
+    end[-3:]
+    for end in (
+        "session", " id", "_id", "-id", "sid", "nid", "cookie", "credential", "credentials", "auth", "pass", "prod",
+        "dev", "test", "staging", "live", "value", "base", "hash",
+    )
+)  # fmt: skip
+
+
+def _name_of(sign: re.Match[str], text: str, low: str, start: int) -> tuple[int, bool]:
+    """Return where the name begins that stands before a sign, or -1 where none does; and whether it is a strong one."""
+    if sign.re.pattern == _OPTION:
+        return sign.start(), sign[1] is not None
+    end = sign.start()
+    if end - start > _LONGEST_NAME:
+        start = end - _LONGEST_NAME
+    pattern, ends = (_NAME, _NAME_ENDS) if sign.re.pattern == _ASSIGNS else (_SAID_NAME, _STRONG_ENDS)
+    if low[start:end].rstrip(" \t\"'`]\\").rstrip("0123456789_-")[-3:] not in ends:
+        return -1, False
+    match = compiled(pattern).search(low, start, end)
+    if match is None:
+        return -1, False
+    begin, strong = match.start(), match[1] is not None
+    if not strong and begin and low[begin - 1].isalpha() and not _begins_word(text, begin):
+        return -1, False
+    return begin, strong
 
 
 def _begins_word(text: str, place: int) -> bool:
@@ -144,8 +194,7 @@ def _kind_of(name: str) -> str:
 # ---- values
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
+class _Value(NamedTuple):
     """What a name is given: the text, where it begins and ends, and how it is written."""
 
     text: str
@@ -164,20 +213,20 @@ _LONGEST_QUOTED = 1000
 def _value_at(text: str, place: int, *, tight: bool) -> _Value | None:
     """Return the value that begins at a place, the first characters of it; None where there is none."""
     opened = compiled(r"(?:[bBfFrRuU]{1,2})?\\{0,3}[\"'`“‘「『]").match(text, place)
-    if opened:
+    if opened is not None:
         start = opened.end()
         end = text.find(_CLOSING.get(text[start - 1], text[start - 1]), start, start + _LONGEST_QUOTED)
         if end > start and "\n" not in text[start:end]:
             inside = text[start:end].rstrip("\\")
             return _Value(inside, start, start + len(inside), quoted=True, tight=tight)
         place = start
-    match = compiled(f"{_BARE}{{1,{_LOOKED_AT}}}").match(text, place)
+    last = place + _LOOKED_AT
+    if text.find("&", place, last) > 0 and (parameter := compiled(r"&[A-Za-z0-9_.-]{1,32}=").search(text, place, last)):
+        last = parameter.start()
+    match = compiled(f"{_BARE}+").match(text, place, last)
     if match is None:
         return None
     inside = match[0]
-    parameter = compiled(r"&[A-Za-z0-9_.-]{1,32}=").search(inside)
-    if parameter:
-        inside = inside[: parameter.start()]
     if len(inside) < _LOOKED_AT:
         inside = inside.rstrip(_STOPS)
     return _Value(inside, place, place + len(inside), quoted=False, tight=tight)
@@ -217,7 +266,7 @@ _PLACEHOLDER = (
     r"|\.\.\..*|…+|&[a-z]+"
 )
 # A call, an index, a reference.
-_CODE = (
+_EXPRESSION = (
     r"(?:new |await |!|&|\*)?[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$]?[\w$]*)*[(\[{].*"
     r"|(?:[A-Za-z_$][A-Za-z_$-]*[0-9]?)(?:(?:\.|->|::|\?\.)[A-Za-z_$][A-Za-z_$-]*[0-9]?)+"
 )
@@ -303,11 +352,15 @@ def _is_harmless(value: _Value) -> bool:
     return (
         len(inside) < _SHORTEST_VALUE
         or inside.startswith(REDACTED)
-        or compiled(_PLACEHOLDER).fullmatch(inside) is not None
+        or _is_placeholder(inside)
         or (compiled(_PATH).fullmatch(inside) is not None and not _is_key_material(inside))
-        or (not value.quoted and compiled(_CODE).fullmatch(inside) is not None)
+        or (not value.quoted and compiled(_EXPRESSION).fullmatch(inside) is not None)
         or compiled(_MEASURE).fullmatch(inside.lower()) is not None
     )
+
+
+def _is_placeholder(text: str) -> bool:
+    return compiled(_PLACEHOLDER).fullmatch(text) is not None
 
 
 def _has_digit(text: str) -> bool:
@@ -350,7 +403,7 @@ _CURL = r"(?:-u|--user)[ =]?[\"']?[^\s:\"'=]{1,64}:([^\s\"'<>]{3,})"
 def _is_no_credential(text: str) -> bool:
     """Tell whether what follows `Authorization:` is prose or a reference."""
     words = compiled("[a-z]+[a-z._-]*").fullmatch(text) and ((text.isalpha() and len(text) < 16) or "." in text)
-    return bool(words) or text.lower() in _WORDS or compiled(_PLACEHOLDER).fullmatch(text) is not None
+    return bool(words) or text.lower() in _WORDS or _is_placeholder(text)
 
 
 # ---- as people say it
@@ -368,12 +421,12 @@ _PHRASE = r"[^\s，。；、！？,;!?\"'`“”‘’「」（）()【】《》
 _ABOUT = (
     r"[位个個]|字符|字母|数字|长度|至少|必须|需要|不能|包含|[请請]|输入|错误|过期|什么|多少|怎么|[年月日]|^[^0-9]*$"
 )
-_CODE_SAID = (
+_CODE_NAME = (
     r"(?:验证码|驗證碼|校验码|动态码|动态密码|动态口令|认证码|激活码|取件码|提取码|인증번호|認証コード|otp|passcode"
     r"|(?:verification|security|login|confirmation|one-time|auth|sign-in|pin|access)[ -](?:code|password))"
-    r"[ \t]{0,4}(?:是|为|為|is|was|は|:|：|=)?[ \t:：]{0,4}[【\[“\"]?"
-    r"([0-9]{3}[ -][0-9]{3}|[0-9]{4,8})(?![0-9A-Za-z位个年月])"
+    r"[ \t]{0,4}(?:是|为|為|is|was|は|:|：|=)?[ \t:：]{0,4}[【\[“\"]?\Z"
 )
+_CODE = r"[0-9]{3}(?<![0-9].{3})(?:[0-9]{1,5}|[ -][0-9]{3})(?![0-9a-z位个年月])"
 _CODE_MARKERS = ("码", "碼", "code", "otp", "one-time", "动态口令", "인증번호", "コード")
 
 
