@@ -63,9 +63,9 @@ def number_secrets(text: str) -> Iterator["Secret"]:
     """
     if not ("2" in text or "3" in text or "4" in text or "5" in text or "6" in text or "19" in text):
         return
-    if compiled("[0-9]{15}").search(text):
+    if compiled("[0-9]{15}|[0-9]{6}[ -][0-9]{8}").search(text):
         for match in compiled(_IDENTITY).finditer(text):
-            if _is_identity(match[0]):
+            if _is_identity(match[0].replace(" ", "").replace("-", "")):
                 yield Secret("identity number", *match.span())
         for match in compiled(_NAMED_CARD).finditer(text):
             if _is_card(match[1]):
@@ -97,6 +97,8 @@ def is_random(text: str) -> bool:
     (False, True, True)
     """
     text = text[:_LOOKED_AT]
+    if compiled("[xX*.-]{12}").search(text):
+        return False
     if compiled("[0-9]|[a-z][A-Z]").search(text):
         return True
     return max(map(len, compiled("[-_]").split(text))) >= _LONGEST_WORD
@@ -244,7 +246,7 @@ def _key_begins(text: str, begin: int, end: int) -> int:
 
 
 _BIRTH = r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])"
-_IDENTITY = r"(?<![0-9A-Za-z])[1-9][0-9]{5}" + _BIRTH + r"[0-9]{3}[0-9Xx](?![0-9A-Za-z])"
+_IDENTITY = r"(?<![0-9A-Za-z])[1-9][0-9]{5}[ -]?" + _BIRTH + r"[ -]?[0-9]{3}[0-9Xx](?![0-9A-Za-z])"
 _GROUPED_CARD = (
     r"(?<![0-9A-Za-z.-])[2-6][0-9]{3}([ -])[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?:\1[0-9]{3})?(?![0-9A-Za-z]|[.-][0-9])"
 )

@@ -19,26 +19,25 @@ def named_secrets(text: str, low: str) -> Iterator[Secret]:
     >>> [secret.kind for secret in named_secrets("DB_PASSWORD=Tr0ub4dor", "db_password=tr0ub4dor")]
     ['password']
     """
-    patterns = [
-        *([_ASSIGNS] if "=" in text or ":" in text or "：" in text or "＝" in text else ()),
-        *([_SAYS] if " is " in low or " was " in low else ()),
-        *([_OPTION] if "--" in text else ()),
-    ]
-    if not patterns or not _has_any(low, _NAME_MARKERS):
+    if not _has_any(low, _NAME_MARKERS):
         return
-    for pattern in patterns:
-        judge, done = _Judge(text, said=pattern != _ASSIGNS), 0
-        for match in compiled(pattern).finditer(low):
+    for sign in _SIGNS:
+        if not _has_any(low, sign.markers):
+            continue
+        judge, done = _Judge(text, said=sign.said), 0
+        for match in compiled(sign.pattern).finditer(low):
             if match.start() < done:
                 continue
             # A name is dear to look for, and signs are few.
-            begin, strong = _name_of(match, text, low, done)
+            begin, strong = _name_of(match, sign, text, low, done)
             done = match.end()
             if begin < 0:
                 continue
             name = low[begin:done]
             value = _value_at(text, done, tight=name.endswith("="))
-            if value is not None and judge.is_secret(value, name, strong=strong):
+            if value is None or (sign.loose and not _is_mixed(value.text)):
+                continue
+            if judge.is_secret(value, name, strong=strong):
                 done = _rest_of(text, value)
                 yield Secret(_kind_of(name), value.start, done)
 
@@ -73,10 +72,33 @@ def address_secrets(text: str, low: str) -> Iterator[Secret]:
             inside = text[match.start(1) : match.end(1)]
             if (_has_digit(inside) and not _is_no_credential(inside)) or _is_scrambled(inside):
                 yield Secret("authorization header", *match.span(1))
+    if "jdbc:oracle:" in low:
+        for match in compiled(_ORACLE).finditer(text):
+            yield Secret("address with credentials", *match.span(1))
     if "curl" in low:
         for match in compiled(_CURL).finditer(text):
-            if not is_placeholder(match[1]) and not match[1].isdigit():
+            if not is_placeholder(match[1]) and not match[1].isdigit() and match[1].lower() not in _WORDS:
                 yield Secret("address with credentials", *match.span(1))
+
+
+def command_secrets(text: str, low: str) -> Iterator[Secret]:
+    """Yield passwords in commands, SQL, `.netrc` and secrets of Kubernetes. low: the text in small letters.
+
+    >>> [secret.start for secret in command_secrets("sshpass -p hunter22 ssh", "sshpass -p hunter22 ssh")]
+    [11]
+    """
+    if _has_any(low, _COMMAND_MARKERS):
+        judge = _Judge(text, said=True)
+        # Small letters would make -P, which is a port, a password.
+        for match in (*compiled(_COMMANDS).finditer(text), *compiled(_STATEMENTS).finditer(low)):
+            value = _value_at(text, match.end(), tight=False)
+            if value is not None and judge.is_secret(value, "password", strong=True):
+                yield Secret("password", value.start, _rest_of(text, value))
+    if "kind: secret" in low:
+        for block in compiled(_SECRET_DATA).finditer(text):
+            for match in compiled(r":[ \t]{1,8}[\"']?([^\s\"']{4,})").finditer(text, *block.span(1)):
+                if not _is_placeholder(match[1]):
+                    yield Secret("secret", *match.span(1))
 
 
 def said_secrets(text: str, low: str) -> Iterator[Secret]:
@@ -88,16 +110,17 @@ def said_secrets(text: str, low: str) -> Iterator[Secret]:
     if not text.isascii():
         for match in compiled(_SAID).finditer(text):
             value = _value_at(text, match.end(), tight=False)
-            joined = bool(match[2].strip())
+            joined = bool(match[2].strip(" \t，"))
             if value is not None and _is_said(value, text, name=match[1], joined=joined):
-                yield Secret("password" if match[1][1] in "码碼令" else "key", value.start, _rest_of(text, value))
+                yield Secret("password" if match[1][-1] in "码碼令" else "key", value.start, _rest_of(text, value))
                 continue
             phrase = compiled(_PHRASE).match(text, match.end()) if joined else None
             if phrase and not phrase[0].isascii() and not compiled(_ABOUT).search(phrase[0]):
                 yield Secret("password", *phrase.span())
     if _has_any(low, _CODE_MARKERS):
         for match in compiled(_CODE).finditer(low):
-            if compiled(_CODE_NAME).search(low, max(0, match.start() - _LONGEST_NAME), match.start()):
+            before = compiled(_CODE_NAME).search(low, max(0, match.start() - _LONGEST_NAME), match.start())
+            if before or compiled(_CODE_BEHIND).match(low, match.end()):
                 yield Secret("one-time code", *match.span())
 
 
@@ -111,7 +134,7 @@ def _has_any(text: str, markers: tuple[str, ...]) -> bool:
 # ---- names
 
 _STRONG = (
-    r"pass(?:word|wd|phrase|code)|pwd|(?:api|app|access|private|client|encryption|signing|auth|master|service|account"
+    r"pass(?:word|wd|phrase|code)|pwd|(?<![a-z])pw|(?:api|app|access|private|client|encryption|signing|auth|master|service|account"
     r"|storage|shared|license|consumer|webhook|deploy|admin|bot)[ _.-]?(?:access[ _-]?)?(?:key|secret|token)"
     r"|secret(?:[ _.-]?(?:access[ _-]?)?(?:key|token))?|(?:refresh|bearer|id|personal|registration|device)[ _-]?token"
     r"|contrase(?:ñ|n)a|passwort|kennwort|mot de passe|senha|пароль|パスワード|비밀번호"
@@ -124,7 +147,7 @@ _SUFFIX = r"(?:[_-]?(?:prod|dev|test|staging|live|value|base|hash|[0-9]{1,2}))?"
 # Atomic and possessive, so that a name is not looked at again for each way to read it.
 _NAMES = f"(?>({_STRONG})|{_WEAK}){_SUFFIX}+"
 _NAME_MARKERS = (
-    "pass", "pwd", "secret", "token", "key", "sess", "sid", "cookie", "credential", "auth", "pin ", "contrase",
+    "pass", "pwd", "secret", "token", "key", "sess", "sid", "cookie", "credential", "auth", "pin ", "pw", "contrase",
     "kennwort", "senha", "пароль", "パスワード", "비밀번호",
 )  # fmt: skip
 
@@ -136,19 +159,32 @@ _GIVEN = (
     rf"(?![^\w\s]{{0,2}}(?:{_STRONG}|{_WEAK})(?:[ \t]?[:=]|[ \t](?:is|was) ))"
 )
 # A sign behind what may be the end of a name.
-_ASSIGNS = r"[=:：＝](?<=[a-z0-9ñьド호\"'`\] \t].)(?:(?<==)={0,2}>?|(?<=:)=)?[ \t]{0,8}+" + _GIVEN
-_SAYS = r"[ \t](?:is|was)[: \t]{1,4}+" + _GIVEN
+_BOLD = r"(?:\*\*(?!\*)[ \t]{0,4})?+"
+_ASSIGNS = r"[=:：＝](?<=[a-z0-9ñьド호\"'`*\] \t].)(?:(?<==)={0,2}>?|(?<=:)=)?[ \t]{0,8}+" + _BOLD + _GIVEN
+_SAYS = (
+    r"[ \t是为為は는](?:(?<=[^ \t])[ \t:：]{0,3}+|(?<=[ \t])(?:is|was|est|es|ist|lautet)[: \t]{1,4}+)" + _BOLD + _GIVEN
+)
+# Changed to it, in the next cell, behind an arrow, as the next argument, in the next line.
+_STANDS_BESIDE = (
+    r"[ \t,:：](?:(?<=[ \t])"
+    r"(?:(?:(?:(?:is|was)[ \t])?(?:now|changed|set|reset|updated)[ \t])?to|→|[-=]>|[-–—|])[ \t]{1,4}+"
+    r"|(?<=[\"'`],)[ \t]{0,4}(?=[\"'`])"
+    r"|(?<=[:：])[ \t]{0,4}(?:[|>][+-]?[ \t]{0,4})?\r?\n[ \t]{0,16}+(?=[^\s:=]{6,64}[ \t]{0,8}(?:\n|\Z)))" + _GIVEN
+)
+_VALUE_IS = r"(?:value|default)[\"'`]?[ \t]{0,4}+[:=][ \t]{0,8}+" + _GIVEN
+_IN_XML = r">(?=[^<>\s]{3,256}</)" + _GIVEN
 _OPTION = rf"--(?:[a-z0-9]{{1,12}}-){{0,2}}?(?:({_STRONG})|token|auth)[ \t]{{1,4}}+(?!-)" + _GIVEN
-_BEFORE_SIGN = r"(?:\\{0,3}[\"'`]\]?)?+[ \t]{0,8}+\Z"
+_BEFORE_SIGN = r"\\{0,3}+[\"'`*]{0,3}+\]?+[ \t]{0,8}+\Z"
+_FOR = r"(?:[ \t](?:\([^()\n]{1,20}\)|(?:for|of|on)(?:[ \t][\w.@-]{1,24}){1,3}?))"
 _NAME = _NAMES + _BEFORE_SIGN
-_SAID_NAME = rf"(?>({_STRONG}|pin)|token)" + _BEFORE_SIGN
+_SAID_NAME = rf"(?>({_STRONG}|pin)|token)"
 _LONGEST_NAME = 48  # characters, with what stands before the sign
 # How names end, so that hardly anything else is looked at.
 _STRONG_ENDS = frozenset(
     end[-3:]
     for end in (
         "password", "passwd", "phrase", "code", "pwd", "key", "secret", "token", "contraseña", "contrasena", "passwort",
-        "mot de passe", "senha", "пароль", "パスワード", "비밀번호", "pin",
+        "mot de passe", "senha", "пароль", "パスワード", "비밀번호", "pin", *(f"{before}pw" for before in ("", *" _-.\"'`*{,($&?\n")),
     )
 )  # fmt: skip
 _NAME_ENDS = _STRONG_ENDS.union(
@@ -160,23 +196,56 @@ _NAME_ENDS = _STRONG_ENDS.union(
 )  # fmt: skip
 
 
-def _name_of(sign: re.Match[str], text: str, low: str, start: int) -> tuple[int, bool]:
+class _Sign(NamedTuple):
+    """What stands between a name and its value. markers: one of them is in every text with such a sign.
+
+    said: no sign of a program, so that prose is likely. loose: hardly a sign, so that only letters with digits count.
+    """
+
+    markers: tuple[str, ...]
+    pattern: str
+    names: str
+    ends: frozenset[str]
+    said: bool
+    loose: bool = False
+
+
+_SIGNS = (
+    _Sign(("=", ":", "：", "＝"), _ASSIGNS, _NAME, _NAME_ENDS, said=False),
+    _Sign((" is ", " was ", "是", "为", "為", " est ", " es ", " ist ", " lautet ", "は", "는"), _SAYS,
+          _SAID_NAME + _BEFORE_SIGN, _STRONG_ENDS, said=True),
+    _Sign((" for ", " of ", " on ", ")"), r"[ \t:=：](?:(?<=[ \t])is|(?<=[^ \t]))[ \t]{1,4}+" + _GIVEN,
+          _SAID_NAME + _FOR + _BEFORE_SIGN, frozenset(), said=True, loose=True),
+    _Sign((" to ", "→", "->", "=>", " - ", "–", "—", "|", "\",", "',", "`,", "\n"), _STANDS_BESIDE,
+          _SAID_NAME + _BEFORE_SIGN, _STRONG_ENDS, said=True, loose=True),
+    _Sign(("value", "default"), _VALUE_IS, _NAMES + r"[\"'`]?+[\s,{]{1,40}+[\"'`]?\Z", _NAME_ENDS, said=False),
+    _Sign(("</",), _IN_XML, r"(?<=[</:_.-])" + _NAMES + r"\Z", _NAME_ENDS, said=False),
+    _Sign(("--",), _OPTION, "", frozenset(), said=True),
+)  # fmt: skip
+
+
+def _name_of(match: re.Match[str], sign: _Sign, text: str, low: str, start: int) -> tuple[int, bool]:
     """Return where the name begins that stands before a sign, or -1 where none does; and whether it is a strong one."""
-    if sign.re.pattern == _OPTION:
-        return sign.start(), sign[1] is not None
-    end = sign.start()
+    end = match.start()
+    if not sign.names:
+        return end, match[1] is not None
     if end - start > _LONGEST_NAME:
         start = end - _LONGEST_NAME
-    pattern, ends = (_NAME, _NAME_ENDS) if sign.re.pattern == _ASSIGNS else (_SAID_NAME, _STRONG_ENDS)
-    if low[start:end].rstrip(" \t\"'`]\\").rstrip("0123456789_-")[-3:] not in ends:
+    head = low[start:end].rstrip(" \t\n,{\"'`]\\*")
+    if not (head.rstrip("0123456789_-")[-3:] in sign.ends if sign.ends else _has_any(head, sign.markers)):
         return -1, False
-    match = compiled(pattern).search(low, start, end)
-    if match is None:
+    found = compiled(sign.names).search(low, start, end)
+    if found is None:
         return -1, False
-    begin, strong = match.start(), match[1] is not None
+    begin, strong = found.start(), found[1] is not None
     if not strong and begin and low[begin - 1].isalpha() and not _begins_word(text, begin):
         return -1, False
+    if match[0].strip() == "to" and not compiled(_CHANGING).search(low, max(0, begin - _LONGEST_NAME), begin):
+        return -1, False
     return begin, strong
+
+
+_CHANGING = r"(?<![a-z])(?:set|chang(?:e|ed|ing)|reset|updated?|ma[dk]e)(?![a-z])"
 
 
 def _begins_word(text: str, place: int) -> bool:
@@ -185,7 +254,7 @@ def _begins_word(text: str, place: int) -> bool:
 
 
 def _kind_of(name: str) -> str:
-    for word, kind in (("pass", "password"), ("pwd", "password"), ("token", "token"), ("sess", "session")):
+    for word, kind in (("pass", "password"), ("pw", "password"), ("token", "token"), ("sess", "session")):
         if word in name:
             return kind
     return "key" if "key" in name else "secret"
@@ -215,7 +284,10 @@ def _value_at(text: str, place: int, *, tight: bool) -> _Value | None:
     opened = compiled(r"(?:[bBfFrRuU]{1,2})?\\{0,3}[\"'`“‘「『]").match(text, place)
     if opened is not None:
         start = opened.end()
-        end = text.find(_CLOSING.get(text[start - 1], text[start - 1]), start, start + _LONGEST_QUOTED)
+        closing = _CLOSING.get(text[start - 1], text[start - 1])
+        end = text.find(closing, start, start + _LONGEST_QUOTED)
+        while end > start and text[end - 1] == "\\" != text[start - 2 : start - 1]:
+            end = text.find(closing, end + 1, start + _LONGEST_QUOTED)
         if end > start and "\n" not in text[start:end]:
             inside = text[start:end].rstrip("\\")
             return _Value(inside, start, start + len(inside), quoted=True, tight=tight)
@@ -252,7 +324,8 @@ _WORDS = frozenset(
     updated created revoked rotated redacted masked removed omitted file path url uri uuid json yaml xml jwt oauth
     saml ldap bcrypt argon scrypt pbkdf vault keepass bitwarden keychain keyring type format length count size id
     uid user username login email new old current async await return function const let static final readonly
-    override pflichtfeld
+    override ref getatt importvalue pflichtfeld wachtwoord adgangskode salasana parola geheimnis geheim heslo kodeord
+    passord sandi slaptazodis lozinka zaporka geslo sifre clave segreto secreto jeton
     erforderlich vergessen obligatoire oublié requis obligatorio obligatoria requerido requerida olvidada обязателен
     """.split()  # noqa: SIM905 (a list of them would fill a page)
 )
@@ -263,7 +336,9 @@ _NAMING = (
 _PLACEHOLDER = (
     r"\$\{.*|\$\(.*|\$[A-Z_][A-Z0-9_]*|\$[a-z_]+|\$[a-z_]+(?:->|\.).*|\{.*|<.*|\[.*|%[({].*|%[a-z]%?|%[A-Z_]+%"
     r"|@[a-z.]+|[*•.x·_?#-]{3,}|X{3,}|[xX*•]{2,}[A-Za-z0-9]{0,4}|(?:your|YOUR)[-_ ].*|my[-_].*|example.*|dummy.*"
-    r"|\.\.\..*|…+|&[a-z]+"
+    r"|\.\.\..*|…+|&[a-z]+|[A-Za-z_-]{0,12}(?:[xX]{8,}|[*]{6,})"
+    # Rules of a form.
+    r"|(?:required|nullable|sometimes|string|min|max|confirmed)(?::\w{1,9})?(?:\|[a-z_]{2,20}(?::[\w,.]{1,20})?)+"
 )
 # A call, an index, a reference.
 _EXPRESSION = (
@@ -310,13 +385,15 @@ class _Judge:
 
     def _is_secret(self, value: _Value, name: str, strong: bool) -> bool:
         inside = value.text
-        password = "pass" in name or "pwd" in name or "contrase" in name or "kennwort" in name or not name.isascii()
+        password = "pass" in name or "pw" in name or "contrase" in name or "kennwort" in name or not name.isascii()
         letters, digits = bool(compiled(r"[^\W\d_]").search(inside)), _has_digit(inside)
         if " " in inside:
             # A sentence, which may hold it.
             return any(len(word) > 7 and word.isalnum() and _has_digit(word) for word in inside.split())
         if not digits and not letters:
             return strong and value.quoted and len(inside) > 5
+        if compiled("[A-Za-z0-9+/]{6,}={1,2}").fullmatch(inside) and len(inside) % 4 == 0:
+            return strong or value.tight
         if letters and digits:
             if self._said:
                 return len(inside) >= 6 and bool(compiled("[A-Za-z]").search(inside))
@@ -325,7 +402,7 @@ class _Judge:
             if "sess" in name or name.startswith("sid"):
                 # Behind a colon it is mostly the name of a session, as in a log or a scope.
                 return name.rstrip().endswith("=") and len(inside) >= 20 and not compiled(_UUID).fullmatch(inside)
-            return len(inside) >= 8
+            return len(inside) >= 8 and not compiled("[a-z_]{2,16}=.*").fullmatch(inside)
         if digits:
             return strong and len(inside) >= (4 if password or "pin" in name else 8)
         return _is_scrambled(inside) or (strong and not self._said and self._is_word(value, password=password))
@@ -357,6 +434,10 @@ def _is_harmless(value: _Value) -> bool:
         or (not value.quoted and compiled(_EXPRESSION).fullmatch(inside) is not None)
         or compiled(_MEASURE).fullmatch(inside.lower()) is not None
     )
+
+
+def _is_mixed(text: str) -> bool:
+    return _has_digit(text) and compiled("[A-Za-z]").search(text) is not None
 
 
 def _is_placeholder(text: str) -> bool:
@@ -397,6 +478,25 @@ _AUTHORIZATION = (
     r"(?!authorization)(?:(?:basic|bearer|token|digest|negotiate|apikey)[ \t]{1,4})?([a-z0-9+/=._~-]{4,})"
 )
 _BEARER = r"bearer[ \t]{1,4}([a-z0-9+/=._~-]{12,})"
+_ORACLE = r"(?i:jdbc:oracle:[a-z0-9]{2,6}):[^\s/@]{1,64}/([^\s/@]{3,128})@"
+# Commands with an option for a password, and what stands before it.
+_COMMANDS = (
+    r"(?<![A-Za-z0-9_-])(?:(?:mysql|mysqldump|mysqladmin|mariadb)[ \t][^\n|;]{0,100}?(?<=[ \t])-p"
+    r"|sshpass[ \t]{1,4}-p[ \t]{0,4}|redis-cli[ \t][^\n|;]{0,100}?(?<=[ \t])-a[ \t]{0,4}"
+    r"|(?:docker|podman|registry|nerdctl)[ \t]{1,4}login[ \t][^\n|;]{0,100}?(?<=[ \t])-p[ \t]{0,4}"
+    r"|(?:ENV|setx|setenv)[ \t]{1,4}[A-Za-z0-9_]{0,32}(?:PASS|PASSWORD|PASSWD|PWD|SECRET|TOKEN|KEY)[ \t]{1,4})"
+    r"(?=[^\s-])"
+)
+_STATEMENTS = (
+    r"(?:identified[ \t]{1,4}(?:with[ \t]{1,4}[\w'\"]{1,40}[ \t]{1,4})?by|(?<![a-z_])password)[ \t]{0,4}\(?[ \t]{0,4}(?=['\"])"
+    r"|(?<![a-z])(?:login|user)[ \t]{1,8}\S{1,128}\s{1,16}password[ \t]{1,8}"
+    r"|(?<![a-z])machine[ \t]{1,8}\S{1,128}\s{1,16}password[ \t]{1,8}"
+)
+_COMMAND_MARKERS = (
+    "mysql", "mariadb", "sshpass", "redis-cli", " login ", "identified ", "password '", "password \"", "password(", "machine ",
+    "login ", "user ", "env ", "setx ", "setenv ",
+)  # fmt: skip
+_SECRET_DATA = r"(?<![^\n])(?:stringData|data):[ \t]{0,8}\n((?:[ \t]{1,16}[^\n]{1,20000}(?:\n|\Z))+)"
 _CURL = r"(?:-u|--user)[ =]?[\"']?[^\s:\"'=]{1,64}:([^\s\"'<>]{3,})"
 
 
@@ -409,9 +509,12 @@ def _is_no_credential(text: str) -> bool:
 # ---- as people say it
 
 _SAID = (
-    r"(密[码碼]|口令|密[钥鑰]|秘[钥鑰]|金鑰|令牌|授权码|私[钥鑰]|通行码)(?:[（(][^）)\n]{0,20}[）)])?+[\"'`”’」]?+"
-    r"([ \t]{0,4}+(?:设置为|设置成|更新为|设为|設為|设成|改为|改成|换成|就是|是|为|為|叫)?+[ \t]{0,4}+[:：=＝]?+)"
-    r"[ \t“‘「『【\"'`]{0,4}+"
+    r"(密[ \u3000]?[码碼]|口令|密[钥鑰]|秘[钥鑰]|金鑰|令牌|授权码|私[钥鑰]|通行码|提取码|访问码)"
+    r"(?:[（(][^）)\n]{0,20}[）)])?+[\"'`”’」*]{0,3}+"
+    r"([ \t]{0,4}+(?:从[!-~]{1,40}+)?+(?:应该|應該|还|還|现在|暂时|默认|统一|仍然?|我?设的|发你|发给你|如下)?+"
+    r"(?:(?:改|换|換|变|设|設|更新|设置|設置)(?:成|为|為)了?|就?是|为|為|叫)?+[ \t]{0,4}+(?:[:：=＝~，]|—{1,2}|-{0,2}>|→)?+)"
+    r"(?:(?<=[:：])[ \t]{0,4}\n[ \t]{0,8}+(?=[!-~]{6,64}[ \t]{0,4}(?:\n|\Z)))?+"
+    r"[ \t“‘「『【\"'`*]{0,4}+"
     # Something that may be a value: ASCII, or a phrase with a digit in it; and not the next name.
     r"(?!密[码碼]|口令|令牌)"
     r"(?=[!-~]{3}|[^\s，。；、！？,;!?0-9]{0,31}+[0-9])"
@@ -421,13 +524,18 @@ _PHRASE = r"[^\s，。；、！？,;!?\"'`“”‘’「」（）()【】《》
 _ABOUT = (
     r"[位个個]|字符|字母|数字|长度|至少|必须|需要|不能|包含|[请請]|输入|错误|过期|什么|多少|怎么|[年月日]|^[^0-9]*$"
 )
-_CODE_NAME = (
-    r"(?:验证码|驗證碼|校验码|动态码|动态密码|动态口令|认证码|激活码|取件码|提取码|인증번호|認証コード|otp|passcode"
-    r"|(?:verification|security|login|confirmation|one-time|auth|sign-in|pin|access)[ -](?:code|password))"
-    r"[ \t]{0,4}(?:是|为|為|is|was|は|:|：|=)?[ \t:：]{0,4}[【\[“\"]?\Z"
+_CODE_NAMES = (
+    r"(?:验证码|驗證碼|校验码|动态码|动态密码|动态口令|认证码|激活码|取件码|提取码|인증번호|認証コード|otp|passcode|your[ ]code"
+    r"|(?:verification|security|login|confirmation|one-time|auth|sign-in|pin|access)[ -](?:code|password)"
+    r"|(?<![a-z])pin(?=[ \t]{0,2}(?:is|:|：|=)))"
+)
+_CODE_NAME = _CODE_NAMES + r"[ \t]{0,4}(?:是|为|為|is|was|は|:|：|=)?[ \t:：]{0,4}[【\[“\"]?(?:g-)?\Z"
+_CODE_BEHIND = (
+    r"(?:[ \t]?[（(]?(?:是|为|為)?[^\s，。,.0-9]{0,6}?|[ \t](?:is|as)[ \t]your[ \t](?:[a-z]{1,12}[ \t]){0,2}?)"
+    + _CODE_NAMES
 )
 _CODE = r"[0-9]{3}(?<![0-9].{3})(?:[0-9]{1,5}|[ -][0-9]{3})(?![0-9a-z位个年月])"
-_CODE_MARKERS = ("码", "碼", "code", "otp", "one-time", "动态口令", "인증번호", "コード")
+_CODE_MARKERS = ("码", "碼", "code", "otp", "pin", "one-time", "动态口令", "인증번호", "コード")
 
 
 def _is_said(value: _Value, text: str, *, name: str, joined: bool) -> bool:
@@ -435,15 +543,15 @@ def _is_said(value: _Value, text: str, *, name: str, joined: bool) -> bool:
     inside = value.text
     if not inside.isascii() or _is_harmless(value):
         return False
-    password = name in ("密码", "密碼", "口令", "通行码")
+    password = name[-1] in "码碼令" and name != "授权码"
     letters = compiled("[A-Za-z]").search(inside)
     if not joined:
         return len(inside) >= 6 and _has_digit(inside) and letters is not None
-    if inside.isdigit():
+    if compiled("[0-9]+(?:[-~][0-9]+)?").fullmatch(inside):
         return len(inside) >= (4 if password else 8) and not compiled(_COUNTED).match(text, value.end)
     if _has_digit(inside):
         return len(inside) >= (4 if password else 6)
     word = inside.lower()
     if word in _WORDS or compiled(_NAMING).search(word):
         return False
-    return _is_scrambled(inside) or (password and len(inside) >= 6 and not inside.isupper())
+    return _is_scrambled(inside) or (password and len(inside) >= 5 and not inside.isupper())
