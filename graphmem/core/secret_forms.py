@@ -63,7 +63,7 @@ def number_secrets(text: str) -> Iterator["Secret"]:
     """
     if not ("2" in text or "3" in text or "4" in text or "5" in text or "6" in text or "19" in text):
         return
-    if compiled("[0-9]{15}|[0-9]{6}[ -][0-9]{8}").search(text):
+    if compiled("[0-9]{6}(?:[0-9]{9}|[ -][0-9]{8})").search(text):
         for match in compiled(_IDENTITY).finditer(text):
             if _is_identity(match[0].replace(" ", "").replace("-", "")):
                 yield Secret("identity number", *match.span())

@@ -21,8 +21,10 @@ def named_secrets(text: str, low: str) -> Iterator[Secret]:
     """
     if not _has_any(low, _NAME_MARKERS):
         return
+    # Prose speaks of keys and sessions more than of passwords, and of those without a sign.
+    speaks = _has_any(low, _SAID_MARKERS) or ("key" in low and compiled("key" + _IS_KEY).search(low) is not None)
     for sign in _SIGNS:
-        if not _has_any(low, sign.markers):
+        if (sign.said and not speaks) or not _has_any(low, sign.markers):
             continue
         judge, done = _Judge(text, said=sign.said), 0
         for match in compiled(sign.pattern).finditer(low):
@@ -48,9 +50,9 @@ def address_secrets(text: str, low: str) -> Iterator[Secret]:
     >>> [secret.start for secret in address_secrets("redis://:pw123456@cache", "redis://:pw123456@cache")]
     [9]
     """
-    # Uniform text has the same few values over and over; no longer than this call are they kept.
-    is_placeholder = functools.cache(_is_placeholder)
     if "://" in text:
+        # Uniform text has the same few values over and over; no longer than this call are they kept.
+        is_placeholder = functools.cache(_is_placeholder)
         for match in compiled(_USER).finditer(text):
             if not is_placeholder(match[2]):
                 yield Secret("address with credentials", *match.span(2))
@@ -58,6 +60,7 @@ def address_secrets(text: str, low: str) -> Iterator[Secret]:
             if _has_digit(match[1]):
                 yield Secret("address with credentials", *match.span(1))
     if "=" in text and ("?" in text or "&" in text):
+        is_placeholder = functools.cache(_is_placeholder)
         for match in compiled(_PARAMETER).finditer(low):
             start, end = match.span(2)
             inside = text[start:end]
@@ -77,7 +80,7 @@ def address_secrets(text: str, low: str) -> Iterator[Secret]:
             yield Secret("address with credentials", *match.span(1))
     if "curl" in low:
         for match in compiled(_CURL).finditer(text):
-            if not is_placeholder(match[1]) and not match[1].isdigit() and match[1].lower() not in _WORDS:
+            if not _is_placeholder(match[1]) and not match[1].isdigit() and match[1].lower() not in _WORDS:
                 yield Secret("address with credentials", *match.span(1))
 
 
@@ -87,15 +90,19 @@ def command_secrets(text: str, low: str) -> Iterator[Secret]:
     >>> [secret.start for secret in command_secrets("sshpass -p hunter22 ssh", "sshpass -p hunter22 ssh")]
     [11]
     """
-    if _has_any(low, _COMMAND_MARKERS):
-        judge = _Judge(text, said=True)
+    given: list[re.Match[str]] = []
+    if _has_any(text, _COMMAND_MARKERS):
         # Small letters would make -P, which is a port, a password.
-        for match in (*compiled(_COMMANDS).finditer(text), *compiled(_STATEMENTS).finditer(low)):
-            value = _value_at(text, match.end(), tight=False)
-            if value is not None and judge.is_secret(value, "password", strong=True):
-                yield Secret("password", value.start, _rest_of(text, value))
+        given += compiled(_COMMANDS).finditer(text)
+    if "password" in low or "identified" in low:
+        given += compiled(_STATEMENTS).finditer(low)
+    judge = _Judge(text, said=True)
+    for match in given:
+        value = _value_at(text, match.end(), tight=False)
+        if value is not None and judge.is_secret(value, "password", strong=True):
+            yield Secret("password", value.start, _rest_of(text, value))
     if "kind: secret" in low:
-        for block in compiled(_SECRET_DATA).finditer(text):
+        for block in compiled(_DATA).finditer(text):
             for match in compiled(r":[ \t]{1,8}[\"']?([^\s\"']{4,})").finditer(text, *block.span(1)):
                 if not _is_placeholder(match[1]):
                     yield Secret("secret", *match.span(1))
@@ -151,6 +158,12 @@ _NAME_MARKERS = (
     "kennwort", "senha", "пароль", "パスワード", "비밀번호",
 )  # fmt: skip
 
+_SAID_MARKERS = (
+    "passw", "passp", "passc", "pw", "secret", "token", "pin ", "pin:", "contrase", "kennwort", "mot de passe", "senha",
+    "пароль", "パスワード", "비밀번호",
+)  # fmt: skip
+_KEY_OF = "api|app|ess|ate|ent|ion|ing|uth|ter|ice|unt|age|red|nse|mer|ook|loy|min|bot|ret"
+_IS_KEY = f"(?:(?<=(?:{_KEY_OF})key)|(?<=(?:{_KEY_OF})[ _.-]key))"
 # What a value without quotes is made of; it ends before CJK text.
 _BARE = r"[!#-&(-+\--:=?-_a-~\u00c0-\u1fff]"
 # Looked at before all else: there is a value, and it is not the next name.
@@ -165,11 +178,14 @@ _SAYS = (
     r"[ \t是为為は는](?:(?<=[^ \t])[ \t:：]{0,3}+|(?<=[ \t])(?:is|was|est|es|ist|lautet)[: \t]{1,4}+)" + _BOLD + _GIVEN
 )
 # Changed to it, in the next cell, behind an arrow, as the next argument, in the next line.
+_WITH_DIGIT = r"(?=[^\s0-9]{0,63}+[0-9])"
 _STANDS_BESIDE = (
     r"[ \t,:：](?:(?<=[ \t])"
     r"(?:(?:(?:(?:is|was)[ \t])?(?:now|changed|set|reset|updated)[ \t])?to|→|[-=]>|[-–—|])[ \t]{1,4}+"
     r"|(?<=[\"'`],)[ \t]{0,4}(?=[\"'`])"
-    r"|(?<=[:：])[ \t]{0,4}(?:[|>][+-]?[ \t]{0,4})?\r?\n[ \t]{0,16}+(?=[^\s:=]{6,64}[ \t]{0,8}(?:\n|\Z)))" + _GIVEN
+    r"|(?<=[:：])[ \t]{0,4}(?:[|>][+-]?[ \t]{0,4})?\r?\n[ \t]{0,16}+(?=[^\s:=]{6,64}[ \t]{0,8}(?:\n|\Z)))"
+    + _WITH_DIGIT
+    + _GIVEN
 )
 _VALUE_IS = r"(?:value|default)[\"'`]?[ \t]{0,4}+[:=][ \t]{0,8}+" + _GIVEN
 _IN_XML = r">(?=[^<>\s]{3,256}</)" + _GIVEN
@@ -184,7 +200,8 @@ _STRONG_ENDS = frozenset(
     end[-3:]
     for end in (
         "password", "passwd", "phrase", "code", "pwd", "key", "secret", "token", "contraseña", "contrasena", "passwort",
-        "mot de passe", "senha", "пароль", "パスワード", "비밀번호", "pin", *(f"{before}pw" for before in ("", *" _-.\"'`*{,($&?\n")),
+        "mot de passe", "senha", "пароль", "パスワード", "비밀번호", "pin",
+        *(f"{before}pw" for before in ("", *" _-.\"'`*{,($&?\n")),
     )
 )  # fmt: skip
 _NAME_ENDS = _STRONG_ENDS.union(
@@ -194,6 +211,10 @@ _NAME_ENDS = _STRONG_ENDS.union(
         "dev", "test", "staging", "live", "value", "base", "hash",
     )
 )  # fmt: skip
+
+
+# More of how these end, which are also the ends of many other words.
+_CLOSER = {"key": _IS_KEY, "ion": "(?<=session)"}
 
 
 class _Sign(NamedTuple):
@@ -214,7 +235,7 @@ _SIGNS = (
     _Sign(("=", ":", "：", "＝"), _ASSIGNS, _NAME, _NAME_ENDS, said=False),
     _Sign((" is ", " was ", "是", "为", "為", " est ", " es ", " ist ", " lautet ", "は", "는"), _SAYS,
           _SAID_NAME + _BEFORE_SIGN, _STRONG_ENDS, said=True),
-    _Sign((" for ", " of ", " on ", ")"), r"[ \t:=：](?:(?<=[ \t])is|(?<=[^ \t]))[ \t]{1,4}+" + _GIVEN,
+    _Sign((" for ", " of ", " on ", ")"), r"[ \t:=：](?:(?<=[ \t])is|(?<=[^ \t]))[ \t]{1,4}+" + _WITH_DIGIT + _GIVEN,
           _SAID_NAME + _FOR + _BEFORE_SIGN, frozenset(), said=True, loose=True),
     _Sign((" to ", "→", "->", "=>", " - ", "–", "—", "|", "\",", "',", "`,", "\n"), _STANDS_BESIDE,
           _SAID_NAME + _BEFORE_SIGN, _STRONG_ENDS, said=True, loose=True),
@@ -232,7 +253,11 @@ def _name_of(match: re.Match[str], sign: _Sign, text: str, low: str, start: int)
     if end - start > _LONGEST_NAME:
         start = end - _LONGEST_NAME
     head = low[start:end].rstrip(" \t\n,{\"'`]\\*")
-    if not (head.rstrip("0123456789_-")[-3:] in sign.ends if sign.ends else _has_any(head, sign.markers)):
+    if sign.ends:
+        head = head.rstrip("0123456789_-")
+        if head[-3:] not in sign.ends or not compiled(_CLOSER.get(head[-3:], "")).match(head, len(head)):
+            return -1, False
+    elif not _has_any(head, sign.markers):
         return -1, False
     found = compiled(sign.names).search(low, start, end)
     if found is None:
@@ -488,15 +513,12 @@ _COMMANDS = (
     r"(?=[^\s-])"
 )
 _STATEMENTS = (
-    r"(?:identified[ \t]{1,4}(?:with[ \t]{1,4}[\w'\"]{1,40}[ \t]{1,4})?by|(?<![a-z_])password)[ \t]{0,4}\(?[ \t]{0,4}(?=['\"])"
-    r"|(?<![a-z])(?:login|user)[ \t]{1,8}\S{1,128}\s{1,16}password[ \t]{1,8}"
-    r"|(?<![a-z])machine[ \t]{1,8}\S{1,128}\s{1,16}password[ \t]{1,8}"
+    r"(?:identified[ \t]{1,4}(?:with[ \t]{1,4}[\w'\"]{1,40}[ \t]{1,4})?by|(?<![a-z_])password)"
+    r"[ \t]{0,4}\(?[ \t]{0,4}(?=['\"])"
+    r"|(?<![a-z])(?:login|user|machine)[ \t]{1,8}\S{1,128}\s{1,16}password[ \t]{1,8}"
 )
-_COMMAND_MARKERS = (
-    "mysql", "mariadb", "sshpass", "redis-cli", " login ", "identified ", "password '", "password \"", "password(", "machine ",
-    "login ", "user ", "env ", "setx ", "setenv ",
-)  # fmt: skip
-_SECRET_DATA = r"(?<![^\n])(?:stringData|data):[ \t]{0,8}\n((?:[ \t]{1,16}[^\n]{1,20000}(?:\n|\Z))+)"
+_COMMAND_MARKERS = (" -p", " -a", "ENV ", "setx ", "setenv ")
+_DATA = r"(?<![^\n])(?:stringData|data):[ \t]{0,8}\n((?:[ \t]{1,16}[^\n]{1,20000}(?:\n|\Z))+)"
 _CURL = r"(?:-u|--user)[ =]?[\"']?[^\s:\"'=]{1,64}:([^\s\"'<>]{3,})"
 
 
@@ -512,7 +534,8 @@ _SAID = (
     r"(密[ \u3000]?[码碼]|口令|密[钥鑰]|秘[钥鑰]|金鑰|令牌|授权码|私[钥鑰]|通行码|提取码|访问码)"
     r"(?:[（(][^）)\n]{0,20}[）)])?+[\"'`”’」*]{0,3}+"
     r"([ \t]{0,4}+(?:从[!-~]{1,40}+)?+(?:应该|應該|还|還|现在|暂时|默认|统一|仍然?|我?设的|发你|发给你|如下)?+"
-    r"(?:(?:改|换|換|变|设|設|更新|设置|設置)(?:成|为|為)了?|就?是|为|為|叫)?+[ \t]{0,4}+(?:[:：=＝~，]|—{1,2}|-{0,2}>|→)?+)"
+    r"(?:(?:改|换|換|变|设|設|更新|设置|設置)(?:成|为|為)了?|就?是|为|為|叫)?+"
+    r"[ \t]{0,4}+(?:[:：=＝~，]|—{1,2}|-{0,2}>|→)?+)"
     r"(?:(?<=[:：])[ \t]{0,4}\n[ \t]{0,8}+(?=[!-~]{6,64}[ \t]{0,4}(?:\n|\Z)))?+"
     r"[ \t“‘「『【\"'`*]{0,4}+"
     # Something that may be a value: ASCII, or a phrase with a digit in it; and not the next name.
@@ -525,7 +548,8 @@ _ABOUT = (
     r"[位个個]|字符|字母|数字|长度|至少|必须|需要|不能|包含|[请請]|输入|错误|过期|什么|多少|怎么|[年月日]|^[^0-9]*$"
 )
 _CODE_NAMES = (
-    r"(?:验证码|驗證碼|校验码|动态码|动态密码|动态口令|认证码|激活码|取件码|提取码|인증번호|認証コード|otp|passcode|your[ ]code"
+    r"(?:验证码|驗證碼|校验码|动态码|动态密码|动态口令|认证码|激活码|取件码|提取码|인증번호|認証コード|otp|passcode"
+    r"|your[ ]code"
     r"|(?:verification|security|login|confirmation|one-time|auth|sign-in|pin|access)[ -](?:code|password)"
     r"|(?<![a-z])pin(?=[ \t]{0,2}(?:is|:|：|=)))"
 )
