@@ -101,7 +101,7 @@ def command_secrets(text: str, low: str) -> Iterator[Secret]:
         value = _value_at(text, match.end(), tight=False)
         if value is not None and judge.is_secret(value, "password", strong=True):
             yield Secret("password", value.start, _rest_of(text, value))
-    if "kind: secret" in low:
+    if "kind: secret" in low and compiled(r"kind: secret[ \t]*(?:\n|\Z)").search(low):
         for block in compiled(_DATA).finditer(text):
             for match in compiled(r":[ \t]{1,8}[\"']?([^\s\"']{4,})").finditer(text, *block.span(1)):
                 if not _is_placeholder(match[1]):
@@ -367,7 +367,7 @@ _PLACEHOLDER = (
 )
 # A call, an index, a reference.
 _EXPRESSION = (
-    r"(?:new |await |!|&|\*)?[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$]?[\w$]*)*[(\[{].*"
+    r"(?:new |await |!|&|\*)?[A-Za-z_$][\w$]*+(?:(?:\.|->|::|\?\.)[\w$]*+)*+[(\[{].*"
     r"|(?:[A-Za-z_$][A-Za-z_$-]*[0-9]?)(?:(?:\.|->|::|\?\.)[A-Za-z_$][A-Za-z_$-]*[0-9]?)+"
 )
 # Types, algorithms, sizes.
@@ -453,6 +453,8 @@ def _is_harmless(value: _Value) -> bool:
     inside = value.text
     return (
         len(inside) < _SHORTEST_VALUE
+        # An address on a chain, where all can read it.
+        or compiled("0x[0-9a-fA-F]{40}").fullmatch(inside) is not None
         or inside.startswith(REDACTED)
         or _is_placeholder(inside)
         or (compiled(_PATH).fullmatch(inside) is not None and not _is_key_material(inside))
@@ -462,7 +464,12 @@ def _is_harmless(value: _Value) -> bool:
 
 
 def _is_mixed(text: str) -> bool:
-    return _has_digit(text) and compiled("[A-Za-z]").search(text) is not None
+    """Tell whether there are letters and digits, and no word for a secret, as another name would have."""
+    return (
+        _has_digit(text)
+        and compiled("[A-Za-z]").search(text) is not None
+        and not compiled(_NAMING).search(text.lower())
+    )
 
 
 def _is_placeholder(text: str) -> bool:
@@ -515,7 +522,7 @@ _COMMANDS = (
 _STATEMENTS = (
     r"(?:identified[ \t]{1,4}(?:with[ \t]{1,4}[\w'\"]{1,40}[ \t]{1,4})?by|(?<![a-z_])password)"
     r"[ \t]{0,4}\(?[ \t]{0,4}(?=['\"])"
-    r"|(?<![a-z])(?:login|user|machine)[ \t]{1,8}\S{1,128}\s{1,16}password[ \t]{1,8}"
+    r"|(?:(?<![a-z])(?:login|user)|(?<![^\n])machine)[ \t]{1,8}\S{1,128}\s{1,16}password[ \t]{1,8}"
 )
 _COMMAND_MARKERS = (" -p", " -a", "ENV ", "setx ", "setenv ")
 _DATA = r"(?<![^\n])(?:stringData|data):[ \t]{0,8}\n((?:[ \t]{1,16}[^\n]{1,20000}(?:\n|\Z))+)"
@@ -555,8 +562,8 @@ _CODE_NAMES = (
 )
 _CODE_NAME = _CODE_NAMES + r"[ \t]{0,4}(?:是|为|為|is|was|は|:|：|=)?[ \t:：]{0,4}[【\[“\"]?(?:g-)?\Z"
 _CODE_BEHIND = (
-    r"(?:[ \t]?[（(]?(?:是|为|為)?[^\s，。,.0-9]{0,6}?|[ \t](?:is|as)[ \t]your[ \t](?:[a-z]{1,12}[ \t]){0,2}?)"
-    + _CODE_NAMES
+    r"(?:[ \t]?(?:[（(]|(?:是|为|為)[^\s，。,.0-9]{0,4}的)(?:登录|注册|支付|短信)?"
+    r"|[ \t](?:is|as)[ \t]your[ \t](?:[a-z]{1,12}[ \t]){0,2}?)" + _CODE_NAMES
 )
 _CODE = r"[0-9]{3}(?<![0-9].{3})(?:[0-9]{1,5}|[ -][0-9]{3})(?![0-9a-z位个年月])"
 _CODE_MARKERS = ("码", "碼", "code", "otp", "pin", "one-time", "动态口令", "인증번호", "コード")
