@@ -83,6 +83,7 @@ def test_a_secret_goes_and_what_stands_around_it_stays(text, kept):
         ('{"name": "DB_PASSWORD", "value": "Tr0ub4dor"}', "Tr0ub4dor"),
         ('<add key="ApiKey" value="9f8e7d6c5b4a39281706"/>', "9f8e7d6c5b4a39281706"),
         ("<password>Tr0ub4dor</password>", "Tr0ub4dor"),
+        ("<dbPassword>Tr0ub4dor</dbPassword>", "Tr0ub4dor"),
         ("//npm.x.com/:_password=aHVudGVyMjI=", "aHVudGVyMjI="),
         (
             "//registry.npmjs.org/:_authToken=3b9c2f1e-7a8d-4c5b-9e6f-1a2b3c4d5e6f",
@@ -193,6 +194,7 @@ def test_secrets_are_found_as_people_and_programs_write_them(text, secret):
         "primary_key=id12345678",
         "@@password",
         "code: 404",
+        "def parse(token, default='abc12345'): pass",
         "kind: SecretStore\ndata:\n  a: bcde1",
         't("password", "Passwort1")',
         "2026是验证码元年",

@@ -239,8 +239,9 @@ _SIGNS = (
           _SAID_NAME + _FOR + _BEFORE_SIGN, frozenset(), said=True, loose=True),
     _Sign((" to ", "→", "->", "=>", " - ", "–", "—", "|", "\",", "',", "`,", "\n"), _STANDS_BESIDE,
           _SAID_NAME + _BEFORE_SIGN, _STRONG_ENDS, said=True, loose=True),
-    _Sign(("value", "default"), _VALUE_IS, _NAMES + r"[\"'`]?+[\s,{]{1,40}+[\"'`]?\Z", _NAME_ENDS, said=False),
-    _Sign(("</",), _IN_XML, r"(?<=[</:_.-])" + _NAMES + r"\Z", _NAME_ENDS, said=False),
+    _Sign(("value", "default"), _VALUE_IS,
+          _NAMES + r"(?:[\"'`][\s,{]|\r?\n)[\s,{]{0,40}+[\"'`]?\Z", _NAME_ENDS, said=False),
+    _Sign(("</",), _IN_XML, _NAMES + r"\Z", _NAME_ENDS, said=False),
     _Sign(("--",), _OPTION, "", frozenset(), said=True),
 )  # fmt: skip
 
