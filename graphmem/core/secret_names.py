@@ -94,7 +94,7 @@ def command_secrets(text: str, low: str) -> Iterator[Secret]:
     if _has_any(text, _COMMAND_MARKERS):
         # Small letters would make -P, which is a port, a password.
         given += compiled(_COMMANDS).finditer(text)
-    if "password" in low or "identified" in low:
+    if _has_any(low, _STATEMENT_MARKERS):
         given += compiled(_STATEMENTS).finditer(low)
     judge = _Judge(text, said=True)
     for match in given:
@@ -524,6 +524,16 @@ _STATEMENTS = (
     r"(?:identified[ \t]{1,4}(?:with[ \t]{1,4}[\w'\"]{1,40}[ \t]{1,4})?by|(?<![a-z_])password)"
     r"[ \t]{0,4}\(?[ \t]{0,4}(?=['\"])"
     r"|(?:(?<![a-z])(?:login|user)|(?<![^\n])machine)[ \t]{1,8}\S{1,128}\s{1,16}password[ \t]{1,8}"
+)
+_STATEMENT_MARKERS = (
+    "identified ",
+    "password '",
+    'password "',
+    "password(",
+    "password (",
+    "login ",
+    "user ",
+    "machine ",
 )
 _COMMAND_MARKERS = (" -p", " -a", "ENV ", "setx ", "setenv ")
 _DATA = r"(?<![^\n])(?:stringData|data):[ \t]{0,8}\n((?:[ \t]{1,16}[^\n]{1,20000}(?:\n|\Z))+)"
