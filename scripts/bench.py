@@ -105,11 +105,11 @@ SUBJECTS: Mapping[str, Subject] = {
     ),
     "notes": Subject(
         noting.run,
-        "remember of a fact, and of a lesson with slot and labels, brief with and without a query, rules_for and recall "
-        "of notes, among so many notes in three scopes. Floors: the bare inserts of the note, its labels, its origin and "
-        "its index row with tokens made before, and a commit, in a twin of the file; of brief the SELECTs that it "
-        "needs, prepared, which read the scene, the notes and the failures that it tells or counts; of brief with a "
-        "query these and the verb recall of the same words.",
+        "remember of a fact, and of a lesson with slot and labels, brief with and without a query, rules_for and "
+        "recall of notes, among so many notes in three scopes. Floors: the bare inserts of the note, its labels, its "
+        "origin and its index row with tokens made before, and a commit, in a twin of the file; of brief the SELECTs "
+        "that it needs, prepared, which read the scene, the notes and the failures that it tells or counts; of brief "
+        "with a query these and the verb recall of the same words.",
         THOUSANDS, (1_000, 10_000), noting.TURNS, 4,
     ),
     "scenes": Subject(

@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime as dt
+import heapq
 import itertools
 import random
 import shutil
@@ -157,23 +158,26 @@ _TEXTS_OF = """
     WHERE ref.scene_id = ? AND ref.kind = ? ORDER BY ref.weight DESC LIMIT ?
 """
 _BINDING_NOTES = f"""
-    SELECT {_COLUMNS} FROM notes n WHERE n.status = 'live' AND (n.pinned = 1 OR n.kind = 'rule') AND n.scope IN (?, ?)
+    SELECT {_COLUMNS} FROM notes n INDEXED BY notes_resident
+        WHERE n.status = 'live' AND (n.pinned = 1 OR n.kind = 'rule') AND n.scope IN (?, ?)
     UNION ALL SELECT {_COLUMNS} FROM notes n WHERE n.status = 'live' AND n.slot_key <> '' AND n.slot_key IN ({{marks}})
         AND n.scope IN (?, ?)
 """
 _CALLED = "SELECT note_id, load_when, token FROM note_triggers WHERE token IN ({marks})"
 _HELD = "SELECT ref_id, weight FROM scene_refs WHERE scene_id = ? AND kind = 'note'"
 _HOLDERS = "SELECT ref_id, scene_id FROM scene_refs WHERE kind = 'note' AND ref_id IN ({marks})"
-_NOT_OVERRIDDEN = """
-    (n.scope <> '' OR NOT EXISTS (SELECT 1 FROM notes own WHERE own.scope = ? AND own.status = 'live'
-        AND own.slot_key = n.slot_key AND (n.slot_key <> '' OR (own.title_key = n.title_key AND own.body <> n.body))))
+_OF_PROJECT = "SELECT 1 FROM notes own WHERE own.scope = ? AND own.status = 'live' AND own.slot_key = n.slot_key"
+_NOT_OVERRIDDEN = f"""
+    (n.scope <> '' OR CASE n.slot_key
+        WHEN '' THEN NOT EXISTS ({_OF_PROJECT} AND own.title_key = n.title_key AND own.body <> n.body)
+        ELSE NOT EXISTS ({_OF_PROJECT} AND own.slot_key <> '') END)
 """
 _ROWS = f"""SELECT {_COLUMNS} FROM notes n
-            WHERE n.id IN ({{marks}}) AND n.status = 'live' AND n.scope IN (?, ?) AND {_NOT_OVERRIDDEN}"""
+            WHERE n.id IN ({{marks}}) AND n.status = 'live' AND +n.scope IN (?, ?) AND {_NOT_OVERRIDDEN}"""
 _OF_KIND = f"""
-    SELECT * FROM (SELECT {_COLUMNS} FROM notes n WHERE n.scope = ? AND n.kind = ? AND n.status = 'live'
+    SELECT {_COLUMNS} FROM notes n WHERE n.scope = ? AND n.kind = ? AND n.status = 'live'
         AND NOT EXISTS (SELECT 1 FROM scene_refs ref WHERE ref.kind = 'note' AND ref.ref_id = n.id)
-        AND {_NOT_OVERRIDDEN} ORDER BY n.updated_at DESC LIMIT ?)
+        AND {_NOT_OVERRIDDEN} ORDER BY n.updated_at DESC, n.id DESC -- {{place}}
 """
 _FAILING = """SELECT id, tool, count, sample FROM incidents WHERE resolved_at IS NULL AND count >= ? AND last_at >= ?
               AND scope IN (?, ?) ORDER BY count DESC, last_at DESC"""
@@ -199,11 +203,14 @@ def floor(db: sqlite3.Connection, project: str, words: Sequence[str]) -> set[int
     held = [note for note, _ in db.execute(_HELD, (lobby,)).fetchall()]
     db.execute(_HOLDERS.format(marks=_marks(called)), called).fetchall()
     wanted = [*called, *held]
-    rows += db.execute(_ROWS.format(marks=_marks(wanted)), (*wanted, *scopes, project)).fetchall()
+    rows += db.execute(_ROWS.format(marks=_marks(wanted)), (*wanted, *scopes, project, project)).fetchall()
     for kinds in (FACTS, LESSONS):
-        parts = " UNION ALL ".join([_OF_KIND] * len(kinds) * len(scopes))
-        values = [value for scope in scopes for kind in kinds for value in (scope, kind, project, _RECALLED)]
-        rows += db.execute(f"{parts} ORDER BY 10 DESC LIMIT ?", (*values, _RECALLED)).fetchall()
+        # In order from each scope and kind, so that no row is read in vain: half the time of one statement for all.
+        places = enumerate(itertools.product(scopes, kinds))
+        each = [db.execute(_OF_KIND.format(place=place), (*what, project, project)) for place, what in places]
+        rows += itertools.islice(heapq.merge(*each, key=lambda row: row[-1], reverse=True), _RECALLED)
+        for cursor in each:
+            cursor.close()
     db.execute(_FAILING, (config.incident_threshold, AT, *scopes)).fetchall()
     return {row[0] for row in rows}
 
@@ -263,9 +270,7 @@ def run(sizes: Sequence[int], turns: int) -> Finding:
     return finding
 
 
-def _measured(
-    path: Path, twin: Path, folder: Path, speech: Speech, known: int, turns: int
-) -> dict[str, list[float]]:
+def _measured(path: Path, twin: Path, folder: Path, speech: Speech, known: int, turns: int) -> dict[str, list[float]]:
     lines = speech.lines(1, known)
     with contextlib.ExitStack() as opened:
         memory = opened.enter_context(Memory.open(path, project=folder))
@@ -330,4 +335,6 @@ def fresh(name: str, speech: Speech, project: str) -> Iterator[Told]:
         if name == "fact":
             yield Told(title, body)
         else:
-            yield Told(title, body, "lesson", slot=f"{name} {n}", labels=(f"{said[6]} 1", f"{said[7]} 2"), scope=project)
+            yield Told(
+                title, body, "lesson", slot=f"{name} {n}", labels=(f"{said[6]} 1", f"{said[7]} 2"), scope=project
+            )
