@@ -184,7 +184,8 @@ def check_note(
     texts["reason"] = texts["reason"] or _REASONS[config.language][kind]
     replaced = cleaned != given or any(clean_text(label) != label for label in names)
     remarks = ("characters that cannot be stored were replaced by U+FFFD",) if replaced else ()
-    binds = kind == "rule" or entity_key(texts["slot"]) in map(entity_key, config.constraint_keys)
+    key = entity_key(texts["slot"])
+    binds = kind == "rule" or (key != "" and key in map(entity_key, config.constraint_keys))
     return Draft(
         kind, labels=tuple(marks.values()), load_when=_checked_triggers(triggers), status=status, pinned=pinned,
         binds=binds, remarks=remarks, **texts,
@@ -292,19 +293,26 @@ def remember(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, at_is_
 
 def _insert(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, superseded_by: int | None) -> Note:
     at, status = origin.at, draft.status if superseded_by is None else "superseded"
-    (note_id,) = tx.execute(
+    cursor = tx.execute(
         """INSERT INTO notes(scope, kind, slot, slot_key, title, title_key, body, summary, highlight, status, pinned,
                              source, reason, superseded_by, created_at, updated_at)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id""",
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         (draft.scope, draft.kind, draft.slot, draft.slot_key, draft.title, entity_key(draft.title), draft.body,
          draft.summary, draft.highlight, status, draft.pinned, draft.source, draft.reason, superseded_by, at, at),
-    ).fetchone()  # fmt: skip
-    _label(tx, note_id, draft.labels)
-    _route(tx, note_id, draft.load_when)
+    )  # fmt: skip
+    note_id = cursor.lastrowid
+    assert note_id is not None
+    if draft.labels:
+        _label(tx, note_id, draft.labels)
+    if draft.load_when:
+        _route(tx, note_id, draft.load_when)
     provenance.begin(tx, "note", note_id, origin)
-    text_index.add(tx, "note", [note_id])
+    labels = tuple(sorted(draft.labels))
+    if status in text_index.INDEXED_NOTES:  # from what is at hand, which is what it would read again
+        head = f"{draft.title} {draft.slot}"
+        text_index.put(tx, "note", [(note_id, text_index.tokens(title=head, labels=" ".join(labels), body=draft.body))])
     return Note(
-        note_id, draft.kind, draft.title, draft.body, draft.slot, tuple(sorted(draft.labels)),
+        note_id, draft.kind, draft.title, draft.body, draft.slot, labels,
         tuple(sorted(draft.load_when)), draft.summary, draft.highlight, draft.scope, status, draft.pinned, draft.source,
         draft.reason, 1, at, at, superseded_by, origin,
     )  # fmt: skip

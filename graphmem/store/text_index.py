@@ -38,6 +38,7 @@ _MATCHING = """SELECT t.rowid, c.c0, c.c1, c.c2 FROM text_index t LEFT JOIN text
 
 # What is indexed: id, title, labels and body of each row of a kind. Superseded notes answer questions about the past,
 # those of the other states answer none.
+INDEXED_NOTES = ("live", "superseded")
 _NUMBERED = ("document", "block")  # their ids are texts
 _SOURCES: Mapping[str, str] = {
     "scene": "SELECT t.id, t.key, '', '' FROM scenes t",
@@ -47,9 +48,9 @@ _SOURCES: Mapping[str, str] = {
     "entity": """SELECT t.id, t.name,
                      COALESCE((SELECT group_concat(a.key, ' ') FROM entity_aliases a WHERE a.entity_id = t.id), ''), ''
                  FROM entities t""",
-    "note": """SELECT t.id, t.title || ' ' || t.slot,
+    "note": f"""SELECT t.id, t.title || ' ' || t.slot,
                    COALESCE((SELECT group_concat(l.label, ' ') FROM note_labels l WHERE l.note_id = t.id), ''), t.body
-               FROM (SELECT * FROM notes WHERE status IN ('live', 'superseded')) t""",
+               FROM (SELECT * FROM notes WHERE status IN {INDEXED_NOTES}) t""",
     "part": "SELECT t.id, '', '', t.text FROM parts t",
     "document": "SELECT t.num, t.summary, t.tags || ' ' || t.entities, t.text FROM documents t",
     "block": "SELECT t.num, '', '', t.text FROM blocks t",
