@@ -29,7 +29,7 @@ class Ground:
 
 def are_notes(tx: sqlite3.Connection) -> bool:
     """Tell whether there is any note, by one cheap look: in a memory without notes they cost no more than that."""
-    return bool(tx.execute("SELECT MAX(id) FROM notes").fetchone() != (None,))
+    return tx.execute("SELECT MAX(id) FROM notes").fetchone()[0] is not None
 
 
 def of_scenes(
