@@ -124,17 +124,19 @@ class Curation(Maintenance):
         quoted = notes.check_quote(quote)
         if not isinstance(said, str):
             raise InvalidInput("said", said, "give the user's words of this turn as text")
-        origin = self._act("remember", source, moment, reason=draft.reason, session=session, message=message,
-                           place=place, quote=quoted)  # fmt: skip
+        origin = self._done("remember", source, moment, reason=draft.reason, session=session, message=message,
+                            place=place, quote=quoted)  # fmt: skip
         with self._writing(moment) as tx:
             backed = bool(quoted) and notes.quotes(quoted, (said, *history.said_by_user(tx, origin.session)))
             if quoted and not backed:
                 draft = replace(draft, remarks=(*draft.remarks, "the quote is not found in what the user said"))
                 origin = replace(origin, quote="")
             report = notes.remember(tx, notes.ruled(draft, backed=backed), origin, at_is_given=at is not None)
-            scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
-            scene_graph.attach_note(tx, scene_ids, report.note.id, moment)
-            return replace(report, resolved=incidents.resolve_by(tx, report.note, moment))
+            if keys:
+                scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
+                scene_graph.attach_note(tx, scene_ids, report.note.id, moment)
+            resolved = incidents.resolve_by(tx, report.note, moment)
+            return replace(report, resolved=resolved) if resolved else report
 
     def propose(
         self,
@@ -393,22 +395,29 @@ class Curation(Maintenance):
         return self._own_scope("project") if self._project is not None and kind in notes.OF_WORK else ""
 
     def _act(
+        self, act: str, source: str, at: str, *, reason: str, session: str = "", place: str = ""
+    ) -> model.Provenance:
+        """Return what is about to be done; raise SecretRefused for a secret in what is told of it."""
+        redaction.refuse_secrets(source=source, reason=reason, session=session, place=place)
+        return self._done(act, source, at, reason=reason, session=session, place=place)
+
+    def _done(
         self,
         act: str,
         source: str,
         at: str,
         *,
         reason: str,
-        session: str = "",
+        session: str,
+        place: str,
         message: str = "",
-        place: str = "",
         quote: str = "",
     ) -> model.Provenance:
+        """Return an act as it is kept, of texts without a secret."""
         given = {"source": source, "reason": reason, "session": session, "message": message, "place": place}
         for name, value in given.items():
             if not isinstance(value, str):
                 raise InvalidInput(name, value, "give a text")
-        redaction.refuse_secrets(**given)
         texts = {name: clean_text(value).strip() for name, value in given.items()}
         place = texts["place"] or (self._project.place if self._project else "")
         conversation = texts["session"] or self._session

@@ -453,14 +453,20 @@ class _Page:
         self.mark = mark
         self.hint = hint
         self._heading = phrases.scene.format(keys=_named(scenes, phrases)) if scenes else phrases.nowhere
+        self._items = dict.fromkeys(phrases.counts, 0)  # in all entries, by noun
+        for entry in entries:
+            self._items[entry.noun] += len(entry.items)
 
     def text(self, chosen: Mapping[int, str]) -> str:
         """Return the brief with the chosen lines, by their places; '' for none."""
         if not chosen:
             return ""
         told: dict[str, list[str]] = {}
+        left = self._items.copy()
         for place, line in chosen.items():
-            told.setdefault(self.entries[place].noun, []).append(line)
+            entry = self.entries[place]
+            told.setdefault(entry.noun, []).append(line)
+            left[entry.noun] -= len(entry.items)
         scene = [line for noun in ("note", "fact", "block") for line in told.get(noun, ())]
         lines = [f"<{self.mark}>"]
         for noun, heading in (
@@ -481,10 +487,6 @@ class _Page:
         if "found" in told:
             lines += [self.phrases.found, *told["found"]]
         lines += told.get("name", ())
-        left = dict.fromkeys(self.phrases.counts, 0)
-        for place, entry in enumerate(self.entries):
-            if place not in chosen:
-                left[entry.noun] += len(entry.items)
         counts = [form.format(left[noun]) for noun, form in self.phrases.counts.items() if left[noun]]
         if counts:
             lines.append(self.phrases.left_out.format(counts=self.phrases.comma.join(counts)))
