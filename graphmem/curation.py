@@ -114,12 +114,12 @@ class Curation(Maintenance):
             title=title, body=body, slot=slot, labels=labels, load_when=load_when, summary=summary, highlight=highlight,
             scope=scope, reason=reason, quote=quote, source=source, session=session, message=message, place=place,
         )  # fmt: skip
+        keys = new_keys(scenes, "scenes")
         draft = notes.check_note(
             title, body=body, kind=kind, slot=slot, labels=labels, load_when=load_when, summary=summary,
             highlight=highlight, scope=self._note_scope(kind, scope), pinned=pinned, status=status, source=source,
-            reason=reason, config=self.config,
+            reason=reason, openly=not keys, config=self.config,
         )  # fmt: skip
-        keys = new_keys(scenes, "scenes")
         moment = self._at(at)
         quoted = notes.check_quote(quote)
         if not isinstance(said, str):

@@ -802,3 +802,18 @@ def test_of_equal_texts_the_newer_comes_first(memory, clock):  # A6.19
     new = memory.remember("Deploy with pnpm", scope="app").note
 
     assert found_ids(memory, "pnpm", scopes="all") == [new.id, old.id]
+
+
+def test_what_was_told_openly_stays_so_and_a_dropped_scene_opens_nothing(memory):
+    memory.remember("Tea at four", scenes="chan:qq/peer:boss")
+    memory.remember("Tea at five")
+    memory.remember("Tea at five", scenes="chan:qq/peer:boss")
+
+    assert sorted(titles(here(memory, declared="chan:qq/peer:boss"))) == ["Tea at five", "Tea at four"]
+    memory.drop_scene("chan:qq/peer:boss")
+
+    assert titles(memory.ledger().facts) == ["Tea at five"]
+    assert [hit.text for hit in memory.recall("tea", situation=ANN)] == ["Tea at five"]
+    assert sorted(hit.text for hit in memory.recall("tea")) == ["Tea at five", "Tea at four"]
+    memory.remember("Tea at four")
+    assert sorted(hit.text for hit in memory.recall("tea", situation=ANN)) == ["Tea at five", "Tea at four"]

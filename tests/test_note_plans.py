@@ -48,9 +48,9 @@ def ledger(path, tmp_path, clock, reach):
 READS = {
     "brief": (lambda memory, scopes: memory.brief(BOSS, declared="chan:qq/peer:boss", scopes=scopes), 28),
     "ledger": (lambda memory, scopes: memory.ledger(scopes=scopes), 12),
-    "rules_for": (lambda memory, scopes: memory.rules_for(BOSS, tool="git", text="some tea", scopes=scopes), 10),
+    "rules_for": (lambda memory, scopes: memory.rules_for(BOSS, tool="git", text="some tea", scopes=scopes), 11),
     "recall_by_scene": (lambda memory, scopes: memory.recall_by_scene("chan:qq", scopes=scopes), 9),
-    "recall": (lambda memory, scopes: memory.recall("body note", kinds="note", scopes=scopes), 11),
+    "recall": (lambda memory, scopes: memory.recall("body note", kinds="note", scopes=scopes), 12),
 }
 
 

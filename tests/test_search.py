@@ -1089,10 +1089,10 @@ def test_association_follows_no_stop_words_and_links_nothing_to_itself(memory):
 
 def test_precise_facts_answer_what_is_asked_of_a_name(memory):
     memory.commit(
-        [Triple("Bob", "plays", "tennis"), Triple("Bob", "salary", "91000"), Triple("Ann", "card pin", "4417")]
+        [Triple("Bob", "plays", "tennis"), Triple("Bob", "salary", "91000"), Triple("Ann", "card number", "4417")]
     )
     assert texts(memory.recall("what is Bob's salary", precise=True)) == ["Bob salary 91000"]
-    assert texts(memory.recall("card pin", precise=True)) == ["Ann card pin 4417"]
+    assert texts(memory.recall("card number", precise=True)) == ["Ann card number 4417"]
     assert set(texts(memory.recall("Bob", precise=True))) == {"Bob salary 91000", "Bob plays tennis"}
     assert memory.recall("does Bob eat shellfish", precise=True) == ()
 

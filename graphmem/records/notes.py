@@ -65,7 +65,7 @@ _REASONS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 class Draft:
     """A note that may be written: texts cleaned, words chosen from the known ones.
 
-    binds: it is a rule, or its slot is a constraint, so that a person decides on it.
+    openly: it is told in no scene. binds: it is a rule, or its slot is a constraint, so that a person decides on it.
     """
 
     kind: str
@@ -81,6 +81,7 @@ class Draft:
     pinned: bool
     source: str
     reason: str
+    openly: bool
     binds: bool
     remarks: tuple[str, ...]
 
@@ -145,6 +146,7 @@ def check_note(
     status: str,
     source: str,
     reason: str,
+    openly: bool,
     config: Config,
 ) -> Draft:
     """Return a note that may be written; raise InvalidInput naming the argument for one that may not."""
@@ -188,7 +190,7 @@ def check_note(
     binds = kind == "rule" or (key != "" and key in map(entity_key, config.constraint_keys))
     return Draft(
         kind, labels=tuple(marks.values()), load_when=_checked_triggers(triggers), status=status, pinned=pinned,
-        binds=binds, remarks=remarks, **texts,
+        openly=openly, binds=binds, remarks=remarks, **texts,
     )  # fmt: skip
 
 
@@ -295,10 +297,11 @@ def _insert(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, superse
     at, status = origin.at, draft.status if superseded_by is None else "superseded"
     (note_id,) = tx.execute(
         """INSERT INTO notes(scope, kind, slot, slot_key, title, title_key, body, summary, highlight, status, pinned,
-                             source, reason, superseded_by, created_at, updated_at)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id""",
+                             source, reason, openly, superseded_by, created_at, updated_at)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id""",
         (draft.scope, draft.kind, draft.slot, draft.slot_key, draft.title, title_key(draft.title), draft.body,
-         draft.summary, draft.highlight, status, draft.pinned, draft.source, draft.reason, superseded_by, at, at),
+         draft.summary, draft.highlight, status, draft.pinned, draft.source, draft.reason, draft.openly,
+         superseded_by, at, at),
     ).fetchone()  # fmt: skip
     if draft.labels:
         _label(tx, note_id, draft.labels)
@@ -386,9 +389,9 @@ def see_again(tx: sqlite3.Connection, note_id: int, at: str) -> bool:
 
 def _seen_again(tx: sqlite3.Connection, note_id: int, draft: Draft, at: str) -> RememberReport:
     tx.execute(
-        """UPDATE notes SET seen = seen + 1, pinned = MAX(pinned, ?), created_at = MIN(created_at, ?),
-                            updated_at = MAX(updated_at, ?) WHERE id = ?""",
-        (draft.pinned, at, at, note_id),
+        """UPDATE notes SET seen = seen + 1, pinned = MAX(pinned, ?), openly = MAX(openly, ?),
+                            created_at = MIN(created_at, ?), updated_at = MAX(updated_at, ?) WHERE id = ?""",
+        (draft.pinned, draft.openly, at, at, note_id),
     )
     known = note(tx, note_id)
     routed = {entity_key(trigger) for trigger in known.load_when}
@@ -686,10 +689,10 @@ def residents(tx: sqlite3.Connection, scopes: Sequence[str] | None, slots: Itera
 
 
 def latest(tx: sqlite3.Connection, kinds: Sequence[str], scopes: Sequence[str] | None, most: int) -> list[Found]:
-    """Return the live notes of some kinds that are in no scene, those told last first."""
+    """Return the live notes of some kinds that were told openly, those told last first."""
     in_force, own = yielding(scopes)
-    one = f"""SELECT {_FOUND_COLUMNS} FROM notes n WHERE n.scope = ? AND n.kind = ? AND n.status = 'live' {in_force}
-        AND NOT EXISTS (SELECT 1 FROM scene_refs ref WHERE ref.kind = 'note' AND ref.ref_id = n.id)
+    one = f"""SELECT {_FOUND_COLUMNS} FROM notes n
+        WHERE n.scope = ? AND n.kind = ? AND n.status = 'live' AND n.openly = 1 {in_force}
         ORDER BY n.updated_at DESC, n.id DESC"""
     known = _scopes_of_notes(tx) if scopes is None else [*dict.fromkeys(("", *scopes))]
     # Each scope and kind comes in order, so that no more is read of it than is returned. Each is a statement of its
@@ -707,11 +710,12 @@ def latest(tx: sqlite3.Connection, kinds: Sequence[str], scopes: Sequence[str] |
 
 
 def _scopes_of_notes(tx: sqlite3.Connection) -> list[str]:
-    """Return the scopes of live notes, each looked up behind the one before."""
+    """Return the scopes of live notes that were told openly, each looked up behind the one before."""
     rows = tx.execute(
         """WITH RECURSIVE known(scope) AS (
-               SELECT MIN(scope) FROM notes WHERE status = 'live'
-               UNION ALL SELECT (SELECT MIN(n.scope) FROM notes n WHERE n.status = 'live' AND n.scope > k.scope)
+               SELECT MIN(scope) FROM notes WHERE status = 'live' AND openly = 1
+               UNION ALL SELECT (SELECT MIN(n.scope) FROM notes n
+                                 WHERE n.status = 'live' AND n.openly = 1 AND n.scope > k.scope)
                FROM known k WHERE k.scope IS NOT NULL)
            SELECT scope FROM known WHERE scope IS NOT NULL"""
     )

@@ -447,10 +447,12 @@ def _migrations() -> "Migrations":
             ALTER TABLE notes ADD COLUMN summary TEXT NOT NULL DEFAULT '';
             ALTER TABLE notes ADD COLUMN highlight TEXT NOT NULL DEFAULT '';
             ALTER TABLE notes ADD COLUMN reason TEXT NOT NULL DEFAULT '';
+            -- openly: told in no scene, so for everybody.
+            ALTER TABLE notes ADD COLUMN openly INTEGER NOT NULL DEFAULT 1 CHECK (openly IN (0, 1));
             -- What always goes into a prompt, and what of a kind was told last.
             DROP INDEX notes_pinned;
             CREATE INDEX notes_resident ON notes(scope) WHERE status = 'live' AND (pinned = 1 OR kind = 'rule');
-            CREATE INDEX notes_kind ON notes(scope, kind, updated_at) WHERE status = 'live';
+            CREATE INDEX notes_kind ON notes(scope, kind, updated_at) WHERE status = 'live' AND openly = 1;
             -- By the slot first: a constraint is looked for by its slot, whatever scopes there are.
             DROP INDEX notes_slot;
             CREATE UNIQUE INDEX notes_slot ON notes(slot_key, scope) WHERE status = 'live' AND slot_key != '';

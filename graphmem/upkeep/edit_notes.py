@@ -33,6 +33,7 @@ def edit(
     draft = notes.check_note(
         **{name: getattr(known, name) for name in (*EDITABLE, "scope", "source")} | dict(changes),
         status=known.status,
+        openly=False,  # it stays as it was
         config=config,
     )
     if class_of(act.actor) != "user" and not _HARMLESS.issuperset(changes) and _binds(known, draft, config):
