@@ -21,7 +21,7 @@ from graphmem.maintenance import Maintenance
 
 if TYPE_CHECKING:
     from graphmem.compose import grounds, proposing, reminding
-    from graphmem.core import candidates, failures, redaction, trust
+    from graphmem.core import candidates, failures, quotes, redaction, trust
     from graphmem.core import reminders as settings
     from graphmem.records import history, incidents, inspection, notes, reminders
     from graphmem.store import text_index
@@ -38,6 +38,7 @@ else:
     notes = late("graphmem.records.notes")
     proposing = late("graphmem.compose.proposing")
     purge = late("graphmem.upkeep.purge")
+    quotes = late("graphmem.core.quotes")
     redaction = late("graphmem.core.redaction")
     reminders = late("graphmem.records.reminders")
     reminding = late("graphmem.compose.reminding")
@@ -120,19 +121,22 @@ class Curation(Maintenance):
         )  # fmt: skip
         keys = new_keys(scenes, "scenes")
         moment = self._at(at)
-        quoted = notes.check_quote(quote)
+        quoted = quotes.check_quote(quote)
         if not isinstance(said, str):
             raise InvalidInput("said", said, "give the user's words of this turn as text")
         origin = self._act("remember", source, moment, reason=draft.reason, session=session, message=message,
                            place=place, quote=quoted)  # fmt: skip
         with self._writing(moment) as tx:
-            backed = bool(quoted) and notes.quotes(quoted, (said, *history.said_by_user(tx, origin.session)))
+            backed = bool(quoted) and quotes.is_said(quoted, (said, *history.said_by_user(tx, origin.session)))
             if quoted and not backed:
                 draft = replace(draft, remarks=(*draft.remarks, "the quote is not found in what the user said"))
                 origin = replace(origin, quote="")
-            report = notes.remember(tx, notes.ruled(draft, backed=backed), origin, at_is_given=at is not None)
-            scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
-            scene_graph.attach_note(tx, scene_ids, report.note.id, moment)
+            draft = notes.ruled(replace(draft, openly=not keys), backed=backed)
+            report = notes.remember(tx, draft, origin, at_is_given=at is not None)
+            # Where else it binds is a person's to say as well.
+            if report.created or draft.decided or not notes.binds(report.note, self.config):
+                scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
+                scene_graph.attach_note(tx, scene_ids, report.note.id, moment)
             return replace(report, resolved=incidents.resolve_by(tx, report.note, moment))
 
     def propose(
@@ -168,24 +172,29 @@ class Curation(Maintenance):
         """Archive a note: it is found no more, and `restore_note` brings it back.
 
         hard: remove it for good, with all that tells of it; the file is then written anew, as by a purge for good.
-        Raises NotFound for an unknown note, Conflict for one that is archived already.
+        What binds is put away by a person. Raises NotFound for an unknown note, Conflict for one that is archived
+        already, and for one that binds where the source is no person.
         """
         check_count("note_id", note_id, low=1)
+        act = self._act("forget", source, self._at(None), reason=reason, place=place)
         if hard:
             with self._store.read() as tx:
-                title = notes.require_note(tx, note_id).title
+                known = notes.require_note(tx, note_id)
+                notes.require_person(known, act, self.config)
             report = self._purge(lambda tx: purge.plan_note(tx, note_id), "forget", hard=True)
-            return model.ForgetReport(note_id, title, hard=True, remarks=report.remarks)
-        act = self._act("forget", source, self._at(None), reason=reason, place=place)
+            return model.ForgetReport(note_id, known.title, hard=True, remarks=report.remarks)
         with self._writing(act.at) as tx:
-            return model.ForgetReport(note_id, notes.put_away(tx, note_id, act).title, hard=False)
+            return model.ForgetReport(note_id, notes.put_away(tx, note_id, act, self.config).title, hard=False)
 
     def restore_note(self, note_id: int, *, reason: str = "", source: str = "user", place: str = "") -> model.Note:
-        """Bring an archived note back. Raises NotFound, and Conflict where another note has its slot by now."""
+        """Bring an archived note back; one that binds is proposed again unless a person brings it back.
+
+        Raises NotFound, and Conflict where another note has its slot by now.
+        """
         check_count("note_id", note_id, low=1)
         act = self._act("restore", source, self._at(None), reason=reason, place=place)
         with self._writing(act.at) as tx:
-            return notes.restore(tx, note_id, act)
+            return notes.restore(tx, note_id, act, self.config)
 
     def approve(self, note_id: int, *, reason: str = "", source: str = "user", place: str = "") -> model.RememberReport:
         """Let a proposal come into force, as a person's decision; what has its slot is superseded.

@@ -718,6 +718,8 @@ class Maintenance:
 
     def _count_uses(self, note_ids: Iterable[int]) -> None:
         """Count that notes were brought back. It is written with the next write: a read never waits for a writer."""
+        if self.config.read_only:
+            return
         with self._uses_lock:
             self._uses.update(note_ids)
 

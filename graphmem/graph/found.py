@@ -23,6 +23,7 @@ _TOLD_OPENLY = {
                      WHERE r.source_id = e.id OR r.target_id = e.id)""",
     "block": "SELECT t.num, NULL FROM blocks t WHERE t.num IN ({marks}) AND t.openly = 1",
     "document": "SELECT t.num, NULL FROM documents t WHERE t.num IN ({marks}) AND t.openly = 1",
+    "note": "SELECT n.id, NULL FROM notes n WHERE n.id IN ({marks}) AND n.openly = 1",
 }
 
 
@@ -98,11 +99,7 @@ def holders(tx: sqlite3.Connection, kind: str, ids: Sequence[int]) -> dict[int, 
         )
         for ref_id, *holding_scene in rows:
             held.setdefault(ref_id, []).append(Holding._make(holding_scene))
-        if kind == "note":
-            told = [(note_id, None) for note_id in {*part} if note_id not in held]
-        else:
-            told = tx.execute(_TOLD_OPENLY[kind].format(marks=marks), part).fetchall()
-        for ref_id, sentence_id in told:
+        for ref_id, sentence_id in tx.execute(_TOLD_OPENLY[kind].format(marks=marks), part).fetchall():
             held.setdefault(ref_id, []).append(Holding(_NO_SCENE, "", sentence_id, 0.0))
     return held
 

@@ -1,0 +1,71 @@
+"""Quotes of a user, as evidence that a note may bind. A piece that says something else than the whole is none."""
+
+import re
+from collections.abc import Iterable
+
+from graphmem.core.keys import clean_text, entity_key
+from graphmem.errors import InvalidInput
+
+_LEAST = 4  # characters: of less the same is said by chance
+_SENTENCE_END = re.compile(r"[。！？!?;；…]|\.(?=\s|$)")
+_QUESTION = ("?", "？")
+# What around a quote turns what it says: negations, conditions, exceptions. Whoever drops them misquotes.
+_TURNS = re.compile(
+    r"\b(?:not|never|cannot|no longer|no need|without|nor|neither|unless|except|if|stop|instead of|rather than"
+    r"|[a-z]{2,8}n['’]?t)\b|不|没|沒|别|別|勿|莫|未|无|無|非|禁|除|如果|假如|要是|停"
+)
+
+
+def check_quote(quote: str) -> str:
+    """Return what the user is said to have said; raise InvalidInput for what is too short to tell anything."""
+    if not isinstance(quote, str):
+        raise InvalidInput("quote", quote, "give the words of the user")
+    if quote and len(entity_key(quote)) < _LEAST:
+        raise InvalidInput("quote", quote, f"at least {_LEAST} characters; quote the sentence that says so")
+    return clean_text(quote).strip()
+
+
+def is_said(quote: str, said: Iterable[str]) -> bool:
+    """Tell whether a text was said, whatever its spaces, width and letter case.
+
+    It has whole words and, unless it is a whole sentence, stands in one that asks nothing and that has nothing around
+    it that negates or limits what it says.
+
+    >>> is_said("always use pnpm", ["Please ALWAYS use\\n pnpm."]), is_said("force push", ["Never force push."])
+    (True, False)
+    """
+    key = entity_key(quote)
+    return bool(key) and any(
+        _is_in(key, entity_key(piece)) for text in said for piece in dict.fromkeys((*text.splitlines(), text))
+    )
+
+
+def _is_in(key: str, text: str) -> bool:
+    place = text.find(key)
+    while place >= 0:
+        if _stands(text, place, place + len(key)):
+            return True
+        place = text.find(key, place + 1)
+    return False
+
+
+def _stands(text: str, begin: int, end: int) -> bool:
+    """Tell whether a piece of a text says by itself what it says there."""
+    if _cuts_a_word(text, begin) or _cuts_a_word(text, end):
+        return False
+    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
+    first = max((place for place in ends if place <= begin), default=0)
+    last = min((place for place in ends if place >= end), default=len(text))
+    around = f"{text[first:begin]} {text[end:last]}"
+    asks = text[end - 1 : last].endswith(_QUESTION)
+    return not (asks or _TURNS.search(around))
+
+
+def _cuts_a_word(text: str, place: int) -> bool:
+    """Tell whether a border lies within a word of a script that writes spaces.
+
+    >>> _cuts_a_word("pnpm", 1), _cuts_a_word("用pnpm", 1)
+    (True, False)
+    """
+    beside = text[max(place - 1, 0) : place + 1]
+    return len(beside) == 2 and 0 < place < len(text) and beside.isascii() and beside.isalnum()
