@@ -205,7 +205,7 @@ def test_a_recall_asks_once_a_kind_and_reads_no_other_scene(memory):
         )
 
     plans = plans_of(memory, lambda: memory.recall_by_scene("chan:qq"))
-    assert len(plans) == 6
+    assert len(plans) == 7
     assert any("scopes_filled" in step for step in plans[0])
     for plan in plans:
         assert not [step for step in plan if step.startswith(("SCAN ref", "SCAN r", "SCAN e ", "SCAN scenes"))]
