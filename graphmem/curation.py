@@ -424,7 +424,7 @@ class Curation(Maintenance):
 
     def _decision(self, act: str, source: str, *, reason: str, place: str) -> model.Provenance:
         decided = self._act(act, source, self._at(None), reason=reason, place=place)
-        if trust.class_of(decided.actor) != "user":
+        if not trust.is_person(decided.actor):
             raise InvalidInput("source", source, "a person decides on proposals: give 'user', or 'user:' and a name")
         return decided
 

@@ -200,8 +200,8 @@ class Machine(RuleBasedStateMachine):
             report = self.memory.edit_note(key, source=source, **changes)
         if report and report.operation is not None:
             self.edits.append((report.operation, key, dict(one), after))
-            # A person who makes a rule of a note wants it.
-            self.model[key] = after
+            # A person who changes a note wants it as it is then.
+            self.model[key] = {**after, "decided": one["decided"] or is_person(source)}
 
     @precondition(lambda self: self.edits)
     @rule()

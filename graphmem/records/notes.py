@@ -14,7 +14,7 @@ from graphmem.config import Config
 from graphmem.core.keys import clean_text, entity_key, feature_key, text_list
 from graphmem.core.model import Note, Provenance, RememberReport
 from graphmem.core.tokens import telling_tokens, tokens_of
-from graphmem.core.trust import class_of
+from graphmem.core.trust import is_person
 from graphmem.errors import Conflict, InvalidInput, NotFound
 from graphmem.records import provenance
 from graphmem.store import text_index
@@ -193,7 +193,7 @@ def binds(known: Note, config: Config) -> bool:
 
 def require_person(known: Note, act: Provenance, config: Config) -> None:
     """Raise Conflict where anybody but a person would change or put away what binds, or did before."""
-    if class_of(act.actor) != "user" and known.status != "proposed" and binds(known, config):
+    if not is_person(act.actor) and known.status != "proposed" and binds(known, config):
         raise Conflict(f"note {known.id} binds: a person changes it or puts it away")
 
 
@@ -239,7 +239,7 @@ def _feature(trigger: str, kinds: Container[str]) -> str:
 
 def ruled(draft: Draft, *, backed: bool) -> Draft:
     """Return a note as its source may write it. backed: a quoted statement of the user backs it."""
-    if backed or class_of(draft.source) == "user":
+    if backed or is_person(draft.source):
         return replace(draft, decided=True)
     if draft.pinned:
         draft = replace(draft, pinned=False, remarks=(*draft.remarks, "not pinned: that is for a person to do"))
@@ -453,15 +453,16 @@ def restore(tx: sqlite3.Connection, note_id: int, act: Provenance, config: Confi
         raise Conflict(f"note {note_id} is {known.status}, not archived: nothing to restore")
     if holder := holder_of(tx, known.scope, entity_key(known.slot), known.id):
         raise Conflict(f"note {holder} has the slot {known.slot!r} now: forget it first, or remember this one anew")
-    is_free = not binds(known, config) or (class_of(act.actor) == "user" and _may_bind(tx, known, config))
+    is_free = not binds(known, config) or (is_person(act.actor) and _may_bind(tx, known, config))
     return _turn(tx, known, "live" if is_free else "proposed", act)
 
 
 def _may_bind(tx: sqlite3.Connection, known: Note, config: Config) -> bool:
-    """Tell whether a note may be live: what binds, only when a person wrote it, was quoted or approved it."""
-    if not needs_a_person(known.kind, known.slot, config) or class_of(known.source) == "user" or known.origin.quote:
-        return True
-    return any(each.act == "approve" for each in provenance.acts(tx, "note", known.id))
+    """Tell whether a note may be live: what binds, only when a person wrote, changed or approved it, or was quoted."""
+    return not needs_a_person(known.kind, known.slot, config) or any(
+        act.act == "approve" or act.quote or (act.act in ("remember", "edit") and is_person(act.actor))
+        for act in provenance.acts(tx, "note", known.id)
+    )
 
 
 def approve(tx: sqlite3.Connection, note_id: int, act: Provenance) -> RememberReport:

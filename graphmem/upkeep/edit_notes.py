@@ -7,7 +7,7 @@ from typing import Any
 from graphmem.config import Config
 from graphmem.core.keys import entity_key
 from graphmem.core.model import Note, NoteEditReport, Provenance
-from graphmem.core.trust import class_of, suffices
+from graphmem.core.trust import class_of, is_person, suffices
 from graphmem.errors import Conflict, InvalidInput
 from graphmem.records import notes, provenance
 from graphmem.store import text_index
@@ -35,7 +35,7 @@ def edit(
         status=known.status,
         config=config,
     )
-    is_free = class_of(act.actor) == "user" or _HARMLESS.issuperset(changes)
+    is_free = is_person(act.actor) or _HARMLESS.issuperset(changes)
     if not is_free and (_binds(known, draft, config) or notes.displaced_by(tx, draft, note_id) is not None):
         raise Conflict(f"note {note_id} binds, or would: a person changes it; remember the new one to propose it")
     if draft.status == "live" and (holder := notes.holder_of(tx, known.scope, draft.slot_key, note_id)):
