@@ -159,7 +159,7 @@ def test_a_triggered_note_is_told_once(memory):
     told = text(memory, query="今晚发布")
 
     assert told.count("Lock the versions") == 1
-    assert "Scene memory" in told
+    assert "Called to mind" in told
 
 
 def test_what_words_find_is_not_told_again(memory):
@@ -289,3 +289,37 @@ def test_what_a_brief_said_is_not_mirrored_back(memory):  # the loop guard
     assert "German" not in "".join(stored)
     assert stored[0].strip() == "What is for tea?"
     assert (stored[1].strip(), stored[2].strip(), stored[3].strip()) == ("", "ok", "")
+
+
+def test_a_pin_is_told_once_unless_there_is_more_to_it(memory):
+    memory.remember("Sign as 墨白", pinned=True, source="user")
+    memory.remember("Redis", body="listens on 6380", pinned=True, source="user")
+
+    told = memory.brief(BOSS)
+
+    assert told.text.count("Sign as") == 1
+    assert "- Redis: listens on 6380" in told.text
+    assert len(set(told.shown)) == len(told.shown) == 2
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_is_told_elsewhere_is_not_left_out(tmp_path, clock, language):
+    with configured(tmp_path, clock, max_constraint_chars=130, language=language) as memory:
+        for n in range(12):
+            memory.remember(f"{n} " + "x" * 30, pinned=True, source="user", load_when="tea")
+        memory.remember("Lapsang", load_when="tea", scenes="chan:qq")
+        budgets = [*range(0, 1000, 7), 10_000]
+        for told in (memory.brief(BOSS, query="tea", budget=budget) for budget in budgets):
+            assert set(told.shown).isdisjoint(told.left_out)
+            assert len(set(told.shown)) == len(told.shown)
+        assert told.left_out == ()
+        assert "left out" not in told.text
+        assert "未列出" not in told.text
+
+
+def test_what_a_trigger_calls_without_a_scene_has_a_heading(memory):
+    memory.remember("Lapsang", load_when="tea")
+
+    lines = memory.brief(BOSS, query="tea").text.splitlines()
+
+    assert lines[lines.index("- Lapsang") - 1] == "Called to mind by this turn:"

@@ -99,6 +99,7 @@ class _Phrases:
     project: str
     overridden: str
     scene: str
+    called: str
     rules: str
     found: str
     names: str
@@ -120,6 +121,7 @@ _PHRASES: Mapping[str, _Phrases] = MappingProxyType(
             project=" (this project)",
             overridden=" (this project has its own)",
             scene="Scene memory of {keys}:",
+            called="Called to mind by this turn:",
             rules="These are standing rules; keep to them.",
             found="Found for the words of this turn:",
             names="- Names known besides: {count}; most mentioned: {top}",
@@ -148,6 +150,7 @@ _PHRASES: Mapping[str, _Phrases] = MappingProxyType(
             project="（本项目）",
             overridden="（本项目另有规定）",
             scene="场景记忆 {keys}：",
+            called="本轮唤起的记忆：",
             rules="以上是长期规则，请遵守。",
             found="与本轮内容相关的记忆：",
             names="- 另有名称 {count} 个，提及最多：{top}",
@@ -204,8 +207,13 @@ def brief_of(
     standing: list[_Entry] = []
     if mark == MEMORY_MARK:
         ledger = memory.ledger(scopes=scopes, limit=_RECALLED)
-        standing = _of_ledger(ledger, [note.id for note in own], memory.config, phrases)
-        first = [*_constraints(binding, memory.config, phrases), *_of_scene(own, phrases)]
+        constraints = _constraints(binding, memory.config, phrases)
+        first = [*constraints, *_of_scene(own, phrases)]
+        # Of what binds a title tells all, unless there is more to it.
+        whole = [
+            note.id for note, line in zip(binding, constraints, strict=True) if line.forms and not note.body.strip()
+        ]
+        standing = _of_ledger(ledger, [*whole, *(note.id for note in own)], memory.config, phrases)
     else:
         first = _of_scene(own, phrases)
     entries = _entries(
@@ -220,12 +228,9 @@ def brief_of(
     )
     page = _Page(entries, found.scenes, phrases, mark, hint=memory.config.include_usage_hint)
     chosen = _fitting(page, budget, measure)
-    return Brief(
-        page.text(chosen),
-        tuple(item for place in chosen for item in entries[place].items),
-        tuple(item for place, entry in enumerate(entries) if place not in chosen for item in entry.items),
-        found.scenes,
-    )
+    told = page.told(chosen)
+    left_out = dict.fromkeys(item for _, item in page.left_out(chosen))
+    return Brief(page.text(chosen), tuple(told), tuple(left_out), found.scenes)
 
 
 def _answers(memory: Reader, query: str, situation: Situation, scopes: Iterable[str] | None) -> tuple[Hit, ...]:
@@ -427,7 +432,18 @@ class _Page:
         self.phrases = phrases
         self.mark = mark
         self.hint = hint
-        self._keys = _named(scenes, phrases)
+        self._heading = phrases.scene.format(keys=_named(scenes, phrases)) if scenes else phrases.called
+
+    def told(self, chosen: Mapping[int, str]) -> dict[Item, None]:
+        """Return what the chosen lines tell, each thing once: a pin may stand among the facts as well."""
+        return dict.fromkeys(item for place in chosen for item in self.entries[place].items)
+
+    def left_out(self, chosen: Mapping[int, str]) -> Iterator[tuple[str, Item]]:
+        """Yield what no line tells, with what it is counted as."""
+        told = self.told(chosen)
+        for place, entry in enumerate(self.entries):
+            if place not in chosen:
+                yield from ((entry.noun, item) for item in entry.items if item not in told)
 
     def text(self, chosen: Mapping[int, str]) -> str:
         """Return the brief with the chosen lines, by their places; '' for none."""
@@ -449,14 +465,13 @@ class _Page:
         if self.hint and not told.keys().isdisjoint(("known", "lesson")):
             lines.append(self.phrases.hint)
         if scene:
-            lines += [self.phrases.scene.format(keys=self._keys), *scene, self.phrases.rules]
+            lines += [self._heading, *scene, self.phrases.rules]
         if "found" in told:
             lines += [self.phrases.found, *told["found"]]
         lines += told.get("name", ())
         left = dict.fromkeys(self.phrases.counts, 0)
-        for place, entry in enumerate(self.entries):
-            if place not in chosen:
-                left[entry.noun] += len(entry.items)
+        for noun, _ in self.left_out(chosen):
+            left[noun] += 1
         counts = [form.format(left[noun]) for noun, form in self.phrases.counts.items() if left[noun]]
         if counts:
             lines.append(self.phrases.left_out.format(counts=self.phrases.comma.join(counts)))
