@@ -149,6 +149,17 @@ def test_what_an_agent_rewrote_is_told_by_the_agent(memory):
     assert memory.edit_note(note.id, labels="cache", source="tool").note.source == "agent:x"
 
 
+def test_what_a_person_tells_again_is_told_by_a_person(memory):
+    note = memory.remember("Redis listens on 6380").note
+
+    again = memory.remember("redis listens on 6380", source="user:ann").note
+
+    assert (again.id, again.source, again.origin.actor) == (note.id, "user:ann", "agent")
+    assert [(act.act, act.actor) for act in memory.inspect(note.id).acts[1:]] == [("remember", "user:ann")]
+    assert [hit.id for hit in memory.recall("redis", trust="user")] == [note.id]
+    assert memory.remember("Redis listens on 6380").note.source == "user:ann"
+
+
 # ---- quotes
 
 

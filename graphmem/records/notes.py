@@ -269,7 +269,7 @@ def remember(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, at_is_
     same = next((one for one in (before, after) if one and one.content == _content(draft)), None)
     same_id = same.id if same else _elsewhere(tx, draft)
     if same_id is not None:
-        return _seen_again(tx, same_id, draft, at)
+        return _seen_again(tx, same_id, draft, origin)
     may_be_known = draft.binds and draft.status in ("live", "proposed") and after is None
     if (may_be_known or displaced is not None) and (met := _proposed_before(tx, draft)):
         return _propose_again(tx, met, draft, origin)
@@ -381,7 +381,7 @@ def _propose_again(tx: sqlite3.Connection, met: tuple[int, str], draft: Draft, o
     note_id, status = met
     if status == "proposed":
         taken = _put_in_force(tx, note_id, replace(origin, act="approve"))
-        report = _seen_again(tx, note_id, draft, origin.at)
+        report = _seen_again(tx, note_id, draft, origin)
         return replace(report, superseded=taken, remarks=(*draft.remarks, "was proposed before and is in force now"))
     told = "is in force already" if status == "live" else "was rejected before, and is not proposed again"
     return RememberReport(note(tx, note_id), created=False, remarks=(told,))
@@ -398,8 +398,12 @@ def see_again(tx: sqlite3.Connection, note_id: int, at: str) -> bool:
     )
 
 
-def _seen_again(tx: sqlite3.Connection, note_id: int, draft: Draft, at: str) -> RememberReport:
-    known = note(tx, note_id)
+def _seen_again(tx: sqlite3.Connection, note_id: int, draft: Draft, origin: Provenance) -> RememberReport:
+    known, at = note(tx, note_id), origin.at
+    if is_person(draft.source) and not is_person(known.source):
+        # What a person says as well is as good as if nobody else had said it.
+        tx.execute("UPDATE notes SET source = ? WHERE id = ?", (draft.source, note_id))
+        provenance.add(tx, "note", note_id, origin)
     tx.execute(
         """UPDATE notes SET seen = seen + 1, pinned = MAX(pinned, ?), openly = MAX(openly, ?),
                             created_at = MIN(created_at, ?), updated_at = MAX(updated_at, ?) WHERE id = ?""",
