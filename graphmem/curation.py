@@ -98,7 +98,8 @@ class Curation(Maintenance):
 
         A rule, a pin and a note of a slot in `config.constraint_keys` bind everybody, so they are the user's: from any
         other source a note is proposed, and pinned by nobody, unless `quote` is what the user said, in `said`, the
-        user's words of this turn, or in the mirrored `session`.
+        user's words of this turn, or in the mirrored `session`: a sentence, or a part that the rest of it neither
+        negates nor limits. The same holds for what would take the place of a rule or a pin.
 
         The same note again, whatever its spaces and letter case, is seen once more and takes the new labels. Raises
         InvalidInput naming the argument that cannot be used, SecretRefused for a secret in any of them.
@@ -129,7 +130,8 @@ class Curation(Maintenance):
         with self._writing(moment) as tx:
             backed = bool(quoted) and quotes.is_said(quoted, (said, *history.said_by_user(tx, origin.session)))
             if quoted and not backed:
-                draft = replace(draft, remarks=(*draft.remarks, "the quote is not found in what the user said"))
+                remark = "the quote backs nothing: the user did not say so, or not in these words alone; quote all of a sentence"
+                draft = replace(draft, remarks=(*draft.remarks, remark))
                 origin = replace(origin, quote="")
             draft = notes.ruled(replace(draft, openly=not keys), backed=backed)
             report = notes.remember(tx, draft, origin, at_is_given=at is not None)

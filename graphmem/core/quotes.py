@@ -7,6 +7,7 @@ from graphmem.core.keys import clean_text, entity_key
 from graphmem.errors import InvalidInput
 
 _LEAST = 4  # characters: of less the same is said by chance
+_MOST_PLACES = 64  # where a quote is looked at in one text: a text of repeats takes no square of its length
 _SENTENCE_END = re.compile(r"[。！？!?;；…]|\.(?=\s|$)")
 _QUESTION = ("?", "？")
 # What around a quote turns what it says: negations, conditions, exceptions. Whoever drops them misquotes.
@@ -41,11 +42,13 @@ def is_said(quote: str, said: Iterable[str]) -> bool:
 
 
 def _is_in(key: str, text: str) -> bool:
-    place = text.find(key)
-    while place >= 0:
+    place = -1
+    for _ in range(_MOST_PLACES):
+        place = text.find(key, place + 1)
+        if place < 0:
+            return False
         if _stands(text, place, place + len(key)):
             return True
-        place = text.find(key, place + 1)
     return False
 
 

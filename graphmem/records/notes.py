@@ -61,9 +61,9 @@ _REASONS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 class Draft:
     """A note that may be written: texts cleaned, words chosen from the known ones.
 
-    routes: its triggers, each with what it is looked for by, a feature or a word.
-    binds: it is a rule, or its slot is a constraint, so that a person decides on it. openly: told in no scene, so for
-    everybody. decided: a person says so, or is quoted.
+    routes: its triggers, each with what it is looked for by, a feature or a word. binds: it is a rule, or its slot is a
+    constraint, so that a person decides on it. openly: told in no scene, so for everybody. decided: a person says so,
+    or is quoted.
     """
 
     kind: str
