@@ -130,7 +130,7 @@ class Curation(Maintenance):
         with self._writing(moment) as tx:
             backed = bool(quoted) and quotes.is_said(quoted, (said, *history.said_by_user(tx, origin.session)))
             if quoted and not backed:
-                remark = "the quote backs nothing: the user did not say so, or not in these words alone; quote all of a sentence"
+                remark = "the quote backs nothing: the user did not say so, or said more; quote all of the sentence"
                 draft = replace(draft, remarks=(*draft.remarks, remark))
                 origin = replace(origin, quote="")
             draft = notes.ruled(replace(draft, openly=not keys), backed=backed)

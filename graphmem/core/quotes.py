@@ -9,7 +9,9 @@ from graphmem.errors import InvalidInput
 _LEAST = 4  # characters: of less the same is said by chance
 _MOST_PLACES = 64  # where a quote is looked at in one text: a text of repeats takes no square of its length
 _SENTENCE_END = re.compile(r"[。！？!?;；…]|\.(?=\s|$)")
+_ENDS = "。！？!?;；…."
 _QUESTION = ("?", "？")
+_FAR = 500  # characters of a sentence to either side of a quote
 # What around a quote turns what it says: negations, conditions, exceptions. Whoever drops them misquotes.
 _TURNS = re.compile(
     r"\b(?:not|never|cannot|no longer|no need|without|nor|neither|unless|except|if|stop|instead of|rather than"
@@ -56,12 +58,12 @@ def _stands(text: str, begin: int, end: int) -> bool:
     """Tell whether a piece of a text says by itself what it says there."""
     if _cuts_a_word(text, begin) or _cuts_a_word(text, end):
         return False
-    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
-    first = max((place for place in ends if place <= begin), default=0)
-    last = min((place for place in ends if place >= end), default=len(text))
-    around = f"{text[first:begin]} {text[end:last]}"
-    asks = text[end - 1 : last].endswith(_QUESTION)
-    return not (asks or _TURNS.search(around))
+    before = _SENTENCE_END.split(text[max(begin - _FAR, 0) : begin])[-1]
+    if text[end - 1] in _ENDS:
+        return text[end - 1] not in _QUESTION and not _TURNS.search(before)
+    ended = _SENTENCE_END.search(text, end, end + _FAR)
+    after = text[end : ended.end() if ended else end + _FAR]
+    return not (after.endswith(_QUESTION) or _TURNS.search(before) or _TURNS.search(after))
 
 
 def _cuts_a_word(text: str, place: int) -> bool:
