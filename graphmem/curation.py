@@ -224,7 +224,8 @@ class Curation(Maintenance):
         """Change what is given of a note and keep all else, its origin too. `undo` reverses it.
 
         changes: title, body, kind, slot, labels, load_when, summary, highlight, pinned, reason. Only a person changes
-        what a note says that binds. Raises NotFound, InvalidInput, and Conflict where another note has the slot.
+        what a note says that binds, or did. Whoever rewrites a note and is less trusted than its source becomes its
+        source. Raises NotFound, InvalidInput, and Conflict where another note has the slot.
         """
         check_count("note_id", note_id, low=1)
         for name in changes:
