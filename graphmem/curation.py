@@ -21,7 +21,7 @@ from graphmem.maintenance import Maintenance
 
 if TYPE_CHECKING:
     from graphmem.compose import grounds, proposing, reminding
-    from graphmem.core import candidates, failures, redaction, trust
+    from graphmem.core import candidates, failures, quotes, redaction, trust
     from graphmem.core import reminders as settings
     from graphmem.records import history, incidents, inspection, notes, reminders
     from graphmem.store import text_index
@@ -38,6 +38,7 @@ else:
     notes = late("graphmem.records.notes")
     proposing = late("graphmem.compose.proposing")
     purge = late("graphmem.upkeep.purge")
+    quotes = late("graphmem.core.quotes")
     redaction = late("graphmem.core.redaction")
     reminders = late("graphmem.records.reminders")
     reminding = late("graphmem.compose.reminding")
@@ -97,7 +98,8 @@ class Curation(Maintenance):
 
         A rule, a pin and a note of a slot in `config.constraint_keys` bind everybody, so they are the user's: from any
         other source a note is proposed, and pinned by nobody, unless `quote` is what the user said, in `said`, the
-        user's words of this turn, or in the mirrored `session`.
+        user's words of this turn, or in the mirrored `session`: a sentence, or a part that the rest of it neither
+        negates nor limits. The same holds for what would take the place of a rule or a pin.
 
         The same note again, whatever its spaces and letter case, is seen once more and takes the new labels. Raises
         InvalidInput naming the argument that cannot be used, SecretRefused for a secret in any of them.
@@ -118,21 +120,24 @@ class Curation(Maintenance):
         draft = notes.check_note(
             title, body=body, kind=kind, slot=slot, labels=labels, load_when=load_when, summary=summary,
             highlight=highlight, scope=self._note_scope(kind, scope), pinned=pinned, status=status, source=source,
-            reason=reason, openly=not keys, config=self.config,
+            reason=reason, config=self.config,
         )  # fmt: skip
         moment = self._at(at)
-        quoted = notes.check_quote(quote)
+        quoted = quotes.check_quote(quote)
         if not isinstance(said, str):
             raise InvalidInput("said", said, "give the user's words of this turn as text")
         origin = self._done("remember", source, moment, reason=draft.reason, session=session, message=message,
                             place=place, quote=quoted)  # fmt: skip
         with self._writing(moment) as tx:
-            backed = bool(quoted) and notes.quotes(quoted, (said, *history.said_by_user(tx, origin.session)))
+            backed = bool(quoted) and quotes.is_said(quoted, (said, *history.said_by_user(tx, origin.session)))
             if quoted and not backed:
-                draft = replace(draft, remarks=(*draft.remarks, "the quote is not found in what the user said"))
+                remark = "the quote backs nothing: the user did not say so, or said more; quote all of the sentence"
+                draft = replace(draft, remarks=(*draft.remarks, remark))
                 origin = replace(origin, quote="")
-            report = notes.remember(tx, notes.ruled(draft, backed=backed), origin, at_is_given=at is not None)
-            if keys:
+            draft = notes.ruled(replace(draft, openly=not keys), backed=backed)
+            report = notes.remember(tx, draft, origin, at_is_given=at is not None)
+            # Where else it binds is a person's to say as well.
+            if keys and (report.created or draft.decided or not notes.binds(report.note, self.config)):
                 scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
                 scene_graph.attach_note(tx, scene_ids, report.note.id, moment)
             resolved = incidents.resolve_by(tx, report.note, moment)
@@ -171,24 +176,29 @@ class Curation(Maintenance):
         """Archive a note: it is found no more, and `restore_note` brings it back.
 
         hard: remove it for good, with all that tells of it; the file is then written anew, as by a purge for good.
-        Raises NotFound for an unknown note, Conflict for one that is archived already.
+        What binds is put away by a person. Raises NotFound for an unknown note, Conflict for one that is archived
+        already, and for one that binds where the source is no person.
         """
         check_count("note_id", note_id, low=1)
+        act = self._act("forget", source, self._at(None), reason=reason, place=place)
         if hard:
             with self._store.read() as tx:
-                title = notes.require_note(tx, note_id).title
+                known = notes.require_note(tx, note_id)
+                notes.require_person(known, act, self.config)
             report = self._purge(lambda tx: purge.plan_note(tx, note_id), "forget", hard=True)
-            return model.ForgetReport(note_id, title, hard=True, remarks=report.remarks)
-        act = self._act("forget", source, self._at(None), reason=reason, place=place)
+            return model.ForgetReport(note_id, known.title, hard=True, remarks=report.remarks)
         with self._writing(act.at) as tx:
-            return model.ForgetReport(note_id, notes.put_away(tx, note_id, act).title, hard=False)
+            return model.ForgetReport(note_id, notes.put_away(tx, note_id, act, self.config).title, hard=False)
 
     def restore_note(self, note_id: int, *, reason: str = "", source: str = "user", place: str = "") -> model.Note:
-        """Bring an archived note back. Raises NotFound, and Conflict where another note has its slot by now."""
+        """Bring an archived note back; one that binds is proposed again unless a person brings it back.
+
+        Raises NotFound, and Conflict where another note has its slot by now.
+        """
         check_count("note_id", note_id, low=1)
         act = self._act("restore", source, self._at(None), reason=reason, place=place)
         with self._writing(act.at) as tx:
-            return notes.restore(tx, note_id, act)
+            return notes.restore(tx, note_id, act, self.config)
 
     def approve(self, note_id: int, *, reason: str = "", source: str = "user", place: str = "") -> model.RememberReport:
         """Let a proposal come into force, as a person's decision; what has its slot is superseded.
@@ -216,7 +226,8 @@ class Curation(Maintenance):
         """Change what is given of a note and keep all else, its origin too. `undo` reverses it.
 
         changes: title, body, kind, slot, labels, load_when, summary, highlight, pinned, reason. Only a person changes
-        what a note says that binds. Raises NotFound, InvalidInput, and Conflict where another note has the slot.
+        what a note says that binds, or did. Whoever rewrites a note and is less trusted than its source becomes its
+        source. Raises NotFound, InvalidInput, and Conflict where another note has the slot.
         """
         check_count("note_id", note_id, low=1)
         for name in changes:
@@ -427,7 +438,7 @@ class Curation(Maintenance):
 
     def _decision(self, act: str, source: str, *, reason: str, place: str) -> model.Provenance:
         decided = self._act(act, source, self._at(None), reason=reason, place=place)
-        if trust.class_of(decided.actor) != "user":
+        if not trust.is_person(decided.actor):
             raise InvalidInput("source", source, "a person decides on proposals: give 'user', or 'user:' and a name")
         return decided
 

@@ -1985,3 +1985,13 @@ def test_a_failure_is_read_from_standard_input(path):
         assert ran.returncode == 0, ran.stderr
     with Memory.open(path) as memory:
         assert [(one.count, one.sample) for one in memory.incidents()] == [(2, "make: *** [all] Error 2 \ufffd")]
+
+
+@pytest.mark.parametrize("options", [["--json"], ["--kind", "lesson"], ["--limit", "3"], ["--scope", "all"]])
+def test_options_of_a_list_of_notes_are_not_passed_over_by_its_commands(cli, options):
+    cli("remember", "pelican")
+
+    result = cli("notes", *options, "search", "pelican")
+
+    assert (result.code, "behind 'search'" in result.out + result.err) == (2, True)
+    assert cli("notes", "search", "pelican").code == 0

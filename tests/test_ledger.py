@@ -360,6 +360,15 @@ def test_an_edit_is_undone(memory):
     assert [hit.id for hit in memory.recall("ship", kinds="note")] == [note.id]
 
 
+def test_an_edit_of_labels_alone_is_undone_in_the_index_too(memory):
+    note = memory.remember("Use npm", labels="ship").note
+
+    memory.undo(memory.edit_note(note.id, labels="rollout").operation)
+
+    assert [hit.id for hit in memory.recall("ship", kinds="note")] == [note.id]
+    assert memory.check().ok
+
+
 def test_an_edit_that_changes_nothing_is_no_operation(memory):
     note = memory.remember("Use npm", labels="ship").note
     before = dump(memory.path)

@@ -334,3 +334,37 @@ def test_what_is_remembered_in_a_turn_is_for_its_people(memory):
         assert "自行车" in turn.brief().text
     with memory.turn(Event(source="qq", text="hello")) as turn:
         assert memory.inspect(turn.remember("For all").note.id).scenes == ()
+
+
+def test_a_pin_is_told_once_unless_there_is_more_to_it(memory):
+    memory.remember("Sign as 墨白", pinned=True, source="user")
+    memory.remember("Redis", body="listens on 6380", pinned=True, source="user")
+
+    told = memory.brief(BOSS)
+
+    assert told.text.count("Sign as") == 1
+    assert "- Redis: listens on 6380" in told.text
+    assert len(set(told.shown)) == len(told.shown) == 2
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_is_told_elsewhere_is_not_left_out(tmp_path, clock, language):
+    with configured(tmp_path, clock, max_constraint_chars=130, language=language) as memory:
+        for n in range(12):
+            memory.remember(f"{n} " + "x" * 30, pinned=True, source="user", load_when="tea")
+        memory.remember("Lapsang", load_when="tea", scenes="chan:qq")
+        budgets = [*range(0, 1000, 7), 10_000]
+        for told in (memory.brief(BOSS, query="tea", budget=budget) for budget in budgets):
+            assert set(told.shown).isdisjoint(told.left_out)
+            assert len(set(told.shown)) == len(told.shown)
+        assert told.left_out == ()
+        assert "left out" not in told.text
+        assert "未列出" not in told.text
+
+
+def test_what_a_trigger_calls_without_a_scene_has_a_heading(memory):
+    memory.remember("Lapsang", load_when="tea")
+
+    lines = memory.brief(BOSS, query="tea").text.splitlines()
+
+    assert lines[lines.index("- Lapsang") - 1] == "Called to mind by this turn:"

@@ -94,6 +94,12 @@ def test_a_rule_is_proposed_and_a_rejected_one_not_again(memory):  # A6.13
     assert memory.inspect().proposals == ()
 
 
+def test_a_rule_of_a_model_is_proposed_whoever_is_said_to_be_its_source(memory):
+    (found,) = propose(memory, entry("Always use pnpm", proposeRule=True), source="user")
+
+    assert found.note.status == "proposed"
+
+
 def test_only_true_proposes_a_rule(memory):  # A6.9
     (one,) = propose(memory, entry("Always use pnpm", proposeRule="yes"))
 

@@ -133,7 +133,7 @@ def test_days_of_use_that_count_for_nothing_any_more_go(told, clock, path):
 
 def test_pinned_notes_and_rules_never_fade(told, clock, path):
     at = "2026-09-07T08:00:00.000Z"
-    for options in ({"pinned": True}, {"kind": "rule"}, {}):
+    for options in ({"pinned": True}, {"kind": "rule"}, {"kind": "checkpoint"}, {}):
         note = told.remember(f"note {options}", source="user", **options).note
         sql(
             path,
@@ -144,7 +144,7 @@ def test_pinned_notes_and_rules_never_fade(told, clock, path):
 
     told.upkeep()
 
-    assert weights(path, "note") == [1.0, 1.0, 0.5]
+    assert weights(path, "note") == [1.0, 1.0, 1.0, 0.5]
 
 
 def test_a_decay_is_undone_and_what_was_told_since_is_kept(told, clock, path):  # F4

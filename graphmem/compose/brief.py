@@ -218,8 +218,11 @@ def brief_of(
     standing: list[_Entry] = []
     if mark == MEMORY_MARK:
         ledger = memory.ledger(scopes=scopes, limit=_RECALLED)
-        standing = _of_ledger(ledger, [note.id for note in found.notes], memory.config, phrases)
-        first = [*_constraints(binding, memory.config, phrases), *_of_scene(own, phrases)]
+        constraints = _constraints(binding, memory.config, phrases)
+        first = [*constraints, *_of_scene(own, phrases)]
+        # Of what binds a title tells all, unless there is more to it.
+        whole = [note.id for note in binding if not note.body.strip()]
+        standing = _of_ledger(ledger, [*whole, *(note.id for note in own)], memory.config, phrases)
     else:
         first = _of_scene(own, phrases)
     entries = _entries(
@@ -234,12 +237,9 @@ def brief_of(
     )
     page = _Page(entries, found.scenes, phrases, mark, hint=memory.config.include_usage_hint)
     chosen = _fitting(page, budget, measure)
-    return Brief(
-        page.text(chosen),
-        tuple(item for place in chosen for item in entries[place].items),
-        tuple(item for place, entry in enumerate(entries) if place not in chosen for item in entry.items),
-        found.scenes,
-    )
+    told = page.told(chosen)
+    left_out = page.left_out(chosen)
+    return Brief(page.text(chosen), tuple(told), tuple(left_out), found.scenes)
 
 
 def _answers(memory: Reader, query: str, situation: Situation, scopes: Iterable[str] | None) -> tuple[Hit, ...]:
@@ -454,8 +454,21 @@ class _Page:
         self.hint = hint
         self._heading = phrases.scene.format(keys=_named(scenes, phrases)) if scenes else phrases.nowhere
         self._items = dict.fromkeys(phrases.counts, 0)  # in all entries, by noun
-        for entry in entries:
+        places: dict[Item, list[int]] = {}
+        for place, entry in enumerate(entries):
             self._items[entry.noun] += len(entry.items)
+            for item in entry.items:
+                places.setdefault(item, []).append(place)
+        self._repeated = [each for each in places.values() if len(each) > 1]
+
+    def told(self, chosen: Mapping[int, str]) -> dict[Item, None]:
+        """Return what the chosen lines tell, each thing once: a pin may stand among the facts as well."""
+        return dict.fromkeys(item for place in chosen for item in self.entries[place].items)
+
+    def left_out(self, chosen: Mapping[int, str]) -> dict[Item, None]:
+        """Return what no line tells, each thing once."""
+        told = self.told(chosen)
+        return dict.fromkeys(item for entry in self.entries for item in entry.items if item not in told)
 
     def text(self, chosen: Mapping[int, str]) -> str:
         """Return the brief with the chosen lines, by their places; '' for none."""
@@ -467,6 +480,10 @@ class _Page:
             entry = self.entries[place]
             told.setdefault(entry.noun, []).append(line)
             left[entry.noun] -= len(entry.items)
+        for places in self._repeated:  # told once it is told, and left out it is so once
+            spare = [place for place in places if place not in chosen]
+            for place in spare[len(spare) == len(places) :]:
+                left[self.entries[place].noun] -= 1
         scene = [line for noun in ("note", "fact", "block") for line in told.get(noun, ())]
         lines = [f"<{self.mark}>"]
         for noun, heading in (

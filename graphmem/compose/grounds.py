@@ -5,13 +5,13 @@ or pinned. What only scenes of other people hold comes back on no ground at all.
 """
 
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from graphmem.core.keys import entity_key
 from graphmem.core.model import RecalledNote
 from graphmem.core.situations import Situation
-from graphmem.core.tokens import telling_tokens, tokens_of
+from graphmem.core.tokens import telling_tokens, tokens_of, words_of
 from graphmem.graph import found
 from graphmem.graph.scenes import Selection, noted
 from graphmem.records import notes
@@ -58,7 +58,8 @@ def of_situation(
     """Return the notes for a situation and the words of a turn: rules and pinned ones, those of scenes and triggers."""
     if not are_notes(tx):
         return ()
-    always = dict.fromkeys(notes.residents(tx, scopes, situation.config.constraint_keys), Ground("always", 0.0))
+    binding = notes.residents(tx, scopes, situation.config.constraint_keys, past=as_of is not None)
+    always = dict.fromkeys(binding, Ground("always", 0.0))
     grounds = _open(tx, situation, {**always, **triggered(tx, situation, text)})
     if selection is not None:
         grounds |= {note_id: Ground("scene", weight) for note_id, weight in noted(tx, selection).items()}
@@ -115,12 +116,23 @@ def is_rule(note: Found) -> bool:
 def triggered(tx: sqlite3.Connection, situation: Situation, text: str) -> dict[int, Ground]:
     """Return the notes that the features of a situation, its topics or the words of a turn call to mind."""
     topics = [feature.value for feature in situation.features if feature.kind == "topic"]
-    said = {token for words in (text, *topics) for token in tokens_of(words)}
+    said = {token for words in (text, *topics) for token in _tokens_said(words)}
     called: dict[int, Ground] = {}
     for note_id, trigger, token in notes.routes(tx, [*situation.weights, *sorted(said)]):
         if token in situation.weights or said.issuperset(telling_tokens(tokens_of(trigger))):
             called.setdefault(note_id, Ground("trigger", 1.0, trigger))
     return called
+
+
+def _tokens_said(text: str) -> Iterator[str]:
+    """Yield the tokens of a text and, where a script writes no spaces, each character: it may be a word.
+
+    >>> [*_tokens_said("报税了")]
+    ['报税', '税了', '了', '报', '税', '了']
+    """
+    yield from tokens_of(text)
+    if not text.isascii():
+        yield from (word for word in words_of(text) if len(word) == 1)
 
 
 def _open(tx: sqlite3.Connection, situation: Situation, grounds: Mapping[int, Ground]) -> dict[int, Ground]:

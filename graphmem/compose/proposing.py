@@ -49,10 +49,10 @@ def _settled(tx: sqlite3.Connection, one: Screened, scope: str, origin: Provenan
         draft = notes.check_note(
             candidate.title, body=candidate.body, kind=candidate.kind, slot="", labels=(),
             load_when=candidate.load_when, summary=candidate.summary[: notes.LONGEST_SUMMARY],
-            highlight=candidate.highlight, scope=scope, pinned=False, status="live", source=origin.actor, reason="",
-            openly=True, config=config,
+            highlight=candidate.highlight, scope=scope, pinned=False, status=one.status, source=origin.actor, reason="",
+            config=config,
         )  # fmt: skip
-        report = notes.remember(tx, notes.ruled(draft, backed=False), replace(origin, reason=draft.reason))
+        report = notes.remember(tx, draft, replace(origin, reason=draft.reason))
         note = report.note
         if not report.created:
             return Proposed(

@@ -16,6 +16,15 @@ def class_of(source: str) -> str:
     return word if word in CLASSES else "agent"
 
 
+def is_person(source: str) -> bool:
+    """Tell whether a source is a person, who decides on what binds.
+
+    >>> is_person("user:ann"), is_person("agent:user")
+    (True, False)
+    """
+    return class_of(source) == "user"
+
+
 def checked_trust(least: str | None) -> str | None:
     """Return the class that is asked for at the least; raise InvalidInput for one that does not exist."""
     if least is not None and least not in CLASSES:

@@ -21,9 +21,9 @@ _TOLD_OPENLY = {
     "entity": """SELECT e.id, NULL FROM entities e WHERE e.id IN ({marks}) AND EXISTS (
                      SELECT 1 FROM relations r JOIN evidence v ON v.relation_id = r.id AND v.openly = 1
                      WHERE r.source_id = e.id OR r.target_id = e.id)""",
-    "note": "SELECT n.id, NULL FROM notes n WHERE n.id IN ({marks}) AND n.openly = 1",
     "block": "SELECT t.num, NULL FROM blocks t WHERE t.num IN ({marks}) AND t.openly = 1",
     "document": "SELECT t.num, NULL FROM documents t WHERE t.num IN ({marks}) AND t.openly = 1",
+    "note": "SELECT n.id, NULL FROM notes n WHERE n.id IN ({marks}) AND n.openly = 1",
 }
 
 

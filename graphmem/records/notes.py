@@ -7,16 +7,16 @@ agent proposes it, unless it quotes what the user said.
 import heapq
 import itertools
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from graphmem.config import KIND_WEIGHTS, Config
+from graphmem.config import Config
 from graphmem.core.keys import clean_text, entity_key, feature_key, text_list, title_key
 from graphmem.core.model import Note, Provenance, RememberReport
 from graphmem.core.tokens import telling_tokens, tokens_of
-from graphmem.core.trust import class_of
+from graphmem.core.trust import is_person
 from graphmem.errors import Conflict, InvalidInput, NotFound
 from graphmem.records import provenance
 from graphmem.store import text_index
@@ -30,7 +30,6 @@ OF_WORK = (*LESSONS, "decision", "checkpoint")
 _LONGEST_TITLE = 500
 LONGEST_SUMMARY = 100  # of the sentence that an index shows of a note
 _MOST_TRIGGERS = 8
-_LEAST_QUOTE = 4  # characters: of less the same is said by chance
 _COLUMNS = (
     "n.id, n.kind, n.title, n.body, n.slot, n.summary, n.highlight, n.scope, n.status, n.pinned, n.source, n.reason, "
     "n.seen, n.created_at, n.updated_at, n.superseded_by"
@@ -65,7 +64,9 @@ _REASONS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 class Draft:
     """A note that may be written: texts cleaned, words chosen from the known ones.
 
-    openly: it is told in no scene. binds: it is a rule, or its slot is a constraint, so that a person decides on it.
+    routes: its triggers, each with what it is looked for by, a feature or a word. binds: it is a rule, or its slot is a
+    constraint, so that a person decides on it. openly: told in no scene, so for everybody. decided: a person says so,
+    or is quoted.
     """
 
     kind: str
@@ -73,7 +74,7 @@ class Draft:
     body: str
     slot: str
     labels: tuple[str, ...]
-    load_when: tuple[str, ...]
+    routes: tuple[tuple[str, str], ...]
     summary: str
     highlight: str
     scope: str
@@ -84,11 +85,17 @@ class Draft:
     openly: bool
     binds: bool
     remarks: tuple[str, ...]
+    decided: bool
 
     @property
     def slot_key(self) -> str:
         """The canonical form of the slot, '' for none."""
         return entity_key(self.slot)
+
+    @property
+    def load_when(self) -> tuple[str, ...]:
+        """Its triggers."""
+        return tuple(trigger for trigger, _ in self.routes)
 
 
 class Shown(NamedTuple):
@@ -146,7 +153,6 @@ def check_note(
     status: str,
     source: str,
     reason: str,
-    openly: bool,
     config: Config,
 ) -> Draft:
     """Return a note that may be written; raise InvalidInput naming the argument for one that may not."""
@@ -186,12 +192,27 @@ def check_note(
     texts["reason"] = texts["reason"] or _REASONS[config.language][kind]
     replaced = cleaned != given or any(clean_text(label) != label for label in names)
     remarks = ("characters that cannot be stored were replaced by U+FFFD",) if replaced else ()
-    key = entity_key(texts["slot"])
-    binds = kind == "rule" or (key != "" and key in map(entity_key, config.constraint_keys))
     return Draft(
-        kind, labels=tuple(marks.values()), load_when=_checked_triggers(triggers), status=status, pinned=pinned,
-        openly=openly, binds=binds, remarks=remarks, **texts,
+        kind, labels=tuple(marks.values()), routes=_checked_routes(triggers, config), status=status, pinned=pinned,
+        binds=needs_a_person(kind, texts["slot"], config), remarks=remarks, openly=True, decided=False,
+        **texts,
     )  # fmt: skip
+
+
+def needs_a_person(kind: str, slot: str, config: Config) -> bool:
+    """Tell whether a note of this kind and slot is in force only where a person wants it so."""
+    return kind == "rule" or entity_key(slot) in map(entity_key, config.constraint_keys)
+
+
+def binds(known: Note, config: Config) -> bool:
+    """Tell whether a note binds everybody who reads it: a rule, a pin, a note of a slot that is a constraint."""
+    return known.pinned or needs_a_person(known.kind, known.slot, config)
+
+
+def require_person(known: Note, act: Provenance, config: Config) -> None:
+    """Raise Conflict where anybody but a person would change or put away what binds, or did before."""
+    if not is_person(act.actor) and known.status != "proposed" and binds(known, config):
+        raise Conflict(f"note {known.id} binds: a person changes it or puts it away")
 
 
 def _by_key(labels: Iterable[str]) -> dict[str, str]:
@@ -206,66 +227,47 @@ def _by_key(labels: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _checked_triggers(given: Iterable[str]) -> tuple[str, ...]:
+def _checked_routes(given: Iterable[str], config: Config) -> tuple[tuple[str, str], ...]:
     """Return triggers, features in their canonical form, each once; raise InvalidInput for what can call nothing."""
-    found: dict[str, str] = {}
+    found: dict[str, tuple[str, str]] = {}
     for text in map(clean_text, given):
         if entity_key(text):
-            trigger = _feature(text) or text.strip()
-            if not token_of(trigger):
+            feature = _feature(text, config.weights)
+            token = feature or max(telling_tokens(tokens_of(text)), key=len, default="")
+            if not token:
                 raise InvalidInput(
                     "load_when", text, "no word to look for; give words, or a feature such as tool:shell"
                 )
-            found.setdefault(entity_key(trigger), trigger)
+            trigger = feature or text.strip()
+            found.setdefault(entity_key(trigger), (trigger, token))
     if len(found) > _MOST_TRIGGERS:
         raise InvalidInput("load_when", len(found), f"a note has at most {_MOST_TRIGGERS} triggers; choose the best")
     return tuple(found.values())
 
 
-def _feature(trigger: str) -> str:
+def _feature(trigger: str, kinds: Container[str]) -> str:
     """Return the key of the feature that a trigger names, '' where it is words.
 
-    >>> _feature(" Tool:Shell "), _feature("note: this")
+    >>> _feature(" Tool:Shell ", {"tool"}), _feature("note: this", {"tool"})
     ('tool:shell', '')
     """
     kind, separator, value = trigger.strip().partition(":")
-    return feature_key(kind, value) if separator and kind.strip().casefold() in KIND_WEIGHTS else ""
-
-
-def token_of(trigger: str) -> str:
-    """Return what a trigger is looked for by: the feature, or the longest of its words."""
-    return _feature(trigger) or max(telling_tokens(tokens_of(trigger)), key=len, default="")
-
-
-def check_quote(quote: str) -> str:
-    """Return what the user is said to have said; raise InvalidInput for what is too short to tell anything."""
-    if not isinstance(quote, str):
-        raise InvalidInput("quote", quote, "give the words of the user")
-    if quote and len(entity_key(quote)) < _LEAST_QUOTE:
-        raise InvalidInput("quote", quote, f"at least {_LEAST_QUOTE} characters; quote the sentence that says so")
-    return clean_text(quote).strip()
-
-
-def quotes(quote: str, said: Iterable[str]) -> bool:
-    """Tell whether a text was said, whatever its spaces, width and letter case.
-
-    >>> quotes("always use pnpm", ["Please ALWAYS use\\n pnpm."])
-    True
-    """
-    key = entity_key(quote)
-    return bool(key) and any(key in entity_key(text) for text in said)
+    return feature_key(kind, value) if separator and kind.strip().casefold() in kinds else ""
 
 
 def ruled(draft: Draft, *, backed: bool) -> Draft:
     """Return a note as its source may write it. backed: a quoted statement of the user backs it."""
-    if backed or class_of(draft.source) == "user":
-        return draft
+    if backed or is_person(draft.source):
+        return replace(draft, decided=True)
     if draft.pinned:
         draft = replace(draft, pinned=False, remarks=(*draft.remarks, "not pinned: that is for a person to do"))
     if draft.status == "live" and draft.binds:
-        remark = "proposed: in force once a person approves it"
-        draft = replace(draft, status="proposed", remarks=(*draft.remarks, remark))
+        draft = _as_proposal(draft, "proposed: in force once a person approves it")
     return draft
+
+
+def _as_proposal(draft: Draft, remark: str) -> Draft:
+    return replace(draft, status="proposed", remarks=(*draft.remarks, remark))
 
 
 # ---- writing
@@ -278,11 +280,16 @@ def remember(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, at_is_
     """
     at = origin.at
     before, after = _in_slot(tx, draft, at if at_is_given else None)
+    displaced = None if after or draft.decided else displaced_by(tx, draft)
+    if displaced is not None:
+        draft = _as_proposal(draft, f"proposed: it would take the place of note {displaced}, which a person wants")
+        before = None
     same = next((one for one in (before, after) if one and one.content == _content(draft)), None)
     same_id = same.id if same else _elsewhere(tx, draft)
     if same_id is not None:
-        return _seen_again(tx, same_id, draft, at)
-    if draft.binds and draft.status in ("live", "proposed") and (met := _proposed_before(tx, draft)):
+        return _seen_again(tx, same_id, draft, origin)
+    may_be_known = draft.binds and draft.status in ("live", "proposed") and after is None
+    if (may_be_known or displaced is not None) and (met := _proposed_before(tx, draft)):
         return _propose_again(tx, met, draft, origin)
     if before and before.live:
         tx.execute("UPDATE notes SET status = 'superseded' WHERE id = ?", (before.id,))
@@ -300,13 +307,13 @@ def _insert(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, superse
                              source, reason, openly, superseded_by, created_at, updated_at)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id""",
         (draft.scope, draft.kind, draft.slot, draft.slot_key, draft.title, title_key(draft.title), draft.body,
-         draft.summary, draft.highlight, status, draft.pinned, draft.source, draft.reason, draft.openly,
-         superseded_by, at, at),
+         draft.summary, draft.highlight, status, draft.pinned, draft.source, draft.reason, draft.openly, superseded_by,
+         at, at),
     ).fetchone()  # fmt: skip
     if draft.labels:
         _label(tx, note_id, draft.labels)
-    if draft.load_when:
-        _route(tx, note_id, draft.load_when)
+    if draft.routes:
+        _route(tx, note_id, draft.routes)
     provenance.begin(tx, "note", note_id, origin)
     text_index.add(tx, "note", [note_id])
     return Note(
@@ -314,6 +321,31 @@ def _insert(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, superse
         tuple(sorted(draft.load_when)), draft.summary, draft.highlight, draft.scope, status, draft.pinned, draft.source,
         draft.reason, 1, at, at, superseded_by, origin,
     )  # fmt: skip
+
+
+def displaced_by(tx: sqlite3.Connection, draft: Draft, but: int = 0) -> int | None:
+    """Return a note that binds and would not be read any more beside a draft; None where there is none.
+
+    That is a rule or a pin of its slot or, for a draft of a project, a pin of the user's that says otherwise there.
+    """
+    if draft.status != "live":
+        return None
+    if draft.slot_key:
+        row = tx.execute(
+            """SELECT id FROM notes WHERE slot_key = ? AND slot_key <> '' AND scope IN (?, '') AND status = 'live'
+                   AND (pinned = 1 OR (kind = 'rule' AND scope = ?)) AND id <> ?
+                   AND NOT (title_key = ? AND body = ? AND kind = ?)""",
+            (draft.slot_key, draft.scope, draft.scope, but, *_content(draft)),
+        ).fetchone()
+    elif draft.scope:
+        row = tx.execute(
+            """SELECT id FROM notes WHERE scope = '' AND title_key = ? AND body <> ? AND slot_key = ''
+                   AND status = 'live' AND pinned = 1 AND kind <> 'rule' AND id <> ?""",
+            (title_key(draft.title), draft.body, but),
+        ).fetchone()
+    else:
+        return None
+    return None if row is None else int(row[0])
 
 
 def _content(draft: Draft) -> tuple[str, str, str]:
@@ -357,10 +389,10 @@ def _proposed_before(tx: sqlite3.Connection, draft: Draft) -> tuple[int, str] | 
         """SELECT n.id, n.status FROM notes n
            WHERE n.scope = ? AND n.title_key = ? AND n.kind = ? AND n.slot_key = ? AND CASE ?
                WHEN 'live' THEN n.status = 'proposed' AND n.body = ?
-               ELSE n.status = 'live' OR n.status = 'forgotten' AND EXISTS (
+               ELSE n.status = 'live' AND (n.kind = 'rule' OR n.body = ?) OR n.status = 'forgotten' AND EXISTS (
                    SELECT 1 FROM provenance p WHERE p.kind = 'note' AND p.ref_id = n.id AND p.act = 'reject') END
            ORDER BY n.status = 'live' DESC, n.id LIMIT 1""",
-        (draft.scope, title_key(draft.title), draft.kind, draft.slot_key, draft.status, draft.body),
+        (draft.scope, title_key(draft.title), draft.kind, draft.slot_key, draft.status, draft.body, draft.body),
     ).fetchone()
     return None if row is None else (int(row[0]), str(row[1]))
 
@@ -370,7 +402,7 @@ def _propose_again(tx: sqlite3.Connection, met: tuple[int, str], draft: Draft, o
     note_id, status = met
     if status == "proposed":
         taken = _put_in_force(tx, note_id, replace(origin, act="approve"))
-        report = _seen_again(tx, note_id, draft, origin.at)
+        report = _seen_again(tx, note_id, draft, origin)
         return replace(report, superseded=taken, remarks=(*draft.remarks, "was proposed before and is in force now"))
     told = "is in force already" if status == "live" else "was rejected before, and is not proposed again"
     return RememberReport(note(tx, note_id), created=False, remarks=(told,))
@@ -387,15 +419,24 @@ def see_again(tx: sqlite3.Connection, note_id: int, at: str) -> bool:
     )
 
 
-def _seen_again(tx: sqlite3.Connection, note_id: int, draft: Draft, at: str) -> RememberReport:
+def _seen_again(tx: sqlite3.Connection, note_id: int, draft: Draft, origin: Provenance) -> RememberReport:
+    known, at = note(tx, note_id), origin.at
+    if is_person(draft.source) and not is_person(known.source):
+        # What a person says as well is as good as if nobody else had said it.
+        tx.execute("UPDATE notes SET source = ? WHERE id = ?", (draft.source, note_id))
+        provenance.add(tx, "note", note_id, origin)
     tx.execute(
         """UPDATE notes SET seen = seen + 1, pinned = MAX(pinned, ?), openly = MAX(openly, ?),
                             created_at = MIN(created_at, ?), updated_at = MAX(updated_at, ?) WHERE id = ?""",
-        (draft.pinned, draft.openly, at, at, note_id),
+        (draft.pinned, draft.openly and (draft.decided or not known.pinned), at, at, note_id),
     )
-    known = note(tx, note_id)
     routed = {entity_key(trigger) for trigger in known.load_when}
-    _route(tx, note_id, [trigger for trigger in draft.load_when if entity_key(trigger) not in routed])
+    fresh = [route for route in draft.routes if entity_key(route[0]) not in routed]
+    room = _MOST_TRIGGERS - len(routed)
+    if len(fresh) > room:
+        remark = f"a note has at most {_MOST_TRIGGERS} triggers: {len(fresh) - room} were left out"
+        draft = replace(draft, remarks=(*draft.remarks, remark))
+    _route(tx, note_id, fresh[:room])
     named = _by_key(known.labels)
     unknown = [label for label in draft.labels if entity_key(label) not in named]
     if unknown:
@@ -408,39 +449,45 @@ def _label(tx: sqlite3.Connection, note_id: int, labels: Iterable[str]) -> None:
     tx.executemany("INSERT INTO note_labels(note_id, label) VALUES (?, ?)", [(note_id, label) for label in labels])
 
 
-def _route(tx: sqlite3.Connection, note_id: int, triggers: Iterable[str]) -> None:
+def _route(tx: sqlite3.Connection, note_id: int, routes: Iterable[tuple[str, str]]) -> None:
     tx.executemany(
         "INSERT INTO note_triggers(note_id, load_when, token) VALUES (?, ?, ?)",
-        [(note_id, trigger, token_of(trigger)) for trigger in triggers],
+        [(note_id, trigger, token) for trigger, token in routes],
     )
 
 
 # ---- what a person decides
 
 
-def put_away(tx: sqlite3.Connection, note_id: int, act: Provenance) -> Note:
+def put_away(tx: sqlite3.Connection, note_id: int, act: Provenance, config: Config) -> Note:
     """Archive a note, whatever it is: it is found no more, and `restore` brings it back."""
     known = require_note(tx, note_id)
     if known.status == "archived":
         raise Conflict(f"note {note_id} is archived already: restore_note brings it back, hard=True removes it")
+    require_person(known, act, config)
     return _turn(tx, known, "archived", act)
 
 
-def restore(tx: sqlite3.Connection, note_id: int, act: Provenance) -> Note:
-    """Bring an archived note back; raise Conflict where another one has its slot now."""
+def restore(tx: sqlite3.Connection, note_id: int, act: Provenance, config: Config) -> Note:
+    """Bring an archived note back; raise Conflict where another one has its slot now.
+
+    What binds is proposed again where no person brings it back, or none ever wanted it.
+    """
     known = require_note(tx, note_id)
     if known.status != "archived":
         raise Conflict(f"note {note_id} is {known.status}, not archived: nothing to restore")
     if holder := holder_of(tx, known.scope, entity_key(known.slot), known.id):
         raise Conflict(f"note {holder} has the slot {known.slot!r} now: forget it first, or remember this one anew")
-    return _turn(tx, known, "live" if _may_bind(tx, known) else "proposed", act)
+    is_free = not binds(known, config) or (is_person(act.actor) and _may_bind(tx, known, config))
+    return _turn(tx, known, "live" if is_free else "proposed", act)
 
 
-def _may_bind(tx: sqlite3.Connection, known: Note) -> bool:
-    """Tell whether a note may be live: a rule only when a person wrote it, was quoted or approved it."""
-    if known.kind != "rule" or class_of(known.source) == "user" or known.origin.quote:
-        return True
-    return any(each.act == "approve" for each in provenance.acts(tx, "note", known.id))
+def _may_bind(tx: sqlite3.Connection, known: Note, config: Config) -> bool:
+    """Tell whether a note may be live: what binds, only when a person wrote, changed or approved it, or was quoted."""
+    return not needs_a_person(known.kind, known.slot, config) or any(
+        act.act == "approve" or act.quote or (act.act in ("remember", "edit") and is_person(act.actor))
+        for act in provenance.acts(tx, "note", known.id)
+    )
 
 
 def approve(tx: sqlite3.Connection, note_id: int, act: Provenance) -> RememberReport:
@@ -466,6 +513,8 @@ def _put_in_force(tx: sqlite3.Connection, note_id: int, act: Provenance) -> tupl
     if holder is not None:
         tx.execute("UPDATE notes SET status = 'superseded', superseded_by = ? WHERE id = ?", (note_id, holder))
     _turn(tx, known, "live", act)
+    # It holds since now: what had the slot until then did, and no one else.
+    tx.execute("UPDATE notes SET created_at = MAX(created_at, ?) WHERE id = ?", (act.at, note_id))
     return () if holder is None else (holder,)
 
 
@@ -479,10 +528,12 @@ def holder_of(tx: sqlite3.Connection, scope: str, slot_key: str, but: int) -> in
 
 
 def _turn(tx: sqlite3.Connection, known: Note, status: str, act: Provenance) -> Note:
-    tx.execute("UPDATE notes SET status = ? WHERE id = ?", (status, known.id))
+    # What comes back is replaced by nothing any more.
+    successor = known.superseded_by if status == "archived" else None
+    tx.execute("UPDATE notes SET status = ?, superseded_by = ? WHERE id = ?", (status, successor, known.id))
     provenance.add(tx, "note", known.id, act)
     text_index.replace(tx, "note", [known.id])
-    return replace(known, status=status)
+    return replace(known, status=status, superseded_by=successor)
 
 
 # ---- reading
@@ -674,16 +725,22 @@ def pinned(tx: sqlite3.Connection) -> set[int]:
     return {note_id for (note_id,) in tx.execute("SELECT id FROM notes WHERE pinned = 1 AND status = 'live'")}
 
 
-def residents(tx: sqlite3.Connection, scopes: Sequence[str] | None, slots: Iterable[str]) -> set[int]:
-    """Return the ids of what binds everybody: rules in force, pinned notes, and those of some slots."""
+def residents(
+    tx: sqlite3.Connection, scopes: Sequence[str] | None, slots: Iterable[str], *, past: bool = False
+) -> set[int]:
+    """Return the ids of what binds everybody: rules in force, pinned notes, and those of some slots.
+
+    past: with those that were superseded since.
+    """
+    in_force = "n.status IN ('live', 'superseded')" if past else "n.status = 'live'"
     in_scope, parameters = of_scopes(scopes, column="n.scope")
     # Else SQLite reads all notes of a scope, since it takes them for as few.
-    query = f"""SELECT n.id FROM notes n INDEXED BY notes_resident
-                WHERE n.status = 'live' AND (n.pinned = 1 OR n.kind = 'rule') {in_scope}"""
+    by = "" if past else "INDEXED BY notes_resident"
+    query = f"SELECT n.id FROM notes n {by} WHERE {in_force} AND (n.pinned = 1 OR n.kind = 'rule') {in_scope}"
     marks, keys = in_list([entity_key(slot) for slot in slots])
     if keys:
         query += f""" UNION ALL SELECT n.id FROM notes n
-                      WHERE n.status = 'live' AND n.slot_key <> '' AND n.slot_key IN ({marks}) {in_scope}"""
+                      WHERE {in_force} AND n.slot_key <> '' AND n.slot_key IN ({marks}) {in_scope}"""
         parameters += (*keys, *parameters)
     return {note_id for (note_id,) in tx.execute(query, parameters).fetchall()}
 

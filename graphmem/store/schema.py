@@ -447,8 +447,9 @@ def _migrations() -> "Migrations":
             ALTER TABLE notes ADD COLUMN summary TEXT NOT NULL DEFAULT '';
             ALTER TABLE notes ADD COLUMN highlight TEXT NOT NULL DEFAULT '';
             ALTER TABLE notes ADD COLUMN reason TEXT NOT NULL DEFAULT '';
-            -- openly: told in no scene, so for everybody.
+            -- Told in no scene, so for everybody, whatever scenes hold it besides.
             ALTER TABLE notes ADD COLUMN openly INTEGER NOT NULL DEFAULT 1 CHECK (openly IN (0, 1));
+            UPDATE notes SET openly = 0 WHERE id IN (SELECT ref_id FROM scene_refs WHERE kind = 'note');
             -- What always goes into a prompt, and what of a kind was told last.
             DROP INDEX notes_pinned;
             CREATE INDEX notes_resident ON notes(scope) WHERE status = 'live' AND (pinned = 1 OR kind = 'rule');

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphmem.config import Config
-from graphmem.core.keys import entity_key, title_key
+from graphmem.core.keys import title_key
 from graphmem.core.model import Note, NoteEditReport, Provenance
-from graphmem.core.trust import class_of
+from graphmem.core.trust import class_of, is_person, suffices
 from graphmem.errors import Conflict, InvalidInput
 from graphmem.records import notes, provenance
 from graphmem.store import text_index
@@ -33,10 +33,10 @@ def edit(
     draft = notes.check_note(
         **{name: getattr(known, name) for name in (*EDITABLE, "scope", "source")} | dict(changes),
         status=known.status,
-        openly=False,  # it stays as it was
         config=config,
     )
-    if class_of(act.actor) != "user" and not _HARMLESS.issuperset(changes) and _binds(known, draft, config):
+    is_free = is_person(act.actor) or _HARMLESS.issuperset(changes)
+    if not is_free and (_binds(known, draft, config) or notes.displaced_by(tx, draft, note_id) is not None):
         raise Conflict(f"note {note_id} binds, or would: a person changes it; remember the new one to propose it")
     if draft.status == "live" and (holder := notes.holder_of(tx, known.scope, draft.slot_key, note_id)):
         raise Conflict(f"note {holder} has the slot {draft.slot!r}: forget it first, or choose another slot")
@@ -44,10 +44,13 @@ def edit(
     (row,) = rows_of(tx, "notes", "id = ?", (note_id,))
     keys = {"title_key": title_key(draft.title), "slot_key": draft.slot_key}
     values = {column: getattr(draft, column) for column in _COLUMNS} | {"pinned": int(draft.pinned)} | keys
+    if not _HARMLESS.issuperset(changes) and not suffices(act.actor, class_of(known.source)):
+        # What it says now is no better than who says so; its origin tells who said what was there before.
+        values["source"] = act.actor
     if any(row[column] != value for column, value in values.items()):
         journal.update("notes", row, **values, updated_at=max(row["updated_at"], act.at))
     _exchange(journal, "note_labels", note_id, [{"label": label} for label in draft.labels])
-    triggers = [{"load_when": trigger, "token": notes.token_of(trigger)} for trigger in draft.load_when]
+    triggers = [{"load_when": trigger, "token": token} for trigger, token in draft.routes]
     _exchange(journal, "note_triggers", note_id, triggers)
     if not journal.images:
         return NoteEditReport(known, None)
@@ -57,11 +60,10 @@ def edit(
 
 
 def _binds(known: Note, draft: notes.Draft, config: Config) -> bool:
-    """Tell whether a note binds everybody who reads it, before a change or behind it."""
+    """Tell whether a note binds everybody who reads it, or did or may again, before a change or behind it."""
     if draft.pinned or known.pinned:
         return True
-    was_constraint = entity_key(known.slot) in map(entity_key, config.constraint_keys)
-    return known.status == "live" and (draft.binds or known.kind == "rule" or was_constraint)
+    return known.status != "proposed" and (draft.binds or notes.binds(known, config))
 
 
 def _exchange(journal: Journal, table: str, note_id: int, wanted: list[dict[str, str]]) -> None:

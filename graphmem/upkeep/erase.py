@@ -145,6 +145,11 @@ def _forget_notes(tx: sqlite3.Connection, notes: str) -> None:
     for table in ("note_labels", "note_triggers", "note_usage"):
         tx.execute(f"DELETE FROM {table} WHERE note_id IN {VALUES}", (notes,))
     tx.execute(f"DELETE FROM provenance WHERE kind = 'note' AND ref_id IN {VALUES}", (notes,))
+    # What was replaced by one of them is from now on by what replaced that one.
+    passed = f"""UPDATE notes SET superseded_by = (SELECT o.superseded_by FROM notes o WHERE o.id = notes.superseded_by)
+                 WHERE superseded_by IN {VALUES} AND id NOT IN {VALUES}"""
+    while tx.execute(passed, (notes, notes)).rowcount:
+        pass
     tx.execute(f"UPDATE notes SET superseded_by = NULL WHERE superseded_by IN {VALUES}", (notes,))
 
 

@@ -44,9 +44,9 @@ SENTENCES = """SELECT json_extract(before, '$.sentence_id') FROM operation_rows
 class _Table:
     """How rows of a table are told apart and put back.
 
-    greatest: columns of which a row made anew keeps the greater value. indexed: the kind in the text index, and the
-    columns it shows. place: other columns that tell rows apart. shared: a row that a later write changed too stays when
-    what made it is undone.
+    greatest: columns of which a row made anew keeps the greater value. indexed: the kind in the text index of what the
+    first column of the key names, and the columns it shows. place: other columns that tell rows apart. shared: a row
+    that a later write changed too stays when what made it is undone.
     """
 
     key: tuple[str, ...]
@@ -72,7 +72,7 @@ TABLES = {
     "relations": _Table(("id",), indexed=("relation", "source_id", "target_id", "relation_type")),
     "evidence": _Table(("id",)),
     "notes": _Table(("id",), ("seen",), indexed=("note", "title", "slot", "body", "status")),
-    "note_labels": _Table(("note_id", "label")),
+    "note_labels": _Table(("note_id", "label"), indexed=("note",)),
     "note_triggers": _Table(("note_id", "load_when")),
     "incidents": _Table(("id",), ("count",), ("last_at",), place=("scope", "signature")),
     "sessions": _Table(("id",), ("parts", "length"), ("updated_at",)),
@@ -279,7 +279,7 @@ def _put_rows_back(tx: sqlite3.Connection, images: Sequence[Image]) -> None:
         if shown := TABLES[table].indexed:
             kind_shown, *columns = shown
             if before is None or after is None or any(before[column] != after[column] for column in columns):
-                text_index_ids[kind_shown] |= {image["id"] for image in (before, after) if image}
+                text_index_ids[kind_shown] |= {image[TABLES[table].key[0]] for image in (before, after) if image}
         if before is None and after and _still_used(tx, made, table, after):
             if table == "scenes":  # what wrote to it would have made it
                 tx.execute(

@@ -4,6 +4,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from graphmem.surfaces.cli.group import (
     Session,
@@ -224,6 +225,9 @@ def notes_command(ctx: click.Context, /, limit: int, as_json: bool, **options: A
       graphmem notes edit 1 --pin
     """
     if ctx.invoked_subcommand is not None:
+        given = [name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+        if given:
+            raise click.UsageError(f"options go behind '{ctx.invoked_subcommand}', where it has them")
         return
     session: Session = ctx.obj
     options["scopes"] = options["scopes"] or None
@@ -336,7 +340,9 @@ def _print_detail(detail: "NoteDetail") -> None:
 @click.option("--body", help="The new body; '-' reads it from standard input.")
 @click.option("--kind", type=click.Choice(_KINDS), help="The new kind.")
 @click.option("--slot", help="The new slot, '' for none.")
-@click.option("--label", "labels", multiple=True, help="Its labels, in the place of all before; may be repeated.")
+@click.option(
+    "--label", "labels", multiple=True, help="Its labels, in the place of all before, '' for none; may be repeated."
+)
 @click.option("--when", "load_when", multiple=True, metavar="TRIGGER", help="Its triggers, likewise.")
 @click.option("--summary", help="The new summary.")
 @click.option("--pin/--unpin", "pinned", default=None, help="Whether it is in every prompt.")
