@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,7 +15,8 @@ USER = ""
 EVERY_SCOPE = "all"
 PROJECT_PREFIX = "project:"
 SESSION_PREFIX = "session:"
-_SCOPED = ("relations", "notes", "sessions", "incidents")  # tables of what is of a scope
+# Tables of what is of a scope, with the column of the time it was written.
+_SCOPED = {"relations": "recorded_at", "notes": "created_at", "sessions": "created_at", "incidents": "first_at"}
 
 
 class _Known(NamedTuple):
@@ -127,6 +128,32 @@ def needed(tx: sqlite3.Connection, scopes: Sequence[str] | None) -> Sequence[str
         return None
     others = tx.execute("SELECT 1 FROM scopes WHERE filled = 1 AND key <> ? LIMIT 1", (USER,)).fetchone()
     return None if others is None else scopes
+
+
+def unnoted(tx: sqlite3.Connection) -> dict[str, str]:
+    """Return the scopes that hold something and are not known to, each with the time of the first of it."""
+    rows = " UNION ALL ".join(
+        f"SELECT scope, {at} AS at FROM {table} WHERE scope <> ''" for table, at in _SCOPED.items()
+    )
+    return dict(
+        tx.execute(
+            f"""SELECT scope, MIN(at) FROM ({rows})
+                WHERE scope NOT IN (SELECT key FROM scopes WHERE filled = 1) GROUP BY scope"""
+        ).fetchall()
+    )
+
+
+def note(tx: sqlite3.Connection, written: Mapping[str, str]) -> None:
+    """Let scopes be known to hold something, each with the time of the first of it."""
+    kinds = {PROJECT_PREFIX: "project", SESSION_PREFIX: "session"}
+    tx.executemany(
+        """INSERT INTO scopes(key, kind, filled, created_at) VALUES (?, ?, 1, ?)
+           ON CONFLICT (key) DO UPDATE SET filled = 1""",
+        [
+            (scope, next((kind for prefix, kind in kinds.items() if scope.startswith(prefix)), "named"), at)
+            for scope, at in written.items()
+        ],
+    )
 
 
 def list_scopes(tx: sqlite3.Connection, current: Sequence[str]) -> tuple[model.ScopeInfo, ...]:

@@ -132,8 +132,7 @@ def plan_purge(tx: sqlite3.Connection, criteria: Criteria, *, hard: bool) -> Pla
         gone["saying"] = _sayings(tx, criteria.session, retold)
     if criteria.scope is not None and criteria.given == {"scope"}:
         gone["note"] = _notes(tx, criteria.scope, hard=hard)
-        found = tx.execute("SELECT id FROM incidents WHERE scope = ?", (criteria.scope,))
-        gone["incident"] = {incident_id for (incident_id,) in found}
+        gone["incident"] = _incidents(tx, criteria.scope, hard=hard)
     if criteria.given <= {"session", "scope"}:
         gone["session"] = _sessions(tx, criteria, hard=hard)
     if hard and criteria.given == {"scene"}:
@@ -218,6 +217,13 @@ def _entities(tx: sqlite3.Connection, key: str, *, hard: bool) -> set[int]:
 def _notes(tx: sqlite3.Connection, scope: str, *, hard: bool) -> set[int]:
     rows = tx.execute("SELECT id FROM notes WHERE scope = ? AND (? OR status <> 'forgotten')", (scope, hard))
     return {note_id for (note_id,) in rows}
+
+
+def _incidents(tx: sqlite3.Connection, scope: str, *, hard: bool) -> set[int]:
+    """Return the incidents of a scope; for good also those that only the journal tells of."""
+    found = {incident_id for (incident_id,) in tx.execute("SELECT id FROM incidents WHERE scope = ?", (scope,))}
+    told = erase.only_in_journal(tx, erase.images(tx, ["incidents"]), "incidents") if hard else {}
+    return found | {incident_id for incident_id, rows in told.items() if any(row["scope"] == scope for row in rows)}
 
 
 def _sessions(tx: sqlite3.Connection, criteria: Criteria, *, hard: bool) -> set[int]:
