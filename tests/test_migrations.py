@@ -37,7 +37,8 @@ ROWS = {
     2: f"""
         INSERT INTO sessions(name, scope, parts, length, created_at, updated_at)
             VALUES ('talk', 'session:talk', 1, 2, '{AT}', '{AT}');
-        INSERT INTO parts(session_id, seq, part, text, length, recorded_at) VALUES (1, 0, 'm', 'hello friend', 2, '{AT}');
+        INSERT INTO parts(session_id, seq, part, text, length, recorded_at)
+            VALUES (1, 0, 'm', 'hello friend', 2, '{AT}');
         INSERT INTO notes(scope, kind, slot, slot_key, title, title_key, status, source, superseded_by, pinned,
                           created_at, updated_at)
             VALUES ('', 'fact', 'Port', 'port', 'new port', 'new port', 'live', 'user', NULL, 1, '{AT}', '{AT}'),

@@ -17,6 +17,7 @@ from graphmem.core.keys import entity_key, normalize_key
 from graphmem.core.model import StoredSecret
 from graphmem.core.redaction import REDACTED, find_secrets, joined, replaced
 from graphmem.core.secret_forms import Secret
+from graphmem.records.notes import token_of
 from graphmem.store import postings, text_index
 
 Finder = Callable[[str], Sequence[Secret]]
@@ -35,12 +36,13 @@ _JSON = frozenset(
 _KEYS = frozenset(
     {("scenes", "key"), ("scene_aliases", "key"), ("scene_features", "feature"), ("situation_evidence", "label")}
 )
-# What is made of another column of the row.
-_DERIVED = {
-    "entities": {"key": "name"},
-    "notes": {"title_key": "title", "slot_key": "slot"},
-    "parts": {"author_key": "author"},
-    "relations": {"relation_key": "relation_type"},
+# What is made of another column of the row, and how.
+_DERIVED: Mapping[str, Mapping[str, tuple[str, Callable[[str], str]]]] = {
+    "entities": {"key": ("name", entity_key)},
+    "notes": {"title_key": ("title", entity_key), "slot_key": ("slot", entity_key)},
+    "note_triggers": {"token": ("load_when", token_of)},
+    "parts": {"author_key": ("author", entity_key)},
+    "relations": {"relation_key": ("relation_type", entity_key)},
 }
 # The kind in the text index, and the column of its number.
 _INDEXED = {
@@ -151,13 +153,14 @@ class _Cleaner:
     """Takes secrets out of rows.
 
     beside: names that are secrets whatever they look like. renamed: what became what. folded: the secrets met, as keys
-    hold them, in which their form may be lost.
+    hold them, in which their form may be lost; beginnings: how these begin.
     """
 
     find: Finder
     beside: Mapping[str, str] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
     folded: set[str] = field(default_factory=set)
+    beginnings: set[str] = field(default_factory=set)
 
     def kinds(self, table: _Table, row: _Row) -> Iterator[str]:
         """Yield the kinds of the secrets in a row."""
@@ -168,13 +171,13 @@ class _Cleaner:
 
     def clean(self, table: str, row: _Row) -> _Row:
         """Return a row without secrets, and with the new names of what was renamed."""
-        whole = "\n".join(text for column, value in row.items() for text in _texts(table, column, value))
-        if not self.find(whole) and self.beside.keys().isdisjoint(row.values()) and not self._is_known(whole):
+        texts = [text for column, value in row.items() for text in _texts(table, column, value)]
+        if not self.find("\n".join(texts)) and self.beside.keys().isdisjoint(row.values()) and not self._knows(texts):
             return row
         cleaned = {column: self._clean(table, column, value) for column, value in row.items()}
-        for column, source in _DERIVED.get(table, {}).items():
+        for column, (source, made) in _DERIVED.get(table, {}).items():
             if column in row and cleaned[source] != row[source]:
-                cleaned[column] = entity_key(cleaned[source])
+                cleaned[column] = made(cleaned[source])
         if table == "operation_rows":
             for side in ("before", "after"):
                 if row[side] is not None:
@@ -182,8 +185,14 @@ class _Cleaner:
                     cleaned[side] = json.dumps(image, ensure_ascii=False, separators=(",", ":"))
         return cleaned
 
-    def _is_known(self, text: str) -> bool:
-        return any(old in text for known in (self.renamed, self.folded) for old in known)
+    def _knows(self, texts: Sequence[str]) -> bool:
+        """Tell whether one of some texts was renamed, or may hold a secret that was met."""
+        if not self.renamed.keys().isdisjoint(texts):
+            return True
+        # Thousands of secrets are not looked for one by one in each row.
+        return bool(self.beginnings) and not self.beginnings.isdisjoint(
+            text[at : at + _LONG] for text in texts for at in range(len(text) - _LONG + 1)
+        )
 
     def _clean(self, table: str, column: str, value: Any) -> Any:
         if not isinstance(value, str) or (table == "operation_rows" and column in ("before", "after")):
@@ -208,8 +217,9 @@ class _Cleaner:
             return REDACTED
         cleaned = text
         while secrets := self.find(cleaned):
-            self.folded |= {entity_key(cleaned[secret.start : secret.end]) for secret in secrets}
-            self.folded = {key for key in self.folded if len(key) >= _LONG}
+            met = {entity_key(cleaned[secret.start : secret.end]) for secret in secrets}
+            self.folded |= {key for key in met if len(key) >= _LONG}
+            self.beginnings |= {key[:_LONG] for key in self.folded & met}
             cleaned = replaced(cleaned, secrets)
         for key in self.folded:
             cleaned = cleaned.replace(key, REDACTED.lower())
@@ -290,7 +300,8 @@ def _numbered(table: str, row: _Row, cleaned: _Row, number: int) -> _Row:
     for column in changed - derived.keys():
         if (table, column) not in _JSON:
             numbered[column] = f"{cleaned[column]}{'-' if (table, column) in _KEYS else ' '}{number}"
-    return numbered | {column: entity_key(numbered[derived[column]]) for column in changed & derived.keys()}
+    made = {column: derived[column] for column in changed & derived.keys()}
+    return numbered | {column: make(numbered[source]) for column, (source, make) in made.items()}
 
 
 def _made_anew(tx: sqlite3.Connection, touched: Mapping[str, set[int]]) -> None:
