@@ -36,6 +36,8 @@ _JSON = frozenset(
 _KEYS = frozenset(
     {("scenes", "key"), ("scene_aliases", "key"), ("scene_features", "feature"), ("situation_evidence", "label")}
 )
+# Tables of what has a name by which others tell of it: cleaned first, so that no two names become one.
+_NAMING = ("entities", "entity_aliases", "scenes", "scene_aliases", "scopes", "sessions")
 # What is made of another column of the row, and how.
 _DERIVED: Mapping[str, Mapping[str, tuple[str, Callable[[str], str]]]] = {
     "entities": {"key": ("name", entity_key)},
@@ -110,7 +112,9 @@ class _Table:
 def _tables(tx: sqlite3.Connection) -> list[_Table]:
     names = tx.execute(
         """SELECT name FROM pragma_table_list
-           WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name"""
+           WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite%'
+           ORDER BY name NOT IN (SELECT value FROM json_each(?)), name""",
+        (json.dumps(_NAMING),),
     ).fetchall()
     tables = []
     for (name,) in names:
@@ -187,11 +191,12 @@ class _Cleaner:
 
     def _knows(self, texts: Sequence[str]) -> bool:
         """Tell whether one of some texts was renamed, or may hold a secret that was met."""
-        if not self.renamed.keys().isdisjoint(texts):
-            return True
-        # Thousands of secrets are not looked for one by one in each row.
+        return not self.renamed.keys().isdisjoint(texts) or any(map(self._may_hold, texts))
+
+    def _may_hold(self, text: str) -> bool:
+        # Thousands of secrets are not looked for one by one in each text.
         return bool(self.beginnings) and not self.beginnings.isdisjoint(
-            text[at : at + _LONG] for text in texts for at in range(len(text) - _LONG + 1)
+            text[at : at + _LONG] for at in range(len(text) - _LONG + 1)
         )
 
     def _clean(self, table: str, column: str, value: Any) -> Any:
@@ -221,8 +226,9 @@ class _Cleaner:
             self.folded |= {key for key in met if len(key) >= _LONG}
             self.beginnings |= {key[:_LONG] for key in self.folded & met}
             cleaned = replaced(cleaned, secrets)
-        for key in self.folded:
-            cleaned = cleaned.replace(key, REDACTED.lower())
+        if self._may_hold(cleaned):
+            for key in self.folded:
+                cleaned = cleaned.replace(key, REDACTED.lower())
         return normalize_key(cleaned.replace(REDACTED, "redacted")) if as_key and cleaned != text else cleaned
 
 
@@ -281,7 +287,7 @@ def _rewrite(tx: sqlite3.Connection, table: _Table, row: _Row, cleaner: _Cleaner
         if table.name == "parts":
             grown = values["length"] - row["length"]
             tx.execute("UPDATE sessions SET length = length + ? WHERE id = ?", (grown, row["session_id"]))
-        if table.name in ("entities", "scenes", "entity_aliases", "scene_aliases", "sessions", "scopes"):
+        if table.name in _NAMING:
             cleaner.renamed |= {
                 row[column]: wanted[column]
                 for column in table.texts
