@@ -98,8 +98,9 @@ def test_what_stands_beside_notes_is_cleaned_too(tmp_path, unscreened):
     with Memory.open(path) as memory:
         for secret in (TOKEN, other):
             memory.remember("the port", slot="port", scope=secret, load_when=f"密码 {PASSWORD}",
-                            source=f"user:{secret}", reason=f"of {secret}", highlight=secret, quote=f"use {secret}", said=f"use {secret}",
-                            session=f"talk {secret}", place=f"/{secret}")  # fmt: skip
+                            source=f"user:{secret}", reason=f"of {secret}", highlight=secret,
+                            quote=f"use {secret}", said=f"use {secret}", session=f"talk {secret}",
+                            place=f"/{secret}")  # fmt: skip
             memory.record_failure("bash", f"refused: {secret}", scope=secret)
             memory.commit([Triple("Ann", "likes", secret[-4:])], scope=secret)
             memory.mirror(f"talk {secret}", [Part("1", text="ordinary words")], scope=secret)
