@@ -453,7 +453,7 @@ class Maintenance:
         return backups.restore(src, dest, without_payloads=without_payloads)
 
     def check(self) -> model.CheckReport:
-        """Look for damage: the file, the text index, keys, aliases, references, the journal, counts, payload files.
+        """Look for damage: the file, the text index, keys, aliases, references, scopes, notes, the journal, payloads.
 
         Nothing is changed. Writers wait while FTS5 checks its words, a second for some 100 000 texts.
         """

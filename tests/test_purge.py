@@ -337,3 +337,12 @@ def test_a_purged_failure_comes_back_without_the_lesson_that_is_gone_for_good(me
     assert failure.note_id is None
     assert failure.resolved_at is not None
     assert memory.check().ok
+
+
+def test_notes_that_quote_a_session_that_goes_for_good_are_told(memory):
+    memory.mirror("talk", [Part("1", role="user", text="never use npm here")])
+    kept = memory.remember("No npm", kind="rule", quote="never use npm", session="talk").note
+    memory.remember("other")
+
+    assert memory.purge(session="talk", hard=True, dry_run=True).left == (("note", kept.id),)
+    assert memory.purge(session="talk", hard=True).left == (("note", kept.id),)

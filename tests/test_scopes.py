@@ -566,3 +566,17 @@ def test_a_read_only_memory_counts_no_uses_that_it_could_not_write(path, caplog)
     with Memory.open(path, config=Config(read_only=True)) as memory:
         assert memory.recall("port")
     assert not caplog.records
+
+
+def test_a_planted_alias_that_leads_to_no_project_shuts_nobody_out(path, opened, folders):
+    with opened() as memory:
+        memory.remember("a", scope="work")
+    sql(path, "DELETE FROM scope_aliases")
+    for number, scope in enumerate(("project:gone", "work")):
+        sql(path, "INSERT OR REPLACE INTO scope_aliases VALUES ('path', ?, ?)", str(folders["theirs"]), scope)
+
+        with opened("theirs", f"s{number}") as memory:
+            assert memory.project.place == str(folders["theirs"])
+            assert memory.check().ok
+        sql(path, "DELETE FROM scope_aliases")
+        sql(path, "DELETE FROM scopes WHERE kind = 'project'")

@@ -103,7 +103,8 @@ def store_project(tx: sqlite3.Connection, found: Found, at: str) -> model.Projec
         (project.key, project.label, project.place, at),
     )
     tx.executemany(
-        "INSERT INTO scope_aliases(scheme, value, scope) VALUES (?, ?, ?)",
+        """INSERT INTO scope_aliases(scheme, value, scope) VALUES (?, ?, ?)
+           ON CONFLICT (scheme, value) DO UPDATE SET scope = excluded.scope""",
         [(scheme, value, project.key) for scheme, value in found.unknown],
     )
     return project
@@ -231,8 +232,12 @@ def _leads(tx: sqlite3.Connection, signs: Signs) -> Iterator[_Known]:
 
 
 def _led_to(tx: sqlite3.Connection, alias: tuple[str, str]) -> str | None:
-    """Return the key that an alias leads to."""
-    row = tx.execute("SELECT scope FROM scope_aliases WHERE scheme = ? AND value = ?", alias).fetchone()
+    """Return the key of the project that an alias leads to."""
+    row = tx.execute(
+        """SELECT key FROM scope_aliases JOIN scopes ON key = scope AND kind = 'project'
+           WHERE scheme = ? AND value = ?""",
+        alias,
+    ).fetchone()
     return None if row is None else str(row[0])
 
 

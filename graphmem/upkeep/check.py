@@ -1,7 +1,8 @@
 """Whether a memory is as its own verbs would have left it, and the repair of what follows from the rest.
 
-Each thing that is wrong is a finding, a line with table, row and remedy. Repair mends indexes, counts, keys, aliases
-and references; what was told is never made up: where that is damaged, a backup is the remedy.
+Each thing that is wrong is a finding, a line with table, row and remedy. Repair mends indexes, counts, keys, aliases,
+references, scopes and what stands beside notes (`check_ledger`); what was told is never made up: where that is
+damaged, a backup is the remedy.
 """
 
 import functools
