@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import NamedTuple
 
 from graphmem.core import model
 from graphmem.projects import Signs, is_one_folder, is_there, other_ids, project_id
+from graphmem.store.lists import in_list
 
 USER = ""
 EVERY_SCOPE = "all"
@@ -131,13 +131,14 @@ def needed(tx: sqlite3.Connection, scopes: Sequence[str] | None) -> Sequence[str
     """
     if scopes is None:
         return None
-    others, held = tx.execute(
-        """SELECT EXISTS (SELECT 1 FROM scopes WHERE filled = 1 AND key <> ?),
-                  (SELECT json_group_array(key) FROM scopes
-                   WHERE filled = 1 AND key IN (SELECT value FROM json_each(?)))""",
-        (USER, json.dumps([*scopes])),
-    ).fetchone()
-    return list(json.loads(held)) if others else None
+    marks, wanted = in_list(scopes)
+    rows = tx.execute(
+        f"""SELECT key FROM scopes WHERE filled = 1 AND key IN ({marks})
+            UNION ALL SELECT '' WHERE EXISTS (SELECT 1 FROM scopes WHERE filled = 1)""",
+        wanted,
+    )
+    held = [key for (key,) in rows]
+    return [key for key in held if key] if held else None
 
 
 def unnoted(tx: sqlite3.Connection) -> dict[str, str]:
