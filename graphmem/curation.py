@@ -102,6 +102,7 @@ class Curation(Maintenance):
         The same note again, whatever its spaces and letter case, is seen once more and takes the new labels. Raises
         InvalidInput naming the argument that cannot be used, SecretRefused for a secret in any of them.
 
+        >>> from graphmem import Memory
         >>> with Memory.open(":memory:") as memory:
         ...     first = memory.remember("Deploy with pnpm", kind="lesson", slot="deploy", labels="部署")
         ...     second = memory.remember("Deploy with npm", kind="lesson", slot="deploy")
@@ -123,17 +124,19 @@ class Curation(Maintenance):
         quoted = notes.check_quote(quote)
         if not isinstance(said, str):
             raise InvalidInput("said", said, "give the user's words of this turn as text")
-        origin = self._act("remember", source, moment, reason=draft.reason, session=session, message=message,
-                           place=place, quote=quoted)  # fmt: skip
+        origin = self._done("remember", source, moment, reason=draft.reason, session=session, message=message,
+                            place=place, quote=quoted)  # fmt: skip
         with self._writing(moment) as tx:
             backed = bool(quoted) and notes.quotes(quoted, (said, *history.said_by_user(tx, origin.session)))
             if quoted and not backed:
                 draft = replace(draft, remarks=(*draft.remarks, "the quote is not found in what the user said"))
                 origin = replace(origin, quote="")
             report = notes.remember(tx, notes.ruled(draft, backed=backed), origin, at_is_given=at is not None)
-            scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
-            scene_graph.attach_note(tx, scene_ids, report.note.id, moment)
-            return replace(report, resolved=incidents.resolve_by(tx, report.note, moment))
+            if keys:
+                scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
+                scene_graph.attach_note(tx, scene_ids, report.note.id, moment)
+            resolved = incidents.resolve_by(tx, report.note, moment)
+            return replace(report, resolved=resolved) if resolved else report
 
     def propose(
         self,
@@ -287,9 +290,9 @@ class Curation(Maintenance):
     ) -> tuple[model.RecalledNote, ...]:
         """Return the rules for what is about to be done, to be shown before it is: those that fit, and no other.
 
-        A rule fits by a scene that holds it and answers the situation, or is one of the declared keys; by a trigger,
-        in the features, the topics or `text`, such as the command that will run; or by its tool, when a label or its
-        slot names it. Rules that fit everywhere are in every brief.
+        A rule fits by a scene that holds it and answers the situation, or has one of its keys or of those declared; by
+        a trigger, in the features, the topics or `text`, such as the command that will run; or by its tool, when a
+        label or its slot names it or stands in the text. Rules that fit everywhere are in every brief.
         """
         here = checked_situation(situation).under(self.config)
         for name, value in (("tool", tool), ("text", text)):
@@ -299,7 +302,7 @@ class Curation(Maintenance):
             raise InvalidInput("tool", tool, "give the name of the tool")
         if tool:
             here = Situation((*here.given, Feature("tool", tool)), at=here.given_at, config=self.config)
-        keys = key_list(declared, "declared")
+        keys = tuple(dict.fromkeys((*key_list(declared, "declared"), *here.declared_keys)))
         with self._store.read() as tx:
             within = self._scopes(tx, scopes)
             selection = scene_graph.chosen(tx, keys, matching.answering(tx, here) if here else [])
@@ -319,6 +322,7 @@ class Curation(Maintenance):
         `config.max_incidents` kinds seen last are kept, each for `config.incident_max_age_days`. Nothing is written
         where `config.capture_failures` is off; the report says so.
 
+        >>> from graphmem import Memory
         >>> with Memory.open(":memory:") as memory:
         ...     first = memory.record_failure("bash", "rm: '/tmp/a': No such file or directory")
         ...     again = memory.record_failure("bash", "rm: '/tmp/b c': No such file or directory")
@@ -362,6 +366,7 @@ class Curation(Maintenance):
         in `config.language`, once in a session for each sentence; '' when there is nothing to be reminded of, something
         was saved, or `config.remind_unrecorded` is off. session: '' for none.
 
+        >>> from graphmem import Memory
         >>> with Memory.open(":memory:") as memory:
         ...     reminder = memory.remind("s1", "Thanks. From now on, answer in German.")
         ...     again = memory.remind("s1", "From now on, answer in German.")
@@ -390,22 +395,29 @@ class Curation(Maintenance):
         return self._own_scope("project") if self._project is not None and kind in notes.OF_WORK else ""
 
     def _act(
+        self, act: str, source: str, at: str, *, reason: str, session: str = "", place: str = ""
+    ) -> model.Provenance:
+        """Return what is about to be done; raise SecretRefused for a secret in what is told of it."""
+        redaction.refuse_secrets(source=source, reason=reason, session=session, place=place)
+        return self._done(act, source, at, reason=reason, session=session, place=place)
+
+    def _done(
         self,
         act: str,
         source: str,
         at: str,
         *,
         reason: str,
-        session: str = "",
+        session: str,
+        place: str,
         message: str = "",
-        place: str = "",
         quote: str = "",
     ) -> model.Provenance:
+        """Return an act as it is kept, of texts without a secret."""
         given = {"source": source, "reason": reason, "session": session, "message": message, "place": place}
         for name, value in given.items():
             if not isinstance(value, str):
                 raise InvalidInput(name, value, "give a text")
-        redaction.refuse_secrets(**given)
         texts = {name: clean_text(value).strip() for name, value in given.items()}
         place = texts["place"] or (self._project.place if self._project else "")
         conversation = texts["session"] or self._session

@@ -28,6 +28,7 @@ from pathlib import Path
 from benchmarks import (
     entering,
     matching,
+    noting,
     peers,
     plots,
     recalling,
@@ -102,6 +103,15 @@ SUBJECTS: Mapping[str, Subject] = {
         "a brief among so many scenes and texts. Floor: the two recalls inside it.",
         FROM_100, (100, 1_000, 10_000), recalling.TURNS, 2,
     ),
+    "notes": Subject(
+        noting.run,
+        "remember of a fact, and of a lesson with slot and labels, brief with and without a query, rules_for and "
+        "recall of notes, among so many notes in three scopes. Floors: the bare inserts of the note, its labels, its "
+        "origin and its index row with tokens made before, and a commit, in a twin of the file; of brief the SELECTs "
+        "that it needs, prepared, which read the scene, the notes and the failures that it tells or counts; of brief "
+        "with a query these and the verb recall of the same words.",
+        THOUSANDS, (1_000, 10_000), noting.TURNS, 4,
+    ),
     "scenes": Subject(
         matching.run,
         "enter, match and recall of turns that name people, a channel alone, a tool alone, topics alone, among so many "
@@ -136,7 +146,7 @@ SUBJECTS: Mapping[str, Subject] = {
         (100_000,), (5_000,), 500, 3,
     ),
 }  # fmt: skip
-ALL_MINUTES = 15
+ALL_MINUTES = 17
 
 
 def _help() -> str:

@@ -40,6 +40,26 @@ def dump(path):
         return list(connection.iterdump())
 
 
+def plans_of(memory, act):
+    """The query plans of what an act asks while it reads."""
+    with memory._store.read() as tx:
+        return _plans_on(tx, act)
+
+
+def plans_of_writing(memory, act):
+    """The query plans of what an act does while it writes, without what FTS5 does of its own."""
+    return _plans_on(memory._store._writer, act)
+
+
+def _plans_on(connection, act):
+    seen = []
+    connection.set_trace_callback(seen.append)
+    act()
+    connection.set_trace_callback(None)
+    own = [one for one in seen if not one.startswith(("--", "BEGIN", "COMMIT"))]
+    return [[row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {one}")] for one in own]
+
+
 def refusal(act):
     """Return class and message of an error, None when there is none."""
     try:

@@ -2,8 +2,10 @@
 
 import doctest
 import importlib
+import itertools
 import json
 import random
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -26,6 +28,7 @@ COLUMNS = {
     "start": {"command", "median_ms", "floor_ms", "to_floor", "loads"},
     "dedupe": {"scenes", "twins", "scan_s", "dry_run_s", "to_scan", "peak_mib", "real_s", "undo_s"},
     "brief": {"size", "median_us", "recalls_us", "to_recalls"},
+    "notes": {"notes", "remember_us", "remember_to_floor", "lesson_to_floor", "brief_us", "brief_to_floor", "rules_us"},
     "scenes": {"scenes", "turn_names", "enter_us", "match_us", "recall_us"},
     "tenants": {"files", "how", "handles_left", "grown_mib"},
     "writers": {"who", "processes", "turns_a_second", "kept", "refused"},
@@ -180,6 +183,47 @@ def test_the_floor_of_commit_writes_what_commit_writes(benchmarks, tmp_path, bat
     assert [sql(floor, written) for written in WRITTEN] == [sql(verb, written) for written in WRITTEN]
     with Memory.open(floor) as memory:
         assert memory.check().problems == ()
+
+
+NOTED = (
+    "SELECT * FROM notes ORDER BY 1",
+    "SELECT * FROM note_labels ORDER BY 1, 2",
+    "SELECT * FROM provenance ORDER BY kind, ref_id, seq",
+    "SELECT rowid, title, labels, body FROM text_index ORDER BY 1",
+    "SELECT * FROM text_sizes ORDER BY 1",
+)
+
+
+@pytest.mark.parametrize("name", ["fact", "lesson"])
+def test_the_floor_of_remember_writes_what_remember_writes(benchmarks, tmp_path, clock, name):
+    seeds, noting = benchmarks("seeds"), benchmarks("noting")
+    speech = seeds.Speech()
+    verb, floor = tmp_path / "verb.db", tmp_path / "floor.db"
+    noting.fill(verb, 120, speech, tmp_path)
+    shutil.copyfile(verb, floor)
+
+    with Memory.open(verb, project=tmp_path, clock=clock) as memory, seeds.bare(floor) as db:
+        writer = noting.BareNotes(db, memory.project.place)
+        for one in itertools.islice(noting.fresh(name, speech, memory.project.key), 10):
+            memory.remember(one.title, body=one.body, kind=one.kind, slot=one.slot, labels=one.labels)
+            writer.ready([one])()
+
+    assert [sql(floor, written) for written in NOTED] == [sql(verb, written) for written in NOTED]
+    with Memory.open(floor) as memory:
+        memory.reindex()  # the hall is filled without
+        assert memory.check().problems == ()
+
+
+def test_the_floor_of_brief_reads_the_notes_that_a_brief_tells(benchmarks, tmp_path):
+    seeds, noting = benchmarks("seeds"), benchmarks("noting")
+    noting.fill(tmp_path / "a.db", 400, seeds.Speech(), tmp_path)
+
+    with Memory.open(tmp_path / "a.db", project=tmp_path) as memory, seeds.bare(tmp_path / "a.db") as db:
+        told = memory.brief(noting.HOST)
+        read = noting.floor(db, memory.project.key, [])
+
+    assert read == {ref_id for kind, ref_id in (*told.shown, *told.left_out) if kind == "note"}
+    assert len(read) > 80
 
 
 def test_the_floor_of_mirror_writes_what_mirror_writes(benchmarks, tmp_path):

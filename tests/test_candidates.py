@@ -17,7 +17,6 @@ from graphmem.core.candidates import (
     screen,
 )
 from graphmem.core.keys import slug
-from graphmem.core.model import Note
 
 LONG = (
     "The service is deployed by the release script, which builds the web app, uploads the image to the registry, "
@@ -379,6 +378,14 @@ def test_a_huge_reply_is_looked_at_a_bounded_number_of_times(piece, monkeypatch)
 # ---- screening
 
 
+@dataclasses.dataclass(frozen=True)
+class Stored:
+    id: int
+    title: str
+    body: str
+    status: str
+
+
 def find_secrets(text):
     """A finder as of core/redaction.py: what it returns is empty where there is no secret."""
     return [place for place in range(len(text)) if text.startswith("sk-live", place)]
@@ -389,7 +396,7 @@ def candidate(title, body="", **given):
 
 
 def stored_note(note_id, title, body="", status="live"):
-    return Note(note_id, "fact", title, body, "", (), "", status, False, "agent", 1, "", "", None)
+    return Stored(note_id, title, body, status)
 
 
 def screened(*candidates, stored=()):

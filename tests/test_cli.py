@@ -1776,6 +1776,9 @@ def test_the_examples_in_help_run(cli, path, tmp_path, monkeypatch):
     monkeypatch.setattr("graphmem.semantic.bundled_embedder", HashEmbedder)
     (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
     cli("replay", WEEK)
+    for title, source in (("Tea at four", "user"), ("Be brief", "agent"), ("Be long", "agent"), ("Old", "user")):
+        cli("remember", title, "--kind", "rule", "--source", source)
+    cli("forget", "4")
     for _ in range(3):
         plant(path, {"chan:QQ": 1})
         cli("dedupe")

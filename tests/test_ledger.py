@@ -520,16 +520,18 @@ def test_rules_fire_by_tool_trigger_and_scene(memory):
     rule(memory, "No jokes with the boss", scenes="chan:qq/peer:boss")
     memory.remember("git is slow today", labels="git")
 
-    def fired(situation=BOSS, **options):
+    def fired(situation=ANN, **options):
         return {note.title: note.ground for note in memory.rules_for(situation, **options)}
 
     assert fired(tool="git") == {"Never force push": "tool"}
     assert fired(tool="GIT") == {"Never force push": "tool"}
+    assert fired(tool="bash", text="git push -f") == {"Never force push": "tool"}
     assert fired(tool="deploy") == {"Dry run first": "trigger"}
     assert fired(tool="shell", text="rm -rf build") == {"Ask before deleting": "trigger"}
     assert fired(tool="shell", text="ls") == {}
-    assert fired(declared="chan:qq/peer:boss") == {"No jokes with the boss": "scene"}
-    assert fired(ANN, declared="chan:qq") == {}
+    assert fired(BOSS) == {"No jokes with the boss": "scene"}
+    assert fired(Situation.of(chan="wechat"), declared="chan:qq/peer:boss") == {"No jokes with the boss": "scene"}
+    assert fired(declared="chan:qq") == {}
 
 
 @pytest.mark.parametrize(("argument", "value"), [("tool", 3), ("tool", "  "), ("text", None), ("declared", 3)])
@@ -734,3 +736,69 @@ def test_what_a_tool_said_is_kept_without_its_secrets(memory):
     assert KEY not in repr(report)
     memory.close()
     assert Memory.verify_forgotten(memory.path, KEY, copied=False).ok
+
+
+# ---- found by words
+
+
+@pytest.mark.parametrize("query", ["the of", "的 了", "what is the"])
+def test_stop_words_alone_find_nothing(memory, query):  # C8.5
+    memory.remember("Deploy the panel", body="with the lock of pnpm. What is more: 的确，了")
+
+    assert memory.recall(query, kinds="note") == ()
+
+
+def test_stop_words_that_somebody_said_so_are_found(memory):
+    note = memory.remember("To be or not to be").note
+    memory.remember("It is not to the point, or to be seen")
+
+    assert found_ids(memory, "not to be") == [note.id]
+
+
+def found_ids(memory, query, **options):
+    return [hit.id for hit in memory.recall(query, kinds="note", **options)]
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("部署", "部署脚本用 pnpm 而不是 npm"),
+        ("脚本", "部署脚本用 pnpm 而不是 npm"),
+        ("pnpm", "部署脚本用pnpm而不是npm"),
+        ("服务部署", "怎么部署前端服务"),
+    ],
+)
+def test_chinese_words_are_found_whatever_stands_between(memory, query, text):  # A6.4, A6.5
+    note = memory.remember(text).note
+    memory.remember("something else")
+
+    assert found_ids(memory, query)[0] == note.id
+
+
+def test_a_title_and_a_slot_count_more_than_labels_and_these_more_than_a_body(memory):  # C8.6
+    filler = "of the panel and its many parts, none of which matter here"
+    body = memory.remember("first note", body=f"pelican {filler}").note
+    label = memory.remember("second note", body=filler, labels="pelican").note
+    slot = memory.remember("third note", body=filler, slot="pelican").note
+    title = memory.remember("pelican note", body=filler).note
+
+    found = found_ids(memory, "pelican")
+
+    assert {*found[:2]} == {title.id, slot.id}
+    assert found[2:] == [label.id, body.id]
+
+
+def test_keyword_mode_wants_every_word(memory):  # C8.7
+    both = memory.remember("部署用 pnpm").note
+    one = memory.remember("pnpm is fast").note
+
+    assert found_ids(memory, "pnpm 部署", mode="keyword") == [both.id]
+    assert found_ids(memory, "pnpm 部署") == [both.id, one.id]
+
+
+def test_of_equal_texts_the_newer_comes_first(memory, clock):  # A6.19
+    old = memory.remember("Deploy with pnpm", scope="web").note
+    clock.advance(days=30)
+    new = memory.remember("Deploy with pnpm", scope="app").note
+
+    assert found_ids(memory, "pnpm", scopes="all") == [new.id, old.id]

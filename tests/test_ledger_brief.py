@@ -1,6 +1,7 @@
 """The sections of a brief that hold what binds, what is known for good, and what keeps failing."""
 
 import re
+from pathlib import Path
 
 import pytest
 from support import sql
@@ -33,6 +34,14 @@ def configured(tmp_path, clock, **settings):
     return Memory.open(tmp_path / "m.db", clock=clock, config=Config(**settings))
 
 
+def in_a_project(memory):
+    folder = Path(memory.path).parent / "panel"
+    folder.mkdir()
+    with Memory.open(memory.path, project=folder) as there:
+        there.remember("Deploy with pnpm", kind="fact", scope="project")
+        return text(there)
+
+
 # ---- constraints
 
 
@@ -61,7 +70,8 @@ def test_constraints_keep_to_their_limit(tmp_path, clock, limit):  # C8.9
         length = len("\n".join([CONSTRAINTS, *lines]))
         assert length < limit or not lines
         assert length > limit - 30 or len(lines) == 40 or limit < len(CONSTRAINTS) + 30
-        assert f"constraints {40 - len(lines)}" in text(memory) or len(lines) == 40 or not text(memory)
+        # What binds is told all the same, behind the section.
+        assert len(lines) + len(section(memory, "More rules:")) == 40
 
 
 def test_a_long_title_is_cut_and_told(memory):
@@ -124,7 +134,8 @@ def test_entries_of_a_project_are_marked(memory):  # C8.10
     memory.remember("Deploy with pnpm", scope="web")
     memory.remember("Tea at four")
 
-    assert sorted(section(memory, FACTS, scopes=["web"])) == ["- Deploy with pnpm (this project)", "- Tea at four"]
+    assert sorted(section(memory, FACTS, scopes=["web"])) == ["- Deploy with pnpm (web)", "- Tea at four"]
+    assert "- Deploy with pnpm (this project)" in in_a_project(memory)
 
 
 def test_what_is_saved_or_changed_is_there_at_the_next_brief(memory):  # C8.11
@@ -159,7 +170,7 @@ def test_a_triggered_note_is_told_once(memory):
     told = text(memory, query="今晚发布")
 
     assert told.count("Lock the versions") == 1
-    assert "Scene memory" in told
+    assert "Called to mind" in told
 
 
 def test_what_words_find_is_not_told_again(memory):
@@ -289,3 +300,37 @@ def test_what_a_brief_said_is_not_mirrored_back(memory):  # the loop guard
     assert "German" not in "".join(stored)
     assert stored[0].strip() == "What is for tea?"
     assert (stored[1].strip(), stored[2].strip(), stored[3].strip()) == ("", "ok", "")
+
+
+def test_what_binds_is_told_once(memory):
+    memory.remember("Sign as 墨白", slot="signature", source="user")
+    memory.remember("Deploy with pnpm", kind="lesson", pinned=True, source="user")
+
+    told = text(memory)
+
+    assert (told.count("墨白"), told.count("pnpm")) == (1, 1)
+
+
+def test_a_note_without_a_scene_stands_under_a_heading_of_its_own(memory):
+    memory.remember("Look at CI", kind="lesson", load_when="发布")
+
+    told = text(memory, Situation(), query="准备发布了")
+
+    assert "Called to mind by this turn:\n- Look at CI" in told
+    assert "standing rules" not in told
+
+
+def test_what_is_remembered_in_a_turn_is_for_its_people(memory):
+    with memory.turn(Event(source="qq", payload={"user_id": "mum"}, text="圣诞礼物是自行车")) as turn:
+        hidden = turn.remember("圣诞礼物是自行车", source="user").note
+        public = turn.remember("Tea is at four", scenes=(), source="user").note
+    kid = Situation.of(chan="qq", peer="kid")
+
+    assert "自行车" not in text(memory, kid, query="圣诞礼物是什么")
+    assert "Tea is at four" in text(memory, kid)
+    assert memory.inspect(hidden.id).scenes == ("chan:qq/peer:mum",)
+    assert memory.inspect(public.id).scenes == ()
+    with memory.turn(Event(source="qq", payload={"user_id": "mum"}, text="圣诞礼物是什么")) as turn:
+        assert "自行车" in turn.brief().text
+    with memory.turn(Event(source="qq", text="hello")) as turn:
+        assert memory.inspect(turn.remember("For all").note.id).scenes == ()

@@ -122,6 +122,14 @@ def test_the_same_note_again_is_seen_once_more(memory, clock):  # DUP-02
     assert found(memory, "redis", scopes=["a"]) == [note.id]
 
 
+@pytest.mark.parametrize("title", ["用 pnpm 部署", "用pnpm部署。", "用PNPM 部署 !"])
+def test_spaces_beside_chinese_and_a_full_stop_make_no_other_note(memory, title):  # DUP-02
+    first = memory.remember("用pnpm部署").note
+
+    assert memory.remember(title).note.id == first.id
+    assert memory.remember("用 npm 部署").created
+
+
 @pytest.mark.parametrize("change", [{"body": "b"}, {"kind": "rule"}, {"slot": "s"}, {"status": "proposed"}])
 def test_what_differs_is_another_note(memory, change):
     memory.remember("Redis listens on 6380")

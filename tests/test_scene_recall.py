@@ -9,7 +9,7 @@ from pathlib import Path
 from conftest import FakeClock
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import sql
+from support import plans_of, sql
 
 from graphmem import Memory, Situation, Triple
 
@@ -188,16 +188,6 @@ def test_any_limit_is_allowed(memory):
     assert len(memory.recall_by_scene("", limit=2**63 - 1).relations) == 1
 
 
-def plans_of(memory, act):
-    """The query plans of what an act asks."""
-    seen = []
-    with memory._store.read() as tx:
-        tx.set_trace_callback(seen.append)
-        act()
-        tx.set_trace_callback(None)
-        return [[row[3] for row in tx.execute(f"EXPLAIN QUERY PLAN {one}")] for one in seen]
-
-
 def test_a_recall_asks_once_a_kind_and_reads_no_other_scene(memory):
     for n in range(30):
         memory.commit(
@@ -205,7 +195,7 @@ def test_a_recall_asks_once_a_kind_and_reads_no_other_scene(memory):
         )
 
     plans = plans_of(memory, lambda: memory.recall_by_scene("chan:qq"))
-    assert len(plans) == 6
+    assert len(plans) == 7  # of scopes, scenes, four kinds of refs, and whether there is any note
     assert any("scopes_filled" in step for step in plans[0])
     for plan in plans:
         assert not [step for step in plan if step.startswith(("SCAN ref", "SCAN r", "SCAN e ", "SCAN scenes"))]

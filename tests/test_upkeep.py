@@ -134,7 +134,7 @@ def test_days_of_use_that_count_for_nothing_any_more_go(told, clock, path):
 def test_pinned_notes_and_rules_never_fade(told, clock, path):
     at = "2026-09-07T08:00:00.000Z"
     for options in ({"pinned": True}, {"kind": "rule"}, {}):
-        note = told.remember(f"note {options}", **options).note
+        note = told.remember(f"note {options}", source="user", **options).note
         sql(
             path,
             "INSERT INTO scene_refs(scene_id, kind, ref_id, decayed_at, created_at) VALUES (1, 'note', ?, ?, ?)",

@@ -111,8 +111,8 @@ def test_only_what_holds_and_may_be_read_is_drawn(memory):
     memory.commit([Triple("a", "was", "b", valid_to="2026-01-01"), Triple("a", "is", "c")])
     memory.commit([Triple("a", "hides", "d")], scope="private")
 
-    assert [relation for _, relation, _ in named(memory.graph())] == ["hides", "is"]
-    assert [relation for _, relation, _ in named(memory.graph(at="2025-06-01"))] == ["hides", "is", "was"]
+    assert [relation for _, relation, _ in named(memory.graph(scopes="all"))] == ["hides", "is"]
+    assert [relation for _, relation, _ in named(memory.graph(at="2025-06-01", scopes="all"))] == ["hides", "is", "was"]
     assert [relation for _, relation, _ in named(memory.graph(entity="a", scopes=["other"]))] == ["is"]
 
 
@@ -186,7 +186,7 @@ def test_a_way_holds_at_an_instant_and_within_scopes(memory):
     memory.commit([Triple("c", "is", "d")])
 
     assert [memory.shortest_path("a", "b", at=at).connected for at in (None, "2025-01-01")] == [False, True]
-    assert [memory.shortest_path("a", "c", scopes=scopes).connected for scopes in (None, ["other"])] == [True, False]
+    assert [memory.shortest_path("a", "c", scopes=scopes).connected for scopes in ("all", ["other"])] == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -97,8 +97,12 @@ class _Phrases:
     incidents: str
     hint: str
     project: str
+    session: str
+    elsewhere: str
     overridden: str
+    more_rules: str
     scene: str
+    nowhere: str
     rules: str
     found: str
     names: str
@@ -118,8 +122,12 @@ _PHRASES: Mapping[str, _Phrases] = MappingProxyType(
             incidents="Failed repeatedly, so do it otherwise:",
             hint="(recall finds more; remember keeps what is told for good)",
             project=" (this project)",
+            session=" (this session)",
+            elsewhere=" ({})",
             overridden=" (this project has its own)",
+            more_rules="More rules:",
             scene="Scene memory of {keys}:",
+            nowhere="Called to mind by this turn:",
             rules="These are standing rules; keep to them.",
             found="Found for the words of this turn:",
             names="- Names known besides: {count}; most mentioned: {top}",
@@ -127,6 +135,7 @@ _PHRASES: Mapping[str, _Phrases] = MappingProxyType(
             left_out="(left out: {counts})",
             counts={
                 "constraint": "constraints {}",
+                "rule": "rules {}",
                 "known": "known facts {}",
                 "lesson": "lessons {}",
                 "incident": "failures {}",
@@ -146,8 +155,12 @@ _PHRASES: Mapping[str, _Phrases] = MappingProxyType(
             incidents="反复失败，请换一种做法：",
             hint="（用 recall 可查到更多；长期有效的事用 remember 保存）",
             project="（本项目）",
+            session="（本会话）",
+            elsewhere="（{}）",
             overridden="（本项目另有规定）",
+            more_rules="其余规则：",
             scene="场景记忆 {keys}：",
+            nowhere="本轮让人想起的记忆：",
             rules="以上是长期规则，请遵守。",
             found="与本轮内容相关的记忆：",
             names="- 另有名称 {count} 个，提及最多：{top}",
@@ -155,6 +168,7 @@ _PHRASES: Mapping[str, _Phrases] = MappingProxyType(
             left_out="（未列出：{counts}）",
             counts={
                 "constraint": "约束 {}",
+                "rule": "规则 {}",
                 "known": "已知事实 {}",
                 "lesson": "教训 {}",
                 "incident": "失败 {}",
@@ -204,7 +218,7 @@ def brief_of(
     standing: list[_Entry] = []
     if mark == MEMORY_MARK:
         ledger = memory.ledger(scopes=scopes, limit=_RECALLED)
-        standing = _of_ledger(ledger, [note.id for note in own], memory.config, phrases)
+        standing = _of_ledger(ledger, [note.id for note in found.notes], memory.config, phrases)
         first = [*_constraints(binding, memory.config, phrases), *_of_scene(own, phrases)]
     else:
         first = _of_scene(own, phrases)
@@ -261,12 +275,16 @@ def _parted(
 
 
 def _constraints(binding: Iterable[RecalledNote], config: Config, phrases: _Phrases) -> list[_Entry]:
-    """Return what binds everybody, in the imperative: titles alone."""
-    lines = (
+    """Return what binds everybody, in the imperative: titles alone. What finds no room there is told below."""
+    lines = [
         (("note", note.id), f"- {shown(note.title, _TITLE_CHARACTERS)}{phrases.overridden * note.overridden}")
         for note in binding
-    )
-    return _within("constraint", phrases.constraints, lines, config.max_constraint_chars)[0]
+    ]
+    entries, _ = _within("constraint", phrases.constraints, lines, config.max_constraint_chars)
+    return [
+        entry if entry.forms else _Entry("rule", entry.items, (line,))
+        for entry, (_, line) in zip(entries, lines, strict=True)
+    ]
 
 
 def _of_scene(own: Iterable[RecalledNote], phrases: _Phrases) -> list[_Entry]:
@@ -316,7 +334,14 @@ def _within(
 
 
 def _title_of(note: RecalledNote, phrases: _Phrases) -> str:
-    return f"- {shown(note.title, _TITLE_CHARACTERS)}{phrases.project if note.scope else ''}"
+    return f"- {shown(note.title, _TITLE_CHARACTERS)}{_home_of(note.scope, phrases)}"
+
+
+def _home_of(scope: str, phrases: _Phrases) -> str:
+    kind = scope.partition(":")[0]
+    if kind in ("project", "session"):
+        return phrases.project if kind == "project" else phrases.session
+    return phrases.elsewhere.format(shown(scope, _WHO_CHARACTERS)) if scope else ""
 
 
 def _line_of_note(note: RecalledNote, phrases: _Phrases) -> str:
@@ -427,19 +452,26 @@ class _Page:
         self.phrases = phrases
         self.mark = mark
         self.hint = hint
-        self._keys = _named(scenes, phrases)
+        self._heading = phrases.scene.format(keys=_named(scenes, phrases)) if scenes else phrases.nowhere
+        self._items = dict.fromkeys(phrases.counts, 0)  # in all entries, by noun
+        for entry in entries:
+            self._items[entry.noun] += len(entry.items)
 
     def text(self, chosen: Mapping[int, str]) -> str:
         """Return the brief with the chosen lines, by their places; '' for none."""
         if not chosen:
             return ""
         told: dict[str, list[str]] = {}
+        left = self._items.copy()
         for place, line in chosen.items():
-            told.setdefault(self.entries[place].noun, []).append(line)
+            entry = self.entries[place]
+            told.setdefault(entry.noun, []).append(line)
+            left[entry.noun] -= len(entry.items)
         scene = [line for noun in ("note", "fact", "block") for line in told.get(noun, ())]
         lines = [f"<{self.mark}>"]
         for noun, heading in (
             ("constraint", self.phrases.constraints),
+            ("rule", self.phrases.more_rules),
             ("known", self.phrases.known),
             ("lesson", self.phrases.lessons),
             ("incident", self.phrases.incidents),
@@ -449,14 +481,12 @@ class _Page:
         if self.hint and not told.keys().isdisjoint(("known", "lesson")):
             lines.append(self.phrases.hint)
         if scene:
-            lines += [self.phrases.scene.format(keys=self._keys), *scene, self.phrases.rules]
+            lines += [self._heading, *scene]
+            if not told.keys().isdisjoint(("fact", "block")):
+                lines.append(self.phrases.rules)
         if "found" in told:
             lines += [self.phrases.found, *told["found"]]
         lines += told.get("name", ())
-        left = dict.fromkeys(self.phrases.counts, 0)
-        for place, entry in enumerate(self.entries):
-            if place not in chosen:
-                left[entry.noun] += len(entry.items)
         counts = [form.format(left[noun]) for noun, form in self.phrases.counts.items() if left[noun]]
         if counts:
             lines.append(self.phrases.left_out.format(counts=self.phrases.comma.join(counts)))

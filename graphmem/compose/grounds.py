@@ -5,17 +5,17 @@ or pinned. What only scenes of other people hold comes back on no ground at all.
 """
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from graphmem.core.keys import entity_key
-from graphmem.core.model import Note, RecalledNote
+from graphmem.core.model import RecalledNote
 from graphmem.core.situations import Situation
 from graphmem.core.tokens import telling_tokens, tokens_of
 from graphmem.graph import found
 from graphmem.graph.scenes import Selection, noted
 from graphmem.records import notes
-from graphmem.store.lists import in_parts
+from graphmem.records.notes import Found
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,11 @@ class Ground:
     name: str
     weight: float = 1.0
     load_when: str = ""
+
+
+def are_notes(tx: sqlite3.Connection) -> bool:
+    """Tell whether there is any note, by one cheap look: in a memory without notes they cost no more than that."""
+    return tx.execute("SELECT MAX(id) FROM notes").fetchone()[0] is not None
 
 
 def of_scenes(
@@ -51,6 +56,8 @@ def of_situation(
     as_of: str | None,
 ) -> tuple[RecalledNote, ...]:
     """Return the notes for a situation and the words of a turn: rules and pinned ones, those of scenes and triggers."""
+    if not are_notes(tx):
+        return ()
     always = dict.fromkeys(notes.residents(tx, scopes, situation.config.constraint_keys), Ground("always", 0.0))
     grounds = _open(tx, situation, {**always, **triggered(tx, situation, text)})
     if selection is not None:
@@ -62,8 +69,10 @@ def of_ledger(
     tx: sqlite3.Connection, kinds: Sequence[str], *, scopes: Sequence[str] | None, limit: int
 ) -> tuple[RecalledNote, ...]:
     """Return the notes of some kinds that were told last, in no scene, for everybody."""
-    grounds = dict.fromkeys(notes.latest(tx, kinds, scopes, limit), Ground("ledger", 0.0))
-    return _recalled(tx, grounds, limit=limit, scopes=scopes, as_of=None)
+    if not limit:
+        return ()
+    stored = notes.latest(tx, kinds, scopes, limit)
+    return _ranked(stored, dict.fromkeys([one.id for one in stored], Ground("ledger", 0.0)), limit)
 
 
 def governing(
@@ -76,22 +85,29 @@ def governing(
     scopes: Sequence[str] | None,
 ) -> tuple[RecalledNote, ...]:
     """Return the rules for what is about to be done: those whose scene, trigger or tool fits."""
-    rules = {rule.id: rule for rule in notes.notes(tx, list(notes.residents(tx, scopes, ()))).values() if is_rule(rule)}
-    name = entity_key(tool)
+    bound = notes.found(tx, notes.residents(tx, scopes, ()), None, scopes)
+    rules = {rule.id: rule for rule in bound if is_rule(rule)}
+    name, said, labels = entity_key(tool), set(tokens_of(text)), notes.labels_of(tx, rules)
     grounds = {
         rule.id: Ground("tool")
         for rule in rules.values()
-        if name and name in map(entity_key, (rule.slot, *rule.labels))
+        if any(_names(label, name, said) for label in (rule.slot, *labels.get(rule.id, ())) if label)
     }
     grounds |= triggered(tx, situation, text)
     grounds = _open(tx, situation, {note_id: ground for note_id, ground in grounds.items() if note_id in rules})
     if selection is not None:
         held = noted(tx, selection)
         grounds |= {note_id: Ground("scene", held[note_id]) for note_id in held.keys() & rules.keys()}
-    return _recalled(tx, grounds, limit=len(grounds), scopes=scopes, as_of=None)
+    return _ranked([rules[note_id] for note_id in grounds], grounds, len(grounds))
 
 
-def is_rule(note: Note) -> bool:
+def _names(label: str, tool: str, said: Collection[str]) -> bool:
+    """Tell whether a label names a tool, by its key, or stands in what is said, by its tokens."""
+    words = telling_tokens(tokens_of(label))
+    return entity_key(label) == tool or (bool(words) and all(word in said for word in words))
+
+
+def is_rule(note: Found) -> bool:
     """Tell whether a note is a rule."""
     return note.kind == "rule"
 
@@ -126,18 +142,20 @@ def _recalled(
     scopes: Sequence[str] | None,
     as_of: str | None,
 ) -> tuple[RecalledNote, ...]:
-    """Return those of some notes that stand in these scopes: rules first, then pinned ones, then by weight."""
+    """Return those of some notes that stand in these scopes, ranked."""
     if not grounds or not limit:
         return ()
-    standing = [
-        note_id for ids, _ in in_parts(grounds) for note_id in notes.standing(tx, ids, as_of, scopes, past=False)
-    ]
-    stored = sorted(notes.notes(tx, standing).values(), key=lambda one: (one.updated_at, one.id), reverse=True)
+    return _ranked(notes.found(tx, grounds, as_of, scopes), grounds, limit)
+
+
+def _ranked(found_notes: Iterable[Found], grounds: Mapping[int, Ground], limit: int) -> tuple[RecalledNote, ...]:
+    """Return notes on their grounds: rules first, then pinned ones, then by weight, then those told last."""
+    stored = sorted(found_notes, key=lambda one: (one.updated_at, one.id), reverse=True)
     overridden = _overridden(stored)
     stored.sort(key=lambda one: (not is_rule(one), one.id in overridden, not one.pinned, -grounds[one.id].weight))
     return tuple(
         RecalledNote(
-            one.id, one.kind, one.title, one.body, one.slot, one.scope, one.pinned, one.source, one.reason,
+            one.id, one.kind, one.title, one.body, one.slot, one.scope, bool(one.pinned), one.source, one.reason,
             one.updated_at, grounds[one.id].weight, grounds[one.id].name, grounds[one.id].load_when,
             one.id in overridden,
         )
@@ -145,13 +163,13 @@ def _recalled(
     )  # fmt: skip
 
 
-def _overridden(stored: Iterable[Note]) -> set[int]:
+def _overridden(stored: Iterable[Found]) -> set[int]:
     """Return the rules of the user beside which a project has one of its own, of that slot or else of that title."""
     rules = [one for one in stored if is_rule(one)]
     own = {_about(one) for one in rules if one.scope}
     return {one.id for one in rules if not one.scope and _about(one) in own}
 
 
-def _about(note: Note) -> tuple[str, str]:
+def _about(note: Found) -> tuple[str, str]:
     slot = entity_key(note.slot)
     return slot, "" if slot else entity_key(note.title)

@@ -26,7 +26,7 @@ from graphmem.core.arbitration import Statement, abstains, superseded
 from graphmem.core.model import Hit
 from graphmem.core.precise import SHORTEST_TYPO, one_edit
 from graphmem.core.ranking import cosine, inverse_frequency, scaled
-from graphmem.core.tokens import QueryWord, query_words, tokens_of
+from graphmem.core.tokens import QueryWord, is_stop_token, query_words, tokens_of
 from graphmem.errors import InvalidInput
 from graphmem.graph import found
 from graphmem.graph.scenes import Selection, chosen, noted, recall
@@ -74,11 +74,26 @@ def search(
         raise InvalidInput("query", request.text, "nothing to search for; give a word, or a situation")
     if request.precise:
         return _precise(pool, words, ranking)
+    tokens = tokens_of(request.text)
+    if all(map(is_stop_token, tokens)):
+        plain = Pool(tx, vocabulary, replace(request, mode="keyword"), inside, scores)
+        return tuple(hit for hit in _by_words(plain, words, ranking) if _says(hit.text, tokens))
     hits = _by_words(pool, words, ranking)
     if hits or pool.passages:
         return hits
     every = query_words(request.text, all_words=True)
     return hits if every == words else _by_words(pool, every, ranking)
+
+
+def _says(text: str, tokens: Sequence[str]) -> bool:
+    """Tell whether a text says words one after the other: stop words alone say nothing otherwise.
+
+    >>> _says("To be or not to be", ["not", "to"]), _says("To be or not to be", ["be", "to"])
+    (True, False)
+    """
+    said = tokens_of(text)
+    places = range(len(said) - len(tokens) + 1)
+    return any(said[place : place + len(tokens)] == list(tokens) for place in places)
 
 
 @dataclass(frozen=True, slots=True)

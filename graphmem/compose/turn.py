@@ -278,12 +278,15 @@ class Turn:
     def remember(self, title: str, /, **options: Any) -> RememberReport:
         """Write a note in this turn; options are those of `Memory.remember`, session and time are the event's.
 
-        What the user says in this turn may be quoted. Raises Conflict where the turn keeps no memory.
+        Where people are named it is for them: its scenes are those that the turn writes to, unless `scenes` says
+        otherwise, `()` for everybody. What the user says in this turn may be quoted. Raises Conflict where the turn
+        keeps no memory.
         """
         if self.policy.no_memory:
             raise Conflict("this turn keeps no memory (no_memory is set); tell it in a turn that does")
         said = "" if self.event.tool else self.event.text
-        given = {"session": self.event.session, "said": said, "at": self.event.at, **options}
+        scenes = self.write_keys if self._situation.people and "scenes" not in options else ()
+        given = {"session": self.event.session, "said": said, "at": self.event.at, "scenes": scenes, **options}
         report = self._memory.remember(title, **given)
         self._saved = True
         return report

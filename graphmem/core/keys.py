@@ -40,6 +40,8 @@ _IGNORABLE_RANGES = (
 )  # fmt: skip
 _IGNORABLE = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in _IGNORABLE_RANGES) + "]")
 _WHITE = re.compile(r"\s+")
+_CHINESE = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+_BESIDE_CHINESE = re.compile(f"(?<={_CHINESE}) | (?={_CHINESE})")
 # What Windows takes for a device, whatever follows a dot; see "Naming Files, Paths, and Namespaces" of Microsoft.
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|conin|conout|(?:com|lpt)[0-9])(?:\..*)?")
 # ASCII keys that are fixed points already: most keys met in practice, at a tenth of the cost.
@@ -341,6 +343,16 @@ def entity_key(name: str) -> str:
     True
     """
     return _WHITE.sub(" ", fold(name))
+
+
+def title_key(title: str) -> str:
+    """Return the canonical form of the title of a note: spaces beside Chinese and a full stop say nothing either.
+
+    >>> {title_key(title) for title in ("用pnpm部署", "用 pnpm 部署", "用PNPM部署。")}, title_key("Go!"), title_key("!")
+    ({'用pnpm部署'}, 'go', '!')
+    """
+    key = entity_key(title)
+    return _BESIDE_CHINESE.sub("", key).rstrip(" .!。！…") or key
 
 
 def slug(title: str) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 
 from graphmem.core.secret_forms import Secret, compiled, key_secrets, number_secrets, token_secrets
 from graphmem.core.secret_names import REDACTED as REDACTED
-from graphmem.core.secret_names import address_secrets, named_secrets, said_secrets
+from graphmem.core.secret_names import address_secrets, command_secrets, named_secrets, said_secrets
 from graphmem.errors import SecretRefused
 
 _SHORTEST = 5  # characters of a text with a secret in it
@@ -93,6 +93,7 @@ def _candidates(text: str) -> Iterator[Secret]:
     low = text.replace("İ", "i").lower()
     yield from address_secrets(text, low)
     yield from named_secrets(text, low)
+    yield from command_secrets(text, low)
     yield from said_secrets(text, low)
 
 

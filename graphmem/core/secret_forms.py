@@ -7,7 +7,6 @@ their pattern, so that each look-up is linear.
 import functools
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -20,8 +19,8 @@ def token_secrets(text: str) -> Iterator["Secret"]:
     if len(text) < _SHORTEST_TOKEN:
         return
     looked_for = set()
-    for sign, rules in _by_sign():
-        if sign in text:
+    for sign, following, rules in _by_sign():
+        if sign in text and compiled(following).search(text):
             for marker, rule in rules:
                 if marker in text and rule.pattern not in looked_for:
                     looked_for.add(rule.pattern)
@@ -64,9 +63,9 @@ def number_secrets(text: str) -> Iterator["Secret"]:
     """
     if not ("2" in text or "3" in text or "4" in text or "5" in text or "6" in text or "19" in text):
         return
-    if compiled("[0-9]{15}").search(text):
+    if compiled("[0-9]{6}(?:[0-9]{9}|[ -][0-9]{8})").search(text):
         for match in compiled(_IDENTITY).finditer(text):
-            if _is_identity(match[0]):
+            if _is_identity(match[0].replace(" ", "").replace("-", "")):
                 yield Secret("identity number", *match.span())
         for match in compiled(_NAMED_CARD).finditer(text):
             if _is_card(match[1]):
@@ -98,6 +97,8 @@ def is_random(text: str) -> bool:
     (False, True, True)
     """
     text = text[:_LOOKED_AT]
+    if compiled("[xX*.-]{12}").search(text):
+        return False
     if compiled("[0-9]|[a-z][A-Z]").search(text):
         return True
     return max(map(len, compiled("[-_]").split(text))) >= _LONGEST_WORD
@@ -107,8 +108,7 @@ _LONGEST_WORD = 16
 _LOOKED_AT = 256  # characters of a token
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(NamedTuple):
     """Tokens of one kind. markers: one of them is in every such token. The first group, if any, is the secret."""
 
     kind: str
@@ -195,18 +195,26 @@ _RULES = (
 )  # fmt: skip
 
 _SHORTEST_TOKEN = 17
-_SIGNS = "_-/:=."
+# A sign of a marker, and what stands behind one of these signs in every token with such a marker.
+_SIGNS = {
+    "_": "_[A-Za-z0-9_+/=.-]{14}",
+    "-": "-(?:[A-Za-z0-9_.-]{10}|us[0-9])",
+    "/": "/[A-Za-z0-9@_?=.-]",
+    ":": ":AA",
+    "=": "=[A-Za-z0-9+/-]{16}",
+    ".": r"\.[A-Za-z0-9_=-]{16}",
+}
 
 
 @functools.cache
-def _by_sign() -> tuple[tuple[str, tuple[tuple[str, _Rule], ...]], ...]:
+def _by_sign() -> tuple[tuple[str, str, tuple[tuple[str, _Rule], ...]], ...]:
     """Return rules with their markers, by a sign that is in the marker: most texts have few of the signs."""
     signs: dict[str, list[tuple[str, _Rule]]] = {}
     for rule in _RULES:
         for marker in rule.markers:
             sign = next((each for each in _SIGNS if each in marker), "")
             signs.setdefault(sign, []).append((marker, rule))
-    return tuple((sign, tuple(rules)) for sign, rules in signs.items())
+    return tuple((sign, _SIGNS.get(sign, ""), tuple(rules)) for sign, rules in signs.items())
 
 
 def _of_rule(rule: _Rule, text: str) -> Iterator[Secret]:
@@ -238,7 +246,7 @@ def _key_begins(text: str, begin: int, end: int) -> int:
 
 
 _BIRTH = r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])"
-_IDENTITY = r"(?<![0-9A-Za-z])[1-9][0-9]{5}" + _BIRTH + r"[0-9]{3}[0-9Xx](?![0-9A-Za-z])"
+_IDENTITY = r"(?<![0-9A-Za-z])[1-9][0-9]{5}[ -]?" + _BIRTH + r"[ -]?[0-9]{3}[0-9Xx](?![0-9A-Za-z])"
 _GROUPED_CARD = (
     r"(?<![0-9A-Za-z.-])[2-6][0-9]{3}([ -])[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?:\1[0-9]{3})?(?![0-9A-Za-z]|[.-][0-9])"
 )

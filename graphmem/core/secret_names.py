@@ -3,8 +3,10 @@
 What a name is given is no secret where it is a placeholder, a reference, a call, a type, a path, or prose.
 """
 
+import functools
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from graphmem.core.secret_forms import Secret, compiled
 
@@ -17,22 +19,29 @@ def named_secrets(text: str, low: str) -> Iterator[Secret]:
     >>> [secret.kind for secret in named_secrets("DB_PASSWORD=Tr0ub4dor", "db_password=tr0ub4dor")]
     ['password']
     """
-    signs = "=" in text or ":" in text or "：" in text or "＝" in text
-    patterns = [_ASSIGNED] * signs + [_OPTION] * ("--" in text) + [_IS] * (" is " in low or " was " in low)
-    if not patterns or not _has_any(low, _NAME_MARKERS):
+    if not _has_any(low, _NAME_MARKERS):
         return
-    for pattern in patterns:
-        judge = _Judge(text, said=pattern != _ASSIGNED)
-        search, place = compiled(pattern).search, 0
-        while match := search(low, place):
-            place = match.end()
-            first, name = match.start(), match[0]
-            if match[1] is None and first and low[first - 1].isalpha() and not _begins_word(text, first):
+    # Prose speaks of keys and sessions more than of passwords, and of those without a sign.
+    speaks = _has_any(low, _SAID_MARKERS) or ("key" in low and compiled("key" + _IS_KEY).search(low) is not None)
+    for sign in _SIGNS:
+        if (sign.said and not speaks) or not _has_any(low, sign.markers):
+            continue
+        judge, done = _Judge(text, said=sign.said), 0
+        for match in compiled(sign.pattern).finditer(low):
+            if match.start() < done:
                 continue
-            value = _value_at(text, place, tight=name.endswith("="))
-            if value is not None and judge.is_secret(value, name, strong=match[1] is not None):
-                place = _rest_of(text, value)
-                yield Secret(_kind_of(name), value.start, place)
+            # A name is dear to look for, and signs are few.
+            begin, strong = _name_of(match, sign, text, low, done)
+            done = match.end()
+            if begin < 0:
+                continue
+            name = low[begin:done]
+            value = _value_at(text, done, tight=name.endswith("="))
+            if value is None or (sign.loose and not _is_mixed(value.text)):
+                continue
+            if judge.is_secret(value, name, strong=strong):
+                done = _rest_of(text, value)
+                yield Secret(_kind_of(name), value.start, done)
 
 
 def address_secrets(text: str, low: str) -> Iterator[Secret]:
@@ -42,17 +51,20 @@ def address_secrets(text: str, low: str) -> Iterator[Secret]:
     [9]
     """
     if "://" in text:
+        # Uniform text has the same few values over and over; no longer than this call are they kept.
+        is_placeholder = functools.cache(_is_placeholder)
         for match in compiled(_USER).finditer(text):
-            if not compiled(_PLACEHOLDER).fullmatch(match[2]):
+            if not is_placeholder(match[2]):
                 yield Secret("address with credentials", *match.span(2))
         for match in compiled(_LONE_USER).finditer(text):
             if _has_digit(match[1]):
                 yield Secret("address with credentials", *match.span(1))
     if "=" in text and ("?" in text or "&" in text):
+        is_placeholder = functools.cache(_is_placeholder)
         for match in compiled(_PARAMETER).finditer(low):
             start, end = match.span(2)
             inside = text[start:end]
-            if not compiled(_PLACEHOLDER).fullmatch(inside) and inside.lower() not in _WORDS and "(" not in inside:
+            if not is_placeholder(inside) and inside.lower() not in _WORDS and "(" not in inside:
                 yield Secret("query parameter", start, end)
     if "authorization" in low:
         for match in compiled(_AUTHORIZATION).finditer(low):
@@ -63,10 +75,37 @@ def address_secrets(text: str, low: str) -> Iterator[Secret]:
             inside = text[match.start(1) : match.end(1)]
             if (_has_digit(inside) and not _is_no_credential(inside)) or _is_scrambled(inside):
                 yield Secret("authorization header", *match.span(1))
+    if "jdbc:oracle:" in low:
+        for match in compiled(_ORACLE).finditer(text):
+            yield Secret("address with credentials", *match.span(1))
     if "curl" in low:
         for match in compiled(_CURL).finditer(text):
-            if not compiled(_PLACEHOLDER).fullmatch(match[1]) and not match[1].isdigit():
+            if not _is_placeholder(match[1]) and not match[1].isdigit() and match[1].lower() not in _WORDS:
                 yield Secret("address with credentials", *match.span(1))
+
+
+def command_secrets(text: str, low: str) -> Iterator[Secret]:
+    """Yield passwords in commands, SQL, `.netrc` and secrets of Kubernetes. low: the text in small letters.
+
+    >>> [secret.start for secret in command_secrets("sshpass -p hunter22 ssh", "sshpass -p hunter22 ssh")]
+    [11]
+    """
+    given: list[re.Match[str]] = []
+    if _has_any(text, _COMMAND_MARKERS):
+        # Small letters would make -P, which is a port, a password.
+        given += compiled(_COMMANDS).finditer(text)
+    if _has_any(low, _STATEMENT_MARKERS):
+        given += compiled(_STATEMENTS).finditer(low)
+    judge = _Judge(text, said=True)
+    for match in given:
+        value = _value_at(text, match.end(), tight=False)
+        if value is not None and judge.is_secret(value, "password", strong=True):
+            yield Secret("password", value.start, _rest_of(text, value))
+    if "kind: secret" in low and compiled(r"kind: secret[ \t]*(?:\n|\Z)").search(low):
+        for block in compiled(_DATA).finditer(text):
+            for match in compiled(r":[ \t]{1,8}[\"']?([^\s\"']{4,})").finditer(text, *block.span(1)):
+                if not _is_placeholder(match[1]):
+                    yield Secret("secret", *match.span(1))
 
 
 def said_secrets(text: str, low: str) -> Iterator[Secret]:
@@ -78,16 +117,18 @@ def said_secrets(text: str, low: str) -> Iterator[Secret]:
     if not text.isascii():
         for match in compiled(_SAID).finditer(text):
             value = _value_at(text, match.end(), tight=False)
-            joined = bool(match[2].strip())
+            joined = bool(match[2].strip(" \t，"))
             if value is not None and _is_said(value, text, name=match[1], joined=joined):
-                yield Secret("password" if match[1][1] in "码碼令" else "key", value.start, _rest_of(text, value))
+                yield Secret("password" if match[1][-1] in "码碼令" else "key", value.start, _rest_of(text, value))
                 continue
             phrase = compiled(_PHRASE).match(text, match.end()) if joined else None
             if phrase and not phrase[0].isascii() and not compiled(_ABOUT).search(phrase[0]):
                 yield Secret("password", *phrase.span())
     if _has_any(low, _CODE_MARKERS):
-        for match in compiled(_CODE_SAID).finditer(low):
-            yield Secret("one-time code", *match.span(1))
+        for match in compiled(_CODE).finditer(low):
+            before = compiled(_CODE_NAME).search(low, max(0, match.start() - _LONGEST_NAME), match.start())
+            if before or compiled(_CODE_BEHIND).match(low, match.end()):
+                yield Secret("one-time code", *match.span())
 
 
 def _has_any(text: str, markers: tuple[str, ...]) -> bool:
@@ -100,7 +141,7 @@ def _has_any(text: str, markers: tuple[str, ...]) -> bool:
 # ---- names
 
 _STRONG = (
-    r"pass(?:word|wd|phrase|code)|pwd|(?:api|app|access|private|client|encryption|signing|auth|master|service|account"
+    r"pass(?:word|wd|phrase|code)|pwd|(?<![a-z])pw|(?:api|app|access|private|client|encryption|signing|auth|master|service|account"
     r"|storage|shared|license|consumer|webhook|deploy|admin|bot)[ _.-]?(?:access[ _-]?)?(?:key|secret|token)"
     r"|secret(?:[ _.-]?(?:access[ _-]?)?(?:key|token))?|(?:refresh|bearer|id|personal|registration|device)[ _-]?token"
     r"|contrase(?:ñ|n)a|passwort|kennwort|mot de passe|senha|пароль|パスワード|비밀번호"
@@ -113,10 +154,16 @@ _SUFFIX = r"(?:[_-]?(?:prod|dev|test|staging|live|value|base|hash|[0-9]{1,2}))?"
 # Atomic and possessive, so that a name is not looked at again for each way to read it.
 _NAMES = f"(?>({_STRONG})|{_WEAK}){_SUFFIX}+"
 _NAME_MARKERS = (
-    "pass", "pwd", "secret", "token", "key", "sess", "sid", "cookie", "credential", "auth", "pin ", "contrase",
+    "pass", "pwd", "secret", "token", "key", "sess", "sid", "cookie", "credential", "auth", "pin ", "pw", "contrase",
     "kennwort", "senha", "пароль", "パスワード", "비밀번호",
 )  # fmt: skip
 
+_SAID_MARKERS = (
+    "passw", "passp", "passc", "pw", "secret", "token", "pin ", "pin:", "contrase", "kennwort", "mot de passe", "senha",
+    "пароль", "パスワード", "비밀번호",
+)  # fmt: skip
+_KEY_OF = "api|app|ess|ate|ent|ion|ing|uth|ter|ice|unt|age|red|nse|mer|ook|loy|min|bot|ret"
+_IS_KEY = f"(?:(?<=(?:{_KEY_OF})key)|(?<=(?:{_KEY_OF})[ _.-]key))"
 # What a value without quotes is made of; it ends before CJK text.
 _BARE = r"[!#-&(-+\--:=?-_a-~\u00c0-\u1fff]"
 # Looked at before all else: there is a value, and it is not the next name.
@@ -124,9 +171,107 @@ _GIVEN = (
     rf"(?=(?:[bfru]{{1,2}})?\\{{0,3}}[\"'`“‘「『][^\s\"'`]{{3}}|{_BARE}{{3}})(?!\[redacted\])"
     rf"(?![^\w\s]{{0,2}}(?:{_STRONG}|{_WEAK})(?:[ \t]?[:=]|[ \t](?:is|was) ))"
 )
-_ASSIGNED = _NAMES + r"(?:\\{0,3}[\"'`]\]?)?+[ \t]{0,8}+(={1,3}>?|:=|[:：＝])[ \t]{0,8}+" + _GIVEN
-_IS = rf"(?>({_STRONG}|pin)|token)[ \t]{{1,4}}+(?:is|was)[: \t]{{1,4}}+" + _GIVEN
+# A sign behind what may be the end of a name.
+_BOLD = r"(?:\*\*(?!\*)[ \t]{0,4})?+"
+_ASSIGNS = r"[=:：＝](?<=[a-z0-9ñьド호\"'`*\] \t].)(?:(?<==)={0,2}>?|(?<=:)=)?[ \t]{0,8}+" + _BOLD + _GIVEN
+_SAYS = (
+    r"[ \t是为為は는](?:(?<=[^ \t])[ \t:：]{0,3}+|(?<=[ \t])(?:is|was|est|es|ist|lautet)[: \t]{1,4}+)" + _BOLD + _GIVEN
+)
+# Changed to it, in the next cell, behind an arrow, as the next argument, in the next line.
+_WITH_DIGIT = r"(?=[^\s0-9]{0,63}+[0-9])"
+_STANDS_BESIDE = (
+    r"[ \t,:：](?:(?<=[ \t])"
+    r"(?:(?:(?:(?:is|was)[ \t])?(?:now|changed|set|reset|updated)[ \t])?to|→|[-=]>|[-–—|])[ \t]{1,4}+"
+    r"|(?<=[\"'`],)[ \t]{0,4}(?=[\"'`])"
+    r"|(?<=[:：])[ \t]{0,4}(?:[|>][+-]?[ \t]{0,4})?\r?\n[ \t]{0,16}+(?=[^\s:=]{6,64}[ \t]{0,8}(?:\n|\Z)))"
+    + _WITH_DIGIT
+    + _GIVEN
+)
+_VALUE_IS = r"(?:value|default)[\"'`]?[ \t]{0,4}+[:=][ \t]{0,8}+" + _GIVEN
+_IN_XML = r">(?=[^<>\s]{3,256}</)" + _GIVEN
 _OPTION = rf"--(?:[a-z0-9]{{1,12}}-){{0,2}}?(?:({_STRONG})|token|auth)[ \t]{{1,4}}+(?!-)" + _GIVEN
+_BEFORE_SIGN = r"\\{0,3}+[\"'`*]{0,3}+\]?+[ \t]{0,8}+\Z"
+_FOR = r"(?:[ \t](?:\([^()\n]{1,20}\)|(?:for|of|on)(?:[ \t][\w.@-]{1,24}){1,3}?))"
+_NAME = _NAMES + _BEFORE_SIGN
+_SAID_NAME = rf"(?>({_STRONG}|pin)|token)"
+_LONGEST_NAME = 48  # characters, with what stands before the sign
+# How names end, so that hardly anything else is looked at.
+_STRONG_ENDS = frozenset(
+    end[-3:]
+    for end in (
+        "password", "passwd", "phrase", "code", "pwd", "key", "secret", "token", "contraseña", "contrasena", "passwort",
+        "mot de passe", "senha", "пароль", "パスワード", "비밀번호", "pin",
+        *(f"{before}pw" for before in ("", *" _-.\"'`*{,($&?\n")),
+    )
+)  # fmt: skip
+_NAME_ENDS = _STRONG_ENDS.union(
+    end[-3:]
+    for end in (
+        "session", " id", "_id", "-id", "sid", "nid", "cookie", "credential", "credentials", "auth", "pass", "prod",
+        "dev", "test", "staging", "live", "value", "base", "hash",
+    )
+)  # fmt: skip
+
+
+# More of how these end, which are also the ends of many other words.
+_CLOSER = {"key": _IS_KEY, "ion": "(?<=session)"}
+
+
+class _Sign(NamedTuple):
+    """What stands between a name and its value. markers: one of them is in every text with such a sign.
+
+    said: no sign of a program, so that prose is likely. loose: hardly a sign, so that only letters with digits count.
+    """
+
+    markers: tuple[str, ...]
+    pattern: str
+    names: str
+    ends: frozenset[str]
+    said: bool
+    loose: bool = False
+
+
+_SIGNS = (
+    _Sign(("=", ":", "：", "＝"), _ASSIGNS, _NAME, _NAME_ENDS, said=False),
+    _Sign((" is ", " was ", "是", "为", "為", " est ", " es ", " ist ", " lautet ", "は", "는"), _SAYS,
+          _SAID_NAME + _BEFORE_SIGN, _STRONG_ENDS, said=True),
+    _Sign((" for ", " of ", " on ", ")"), r"[ \t:=：](?:(?<=[ \t])is|(?<=[^ \t]))[ \t]{1,4}+" + _WITH_DIGIT + _GIVEN,
+          _SAID_NAME + _FOR + _BEFORE_SIGN, frozenset(), said=True, loose=True),
+    _Sign((" to ", "→", "->", "=>", " - ", "–", "—", "|", "\",", "',", "`,", "\n"), _STANDS_BESIDE,
+          _SAID_NAME + _BEFORE_SIGN, _STRONG_ENDS, said=True, loose=True),
+    _Sign(("value", "default"), _VALUE_IS,
+          _NAMES + r"(?:[\"'`][\s,{]|\r?\n)[\s,{]{0,40}+[\"'`]?\Z", _NAME_ENDS, said=False),
+    _Sign(("</",), _IN_XML, _NAMES + r"\Z", _NAME_ENDS, said=False),
+    _Sign(("--",), _OPTION, "", frozenset(), said=True),
+)  # fmt: skip
+
+
+def _name_of(match: re.Match[str], sign: _Sign, text: str, low: str, start: int) -> tuple[int, bool]:
+    """Return where the name begins that stands before a sign, or -1 where none does; and whether it is a strong one."""
+    end = match.start()
+    if not sign.names:
+        return end, match[1] is not None
+    if end - start > _LONGEST_NAME:
+        start = end - _LONGEST_NAME
+    head = low[start:end].rstrip(" \t\n,{\"'`]\\*")
+    if sign.ends:
+        head = head.rstrip("0123456789_-")
+        if head[-3:] not in sign.ends or not compiled(_CLOSER.get(head[-3:], "")).match(head, len(head)):
+            return -1, False
+    elif not _has_any(head, sign.markers):
+        return -1, False
+    found = compiled(sign.names).search(low, start, end)
+    if found is None:
+        return -1, False
+    begin, strong = found.start(), found[1] is not None
+    if not strong and begin and low[begin - 1].isalpha() and not _begins_word(text, begin):
+        return -1, False
+    if match[0].strip() == "to" and not compiled(_CHANGING).search(low, max(0, begin - _LONGEST_NAME), begin):
+        return -1, False
+    return begin, strong
+
+
+_CHANGING = r"(?<![a-z])(?:set|chang(?:e|ed|ing)|reset|updated?|ma[dk]e)(?![a-z])"
 
 
 def _begins_word(text: str, place: int) -> bool:
@@ -135,7 +280,7 @@ def _begins_word(text: str, place: int) -> bool:
 
 
 def _kind_of(name: str) -> str:
-    for word, kind in (("pass", "password"), ("pwd", "password"), ("token", "token"), ("sess", "session")):
+    for word, kind in (("pass", "password"), ("pw", "password"), ("token", "token"), ("sess", "session")):
         if word in name:
             return kind
     return "key" if "key" in name else "secret"
@@ -144,8 +289,7 @@ def _kind_of(name: str) -> str:
 # ---- values
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
+class _Value(NamedTuple):
     """What a name is given: the text, where it begins and ends, and how it is written."""
 
     text: str
@@ -164,20 +308,23 @@ _LONGEST_QUOTED = 1000
 def _value_at(text: str, place: int, *, tight: bool) -> _Value | None:
     """Return the value that begins at a place, the first characters of it; None where there is none."""
     opened = compiled(r"(?:[bBfFrRuU]{1,2})?\\{0,3}[\"'`“‘「『]").match(text, place)
-    if opened:
+    if opened is not None:
         start = opened.end()
-        end = text.find(_CLOSING.get(text[start - 1], text[start - 1]), start, start + _LONGEST_QUOTED)
+        closing = _CLOSING.get(text[start - 1], text[start - 1])
+        end = text.find(closing, start, start + _LONGEST_QUOTED)
+        while end > start and text[end - 1] == "\\" != text[start - 2 : start - 1]:
+            end = text.find(closing, end + 1, start + _LONGEST_QUOTED)
         if end > start and "\n" not in text[start:end]:
             inside = text[start:end].rstrip("\\")
             return _Value(inside, start, start + len(inside), quoted=True, tight=tight)
         place = start
-    match = compiled(f"{_BARE}{{1,{_LOOKED_AT}}}").match(text, place)
+    last = place + _LOOKED_AT
+    if text.find("&", place, last) > 0 and (parameter := compiled(r"&[A-Za-z0-9_.-]{1,32}=").search(text, place, last)):
+        last = parameter.start()
+    match = compiled(f"{_BARE}+").match(text, place, last)
     if match is None:
         return None
     inside = match[0]
-    parameter = compiled(r"&[A-Za-z0-9_.-]{1,32}=").search(inside)
-    if parameter:
-        inside = inside[: parameter.start()]
     if len(inside) < _LOOKED_AT:
         inside = inside.rstrip(_STOPS)
     return _Value(inside, place, place + len(inside), quoted=False, tight=tight)
@@ -203,7 +350,8 @@ _WORDS = frozenset(
     updated created revoked rotated redacted masked removed omitted file path url uri uuid json yaml xml jwt oauth
     saml ldap bcrypt argon scrypt pbkdf vault keepass bitwarden keychain keyring type format length count size id
     uid user username login email new old current async await return function const let static final readonly
-    override pflichtfeld
+    override ref getatt importvalue pflichtfeld wachtwoord adgangskode salasana parola geheimnis geheim heslo kodeord
+    passord sandi slaptazodis lozinka zaporka geslo sifre clave segreto secreto jeton
     erforderlich vergessen obligatoire oublié requis obligatorio obligatoria requerido requerida olvidada обязателен
     """.split()  # noqa: SIM905 (a list of them would fill a page)
 )
@@ -214,11 +362,13 @@ _NAMING = (
 _PLACEHOLDER = (
     r"\$\{.*|\$\(.*|\$[A-Z_][A-Z0-9_]*|\$[a-z_]+|\$[a-z_]+(?:->|\.).*|\{.*|<.*|\[.*|%[({].*|%[a-z]%?|%[A-Z_]+%"
     r"|@[a-z.]+|[*•.x·_?#-]{3,}|X{3,}|[xX*•]{2,}[A-Za-z0-9]{0,4}|(?:your|YOUR)[-_ ].*|my[-_].*|example.*|dummy.*"
-    r"|\.\.\..*|…+|&[a-z]+"
+    r"|\.\.\..*|…+|&[a-z]+|[A-Za-z_-]{0,12}(?:[xX]{8,}|[*]{6,})"
+    # Rules of a form.
+    r"|(?:required|nullable|sometimes|string|min|max|confirmed)(?::\w{1,9})?(?:\|[a-z_]{2,20}(?::[\w,.]{1,20})?)+"
 )
 # A call, an index, a reference.
-_CODE = (
-    r"(?:new |await |!|&|\*)?[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$]?[\w$]*)*[(\[{].*"
+_EXPRESSION = (
+    r"(?:new |await |!|&|\*)?[A-Za-z_$][\w$]*+(?:(?:\.|->|::|\?\.)[\w$]*+)*+[(\[{].*"
     r"|(?:[A-Za-z_$][A-Za-z_$-]*[0-9]?)(?:(?:\.|->|::|\?\.)[A-Za-z_$][A-Za-z_$-]*[0-9]?)+"
 )
 # Types, algorithms, sizes.
@@ -261,13 +411,15 @@ class _Judge:
 
     def _is_secret(self, value: _Value, name: str, strong: bool) -> bool:
         inside = value.text
-        password = "pass" in name or "pwd" in name or "contrase" in name or "kennwort" in name or not name.isascii()
+        password = "pass" in name or "pw" in name or "contrase" in name or "kennwort" in name or not name.isascii()
         letters, digits = bool(compiled(r"[^\W\d_]").search(inside)), _has_digit(inside)
         if " " in inside:
             # A sentence, which may hold it.
             return any(len(word) > 7 and word.isalnum() and _has_digit(word) for word in inside.split())
         if not digits and not letters:
             return strong and value.quoted and len(inside) > 5
+        if compiled("[A-Za-z0-9+/]{6,}={1,2}").fullmatch(inside) and len(inside) % 4 == 0:
+            return strong or value.tight
         if letters and digits:
             if self._said:
                 return len(inside) >= 6 and bool(compiled("[A-Za-z]").search(inside))
@@ -276,7 +428,7 @@ class _Judge:
             if "sess" in name or name.startswith("sid"):
                 # Behind a colon it is mostly the name of a session, as in a log or a scope.
                 return name.rstrip().endswith("=") and len(inside) >= 20 and not compiled(_UUID).fullmatch(inside)
-            return len(inside) >= 8
+            return len(inside) >= 8 and not compiled("[a-z_]{2,16}=.*").fullmatch(inside)
         if digits:
             return strong and len(inside) >= (4 if password or "pin" in name else 8)
         return _is_scrambled(inside) or (strong and not self._said and self._is_word(value, password=password))
@@ -302,12 +454,27 @@ def _is_harmless(value: _Value) -> bool:
     inside = value.text
     return (
         len(inside) < _SHORTEST_VALUE
+        # An address on a chain, where all can read it.
+        or compiled("0x[0-9a-fA-F]{40}").fullmatch(inside) is not None
         or inside.startswith(REDACTED)
-        or compiled(_PLACEHOLDER).fullmatch(inside) is not None
+        or _is_placeholder(inside)
         or (compiled(_PATH).fullmatch(inside) is not None and not _is_key_material(inside))
-        or (not value.quoted and compiled(_CODE).fullmatch(inside) is not None)
+        or (not value.quoted and compiled(_EXPRESSION).fullmatch(inside) is not None)
         or compiled(_MEASURE).fullmatch(inside.lower()) is not None
     )
+
+
+def _is_mixed(text: str) -> bool:
+    """Tell whether there are letters and digits, and no word for a secret, as another name would have."""
+    return (
+        _has_digit(text)
+        and compiled("[A-Za-z]").search(text) is not None
+        and not compiled(_NAMING).search(text.lower())
+    )
+
+
+def _is_placeholder(text: str) -> bool:
+    return compiled(_PLACEHOLDER).fullmatch(text) is not None
 
 
 def _has_digit(text: str) -> bool:
@@ -344,21 +511,51 @@ _AUTHORIZATION = (
     r"(?!authorization)(?:(?:basic|bearer|token|digest|negotiate|apikey)[ \t]{1,4})?([a-z0-9+/=._~-]{4,})"
 )
 _BEARER = r"bearer[ \t]{1,4}([a-z0-9+/=._~-]{12,})"
+_ORACLE = r"(?i:jdbc:oracle:[a-z0-9]{2,6}):[^\s/@]{1,64}/([^\s/@]{3,128})@"
+# Commands with an option for a password, and what stands before it.
+_COMMANDS = (
+    r"(?<![A-Za-z0-9_-])(?:(?:mysql|mysqldump|mysqladmin|mariadb)[ \t][^\n|;]{0,100}?(?<=[ \t])-p"
+    r"|sshpass[ \t]{1,4}-p[ \t]{0,4}|redis-cli[ \t][^\n|;]{0,100}?(?<=[ \t])-a[ \t]{0,4}"
+    r"|(?:docker|podman|registry|nerdctl)[ \t]{1,4}login[ \t][^\n|;]{0,100}?(?<=[ \t])-p[ \t]{0,4}"
+    r"|(?:ENV|setx|setenv)[ \t]{1,4}[A-Za-z0-9_]{0,32}(?:PASS|PASSWORD|PASSWD|PWD|SECRET|TOKEN|KEY)[ \t]{1,4})"
+    r"(?=[^\s-])"
+)
+_STATEMENTS = (
+    r"(?:identified[ \t]{1,4}(?:with[ \t]{1,4}[\w'\"]{1,40}[ \t]{1,4})?by|(?<![a-z_])password)"
+    r"[ \t]{0,4}\(?[ \t]{0,4}(?=['\"])"
+    r"|(?:(?<![a-z])(?:login|user)|(?<![^\n])machine)[ \t]{1,8}\S{1,128}\s{1,16}password[ \t]{1,8}"
+)
+_STATEMENT_MARKERS = (
+    "identified ",
+    "password '",
+    'password "',
+    "password(",
+    "password (",
+    "login ",
+    "user ",
+    "machine ",
+)
+_COMMAND_MARKERS = (" -p", " -a", "ENV ", "setx ", "setenv ")
+_DATA = r"(?<![^\n])(?:stringData|data):[ \t]{0,8}\n((?:[ \t]{1,16}[^\n]{1,20000}(?:\n|\Z))+)"
 _CURL = r"(?:-u|--user)[ =]?[\"']?[^\s:\"'=]{1,64}:([^\s\"'<>]{3,})"
 
 
 def _is_no_credential(text: str) -> bool:
     """Tell whether what follows `Authorization:` is prose or a reference."""
     words = compiled("[a-z]+[a-z._-]*").fullmatch(text) and ((text.isalpha() and len(text) < 16) or "." in text)
-    return bool(words) or text.lower() in _WORDS or compiled(_PLACEHOLDER).fullmatch(text) is not None
+    return bool(words) or text.lower() in _WORDS or _is_placeholder(text)
 
 
 # ---- as people say it
 
 _SAID = (
-    r"(密[码碼]|口令|密[钥鑰]|秘[钥鑰]|金鑰|令牌|授权码|私[钥鑰]|通行码)(?:[（(][^）)\n]{0,20}[）)])?+[\"'`”’」]?+"
-    r"([ \t]{0,4}+(?:设置为|设置成|更新为|设为|設為|设成|改为|改成|换成|就是|是|为|為|叫)?+[ \t]{0,4}+[:：=＝]?+)"
-    r"[ \t“‘「『【\"'`]{0,4}+"
+    r"(密[ \u3000]?[码碼]|口令|密[钥鑰]|秘[钥鑰]|金鑰|令牌|授权码|私[钥鑰]|通行码|提取码|访问码)"
+    r"(?:[（(][^）)\n]{0,20}[）)])?+[\"'`”’」*]{0,3}+"
+    r"([ \t]{0,4}+(?:从[!-~]{1,40}+)?+(?:应该|應該|还|還|现在|暂时|默认|统一|仍然?|我?设的|发你|发给你|如下)?+"
+    r"(?:(?:改|换|換|变|设|設|更新|设置|設置)(?:成|为|為)了?|就?是|为|為|叫)?+"
+    r"[ \t]{0,4}+(?:[:：=＝~，]|—{1,2}|-{0,2}>|→)?+)"
+    r"(?:(?<=[:：])[ \t]{0,4}\n[ \t]{0,8}+(?=[!-~]{6,64}[ \t]{0,4}(?:\n|\Z)))?+"
+    r"[ \t“‘「『【\"'`*]{0,4}+"
     # Something that may be a value: ASCII, or a phrase with a digit in it; and not the next name.
     r"(?!密[码碼]|口令|令牌)"
     r"(?=[!-~]{3}|[^\s，。；、！？,;!?0-9]{0,31}+[0-9])"
@@ -368,13 +565,19 @@ _PHRASE = r"[^\s，。；、！？,;!?\"'`“”‘’「」（）()【】《》
 _ABOUT = (
     r"[位个個]|字符|字母|数字|长度|至少|必须|需要|不能|包含|[请請]|输入|错误|过期|什么|多少|怎么|[年月日]|^[^0-9]*$"
 )
-_CODE_SAID = (
+_CODE_NAMES = (
     r"(?:验证码|驗證碼|校验码|动态码|动态密码|动态口令|认证码|激活码|取件码|提取码|인증번호|認証コード|otp|passcode"
-    r"|(?:verification|security|login|confirmation|one-time|auth|sign-in|pin|access)[ -](?:code|password))"
-    r"[ \t]{0,4}(?:是|为|為|is|was|は|:|：|=)?[ \t:：]{0,4}[【\[“\"]?"
-    r"([0-9]{3}[ -][0-9]{3}|[0-9]{4,8})(?![0-9A-Za-z位个年月])"
+    r"|your[ ]code"
+    r"|(?:verification|security|login|confirmation|one-time|auth|sign-in|pin|access)[ -](?:code|password)"
+    r"|(?<![a-z])pin(?=[ \t]{0,2}(?:is|:|：|=)))"
 )
-_CODE_MARKERS = ("码", "碼", "code", "otp", "one-time", "动态口令", "인증번호", "コード")
+_CODE_NAME = _CODE_NAMES + r"[ \t]{0,4}(?:是|为|為|is|was|は|:|：|=)?[ \t:：]{0,4}[【\[“\"]?(?:g-)?\Z"
+_CODE_BEHIND = (
+    r"(?:[ \t]?(?:[（(]|(?:是|为|為)[^\s，。,.0-9]{0,4}的)(?:登录|注册|支付|短信)?"
+    r"|[ \t](?:is|as)[ \t]your[ \t](?:[a-z]{1,12}[ \t]){0,2}?)" + _CODE_NAMES
+)
+_CODE = r"[0-9]{3}(?<![0-9].{3})(?:[0-9]{1,5}|[ -][0-9]{3})(?![0-9a-z位个年月])"
+_CODE_MARKERS = ("码", "碼", "code", "otp", "pin", "one-time", "动态口令", "인증번호", "コード")
 
 
 def _is_said(value: _Value, text: str, *, name: str, joined: bool) -> bool:
@@ -382,15 +585,15 @@ def _is_said(value: _Value, text: str, *, name: str, joined: bool) -> bool:
     inside = value.text
     if not inside.isascii() or _is_harmless(value):
         return False
-    password = name in ("密码", "密碼", "口令", "通行码")
+    password = name[-1] in "码碼令" and name != "授权码"
     letters = compiled("[A-Za-z]").search(inside)
     if not joined:
         return len(inside) >= 6 and _has_digit(inside) and letters is not None
-    if inside.isdigit():
+    if compiled("[0-9]+(?:[-~][0-9]+)?").fullmatch(inside):
         return len(inside) >= (4 if password else 8) and not compiled(_COUNTED).match(text, value.end)
     if _has_digit(inside):
         return len(inside) >= (4 if password else 6)
     word = inside.lower()
     if word in _WORDS or compiled(_NAMING).search(word):
         return False
-    return _is_scrambled(inside) or (password and len(inside) >= 6 and not inside.isupper())
+    return _is_scrambled(inside) or (password and len(inside) >= 5 and not inside.isupper())

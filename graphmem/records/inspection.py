@@ -72,12 +72,16 @@ def inspect(tx: sqlite3.Connection, scopes: Sequence[str] | None, now: dt.dateti
             ORDER BY n.scope, n.title_key, n.id""",
         parameters,
     )
+    of_own, own_parameters = of_scopes(scopes, column="own.scope")
+    # From a project's own note to that of the user, in two look-ups: one for either would read all notes for each.
+    pair = f"""SELECT n.id, own.id FROM notes own CROSS JOIN notes n
+               WHERE own.scope <> '' AND own.status = 'live' AND n.scope = '' AND n.status = 'live' {of_own}"""
     overridden = tx.execute(
-        f"""SELECT n.id, own.id FROM notes n JOIN notes own ON own.slot_key = n.slot_key AND own.scope <> ''
-                AND (n.slot_key <> '' OR (own.title_key = n.title_key AND own.body <> n.body))
-            WHERE n.scope = '' AND n.status = 'live' AND own.status = 'live'
-                AND own.id IN (SELECT n.id FROM notes n WHERE TRUE {in_scope}) ORDER BY n.id, own.id LIMIT ?""",
-        (*parameters, _MOST_SHOWN),
+        f"""{pair} AND own.slot_key <> '' AND n.slot_key = own.slot_key AND n.slot_key <> ''
+            UNION ALL {pair} AND own.slot_key = '' AND n.slot_key = '' AND n.title_key = own.title_key
+                AND own.body <> n.body
+            ORDER BY 1, 2 LIMIT ?""",
+        (*own_parameters, *own_parameters, _MOST_SHOWN),
     )
     stale = tx.execute(
         f"""SELECT n.id FROM notes n LEFT JOIN note_usage u ON u.note_id = n.id

@@ -4,6 +4,8 @@ What binds everybody who reads it, a rule, a pin or a note of a slot that is a c
 agent proposes it, unless it quotes what the user said.
 """
 
+import heapq
+import itertools
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from graphmem.config import KIND_WEIGHTS, Config
-from graphmem.core.keys import clean_text, entity_key, feature_key, text_list
+from graphmem.core.keys import clean_text, entity_key, feature_key, text_list, title_key
 from graphmem.core.model import Note, Provenance, RememberReport
 from graphmem.core.tokens import telling_tokens, tokens_of
 from graphmem.core.trust import class_of
@@ -33,6 +35,7 @@ _COLUMNS = (
     "n.id, n.kind, n.title, n.body, n.slot, n.summary, n.highlight, n.scope, n.status, n.pinned, n.source, n.reason, "
     "n.seen, n.created_at, n.updated_at, n.superseded_by"
 )
+_FOUND_COLUMNS = "n.id, n.kind, n.title, n.body, n.slot, n.scope, n.pinned, n.source, n.reason, n.updated_at"
 # Why a note is kept where nobody says why, by language and kind.
 _REASONS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
@@ -98,6 +101,21 @@ class Shown(NamedTuple):
     pinned: bool
     reason: str
     place: str
+
+
+class Found(NamedTuple):
+    """What recalls look at of a note, without what few of them tell: labels, triggers, its origin."""
+
+    id: int
+    kind: str
+    title: str
+    body: str
+    slot: str
+    scope: str
+    pinned: bool
+    source: str
+    reason: str
+    updated_at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +184,8 @@ def check_note(
     texts["reason"] = texts["reason"] or _REASONS[config.language][kind]
     replaced = cleaned != given or any(clean_text(label) != label for label in names)
     remarks = ("characters that cannot be stored were replaced by U+FFFD",) if replaced else ()
-    binds = kind == "rule" or entity_key(texts["slot"]) in map(entity_key, config.constraint_keys)
+    key = entity_key(texts["slot"])
+    binds = kind == "rule" or (key != "" and key in map(entity_key, config.constraint_keys))
     return Draft(
         kind, labels=tuple(marks.values()), load_when=_checked_triggers(triggers), status=status, pinned=pinned,
         binds=binds, remarks=remarks, **texts,
@@ -278,11 +297,13 @@ def _insert(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, superse
         """INSERT INTO notes(scope, kind, slot, slot_key, title, title_key, body, summary, highlight, status, pinned,
                              source, reason, superseded_by, created_at, updated_at)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id""",
-        (draft.scope, draft.kind, draft.slot, draft.slot_key, draft.title, entity_key(draft.title), draft.body,
+        (draft.scope, draft.kind, draft.slot, draft.slot_key, draft.title, title_key(draft.title), draft.body,
          draft.summary, draft.highlight, status, draft.pinned, draft.source, draft.reason, superseded_by, at, at),
     ).fetchone()  # fmt: skip
-    _label(tx, note_id, draft.labels)
-    _route(tx, note_id, draft.load_when)
+    if draft.labels:
+        _label(tx, note_id, draft.labels)
+    if draft.load_when:
+        _route(tx, note_id, draft.load_when)
     provenance.begin(tx, "note", note_id, origin)
     text_index.add(tx, "note", [note_id])
     return Note(
@@ -293,7 +314,7 @@ def _insert(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, superse
 
 
 def _content(draft: Draft) -> tuple[str, str, str]:
-    return entity_key(draft.title), draft.body, draft.kind
+    return title_key(draft.title), draft.body, draft.kind
 
 
 def _in_slot(tx: sqlite3.Connection, draft: Draft, at: str | None) -> tuple[_Holder | None, _Holder | None]:
@@ -302,7 +323,8 @@ def _in_slot(tx: sqlite3.Connection, draft: Draft, at: str | None) -> tuple[_Hol
         return None, None
     columns = "SELECT id, status, created_at, title_key, body, kind FROM notes"
     row = tx.execute(
-        f"{columns} WHERE scope = ? AND slot_key = ? AND status = 'live'", (draft.scope, draft.slot_key)
+        f"{columns} WHERE scope = ? AND slot_key = ? AND slot_key <> '' AND status = 'live'",
+        (draft.scope, draft.slot_key),
     ).fetchone()
     after: _Holder | None = None
     passed: set[int] = set()
@@ -339,7 +361,7 @@ def _proposed_before(tx: sqlite3.Connection, draft: Draft) -> tuple[int, str] | 
                ELSE n.status = 'live' OR n.status = 'forgotten' AND EXISTS (
                    SELECT 1 FROM provenance p WHERE p.kind = 'note' AND p.ref_id = n.id AND p.act = 'reject') END
            ORDER BY n.status = 'live' DESC, n.id LIMIT 1""",
-        (draft.scope, entity_key(draft.title), draft.kind, draft.slot_key, draft.status, draft.body),
+        (draft.scope, title_key(draft.title), draft.kind, draft.slot_key, draft.status, draft.body),
     ).fetchone()
     return None if row is None else (int(row[0]), str(row[1]))
 
@@ -496,6 +518,14 @@ def notes(tx: sqlite3.Connection, note_ids: Sequence[int]) -> dict[int, Note]:
     return found
 
 
+def labels_of(tx: sqlite3.Connection, note_ids: Iterable[int]) -> dict[int, tuple[str, ...]]:
+    """Return the labels of those notes that have any, by id."""
+    found: dict[int, tuple[str, ...]] = {}
+    for ids, marks in in_parts(note_ids):
+        found |= _texts_of(tx, "note_labels", "label", ids, marks)
+    return found
+
+
 def _texts_of(
     tx: sqlite3.Connection, table: str, column: str, note_ids: Sequence[int], marks: str
 ) -> dict[int, tuple[str, ...]]:
@@ -510,7 +540,7 @@ def _texts_of(
 
 def of_title(tx: sqlite3.Connection, scope: str, title: str) -> list[int]:
     """Return the ids of the notes of a scope with this title, whatever their status."""
-    rows = tx.execute("SELECT id FROM notes WHERE scope = ? AND title_key = ?", (scope, entity_key(title)))
+    rows = tx.execute("SELECT id FROM notes WHERE scope = ? AND title_key = ?", (scope, title_key(title)))
     return [note_id for (note_id,) in rows]
 
 
@@ -560,11 +590,13 @@ def yielding(scopes: Sequence[str] | None) -> tuple[str, list[str]]:
     if not own:
         return "", []
     marks, wanted = in_list(own)
+    # One look-up for each way to be about the same: together in one they would read all notes of the scopes.
+    same = f"SELECT 1 FROM notes own WHERE own.scope IN ({marks}) AND own.status = 'live' AND own.slot_key = n.slot_key"
     return (
-        f"""AND (n.scope <> '' OR n.kind = 'rule' OR NOT EXISTS (
-            SELECT 1 FROM notes own WHERE own.scope IN ({marks}) AND own.status = 'live' AND own.slot_key = n.slot_key
-                AND (n.slot_key <> '' OR (own.title_key = n.title_key AND own.body <> n.body))))""",
-        wanted,
+        f"""AND (n.scope <> '' OR n.kind = 'rule' OR CASE n.slot_key
+            WHEN '' THEN NOT EXISTS ({same} AND own.title_key = n.title_key AND own.body <> n.body)
+            ELSE NOT EXISTS ({same} AND own.slot_key <> '') END)""",
+        wanted * 2,
     )
 
 
@@ -575,8 +607,29 @@ def standing(
 
     at: None for now, whatever the clock says. Each with the time it was written.
     """
+    return dict(_standing(tx, "n.id, n.updated_at", note_ids, at, scopes, past=past))
+
+
+def found(tx: sqlite3.Connection, note_ids: Iterable[int], at: str | None, scopes: Sequence[str] | None) -> list[Found]:
+    """Return those of some notes that were live at an instant, None for now."""
+    return [
+        Found._make(row)
+        for ids, _ in in_parts(note_ids)
+        for row in _standing(tx, _FOUND_COLUMNS, ids, at, scopes, past=False)
+    ]
+
+
+def _standing(
+    tx: sqlite3.Connection,
+    columns: str,
+    note_ids: Sequence[int],
+    at: str | None,
+    scopes: Sequence[str] | None,
+    *,
+    past: bool,
+) -> list[tuple[Any, ...]]:
     marks, ids = in_list(note_ids)
-    in_scope, parameters = of_scopes(scopes, column="n.scope")
+    in_scope, parameters = of_scopes(scopes, column="+n.scope")  # by the ids: of a scope there are very many
     in_force, own = yielding(scopes)
     parameters += own
     chosen = f"FROM notes n WHERE n.id IN ({marks}) {in_scope} {in_force} AND n.status"
@@ -586,8 +639,8 @@ def standing(
         later = "(SELECT later.created_at FROM notes later WHERE later.id = n.superseded_by)"
         statuses, moments = f"IN ('live', 'superseded') AND (n.status = 'live' OR {later} > ?)", [at]
     written, bound = ("", []) if at is None else ("AND n.created_at <= ?", [at])
-    rows = tx.execute(f"SELECT n.id, n.updated_at {chosen} {statuses} {written}", (*ids, *parameters, *moments, *bound))
-    return dict(rows.fetchall())
+    rows = tx.execute(f"SELECT {columns} {chosen} {statuses} {written}", (*ids, *parameters, *moments, *bound))
+    return rows.fetchall()
 
 
 def sources(tx: sqlite3.Connection, note_ids: Sequence[int]) -> list[tuple[int, str]]:
@@ -626,29 +679,36 @@ def pinned(tx: sqlite3.Connection) -> set[int]:
 def residents(tx: sqlite3.Connection, scopes: Sequence[str] | None, slots: Iterable[str]) -> set[int]:
     """Return the ids of what binds everybody: rules in force, pinned notes, and those of some slots."""
     in_scope, parameters = of_scopes(scopes, column="n.scope")
+    # Else SQLite reads all notes of a scope, since it takes them for as few.
+    query = f"""SELECT n.id FROM notes n INDEXED BY notes_resident
+                WHERE n.status = 'live' AND (n.pinned = 1 OR n.kind = 'rule') {in_scope}"""
     marks, keys = in_list([entity_key(slot) for slot in slots])
-    rows = tx.execute(
-        f"""SELECT n.id FROM notes n WHERE n.status = 'live' AND (n.pinned = 1 OR n.kind = 'rule') {in_scope}
-            UNION SELECT n.id FROM notes n WHERE n.status = 'live' AND n.slot_key <> '' AND n.slot_key IN ({marks})
-                {in_scope}""",
-        (*parameters, *keys, *parameters),
-    )
-    return {note_id for (note_id,) in rows}
+    if keys:
+        query += f""" UNION ALL SELECT n.id FROM notes n
+                      WHERE n.status = 'live' AND n.slot_key <> '' AND n.slot_key IN ({marks}) {in_scope}"""
+        parameters += (*keys, *parameters)
+    return {note_id for (note_id,) in tx.execute(query, parameters).fetchall()}
 
 
-def latest(tx: sqlite3.Connection, kinds: Sequence[str], scopes: Sequence[str] | None, most: int) -> list[int]:
-    """Return the ids of the live notes of some kinds that are in no scene, those told last first."""
+def latest(tx: sqlite3.Connection, kinds: Sequence[str], scopes: Sequence[str] | None, most: int) -> list[Found]:
+    """Return the live notes of some kinds that are in no scene, those told last first."""
     in_force, own = yielding(scopes)
-    # One look-up for each scope and kind reads as many rows as are wanted; any other way sorts all notes.
-    one = f"""SELECT * FROM (
-        SELECT n.id, n.updated_at FROM notes n WHERE n.scope = ? AND n.kind = ? AND n.status = 'live' {in_force}
-            AND NOT EXISTS (SELECT 1 FROM scene_refs ref WHERE ref.kind = 'note' AND ref.ref_id = n.id)
-        ORDER BY n.updated_at DESC, n.id DESC LIMIT ?)"""
-    found: list[tuple[str, int]] = []
-    for scope in _scopes_of_notes(tx) if scopes is None else dict.fromkeys(("", *scopes)):
-        for kind in kinds:
-            found += [(at, note_id) for note_id, at in tx.execute(one, (scope, kind, *own, most))]
-    return [note_id for _, note_id in sorted(found, reverse=True)[:most]]
+    one = f"""SELECT {_FOUND_COLUMNS} FROM notes n WHERE n.scope = ? AND n.kind = ? AND n.status = 'live' {in_force}
+        AND NOT EXISTS (SELECT 1 FROM scene_refs ref WHERE ref.kind = 'note' AND ref.ref_id = n.id)
+        ORDER BY n.updated_at DESC, n.id DESC"""
+    known = _scopes_of_notes(tx) if scopes is None else [*dict.fromkeys(("", *scopes))]
+    # Each scope and kind comes in order, so that no more is read of it than is returned. Each is a statement of its
+    # own: one that is being read is not there for a second use, and would be prepared anew.
+    rows = [
+        tx.execute(f"{one} -- {number}", (scope, kind, *own))
+        for number, (scope, kind) in enumerate(itertools.product(known, kinds))
+    ]
+    try:
+        in_order = heapq.merge(*rows, key=lambda row: (row[-1], row[0]), reverse=True)
+        return list(map(Found._make, itertools.islice(in_order, most)))
+    finally:
+        for cursor in rows:
+            cursor.close()
 
 
 def _scopes_of_notes(tx: sqlite3.Connection) -> list[str]:

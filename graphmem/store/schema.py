@@ -7,6 +7,7 @@ text of 24 characters. Ids are never used twice, since journals and indexes of o
 import sqlite3
 from typing import TYPE_CHECKING
 
+from graphmem.core.keys import title_key
 from graphmem.errors import SchemaTooNew, StoreCorrupt, StoreFailed
 
 if TYPE_CHECKING:
@@ -517,6 +518,9 @@ def _migrations() -> "Migrations":
             ("incidents", "first_at"),
         ):
             _execute(db, _note_scopes_of(table, at))
+        titles = db.conn.execute("SELECT id, title FROM notes").fetchall()
+        keys = [(title_key(title), note_id) for note_id, title in titles]
+        db.conn.executemany("UPDATE notes SET title_key = ? WHERE id = ?", keys)
 
     return migrations
 

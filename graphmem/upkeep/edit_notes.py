@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphmem.config import Config
-from graphmem.core.keys import entity_key
+from graphmem.core.keys import entity_key, title_key
 from graphmem.core.model import Note, NoteEditReport, Provenance
 from graphmem.core.trust import class_of
 from graphmem.errors import Conflict, InvalidInput
@@ -41,7 +41,7 @@ def edit(
         raise Conflict(f"note {holder} has the slot {draft.slot!r}: forget it first, or choose another slot")
     journal = Journal(tx)
     (row,) = rows_of(tx, "notes", "id = ?", (note_id,))
-    keys = {"title_key": entity_key(draft.title), "slot_key": draft.slot_key}
+    keys = {"title_key": title_key(draft.title), "slot_key": draft.slot_key}
     values = {column: getattr(draft, column) for column in _COLUMNS} | {"pinned": int(draft.pinned)} | keys
     if any(row[column] != value for column, value in values.items()):
         journal.update("notes", row, **values, updated_at=max(row["updated_at"], act.at))

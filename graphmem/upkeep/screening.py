@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphmem.core.keys import entity_key, normalize_key
+from graphmem.core.keys import entity_key, normalize_key, title_key
 from graphmem.core.model import StoredSecret
 from graphmem.core.redaction import REDACTED, find_secrets, joined, replaced
 from graphmem.core.secret_forms import Secret
@@ -41,7 +41,7 @@ _NAMING = ("entities", "entity_aliases", "scenes", "scene_aliases", "scopes", "s
 # What is made of another column of the row, and how.
 _DERIVED: Mapping[str, Mapping[str, tuple[str, Callable[[str], str]]]] = {
     "entities": {"key": ("name", entity_key)},
-    "notes": {"title_key": ("title", entity_key), "slot_key": ("slot", entity_key)},
+    "notes": {"title_key": ("title", title_key), "slot_key": ("slot", entity_key)},
     "note_triggers": {"token": ("load_when", token_of)},
     "parts": {"author_key": ("author", entity_key)},
     "relations": {"relation_key": ("relation_type", entity_key)},

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from graphmem.core.model.graph import Neighbourhood as Neighbourhood
     from graphmem.core.model.incidents import Incident as Incident
     from graphmem.core.model.incidents import IncidentReport as IncidentReport
+    from graphmem.core.model.ledger import Ledger as Ledger
     from graphmem.core.model.notes import ForgetReport as ForgetReport
     from graphmem.core.model.notes import Inspection as Inspection
     from graphmem.core.model.notes import Note as Note
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from graphmem.core.model.notes import Provenance as Provenance
     from graphmem.core.model.notes import RememberReport as RememberReport
     from graphmem.core.model.notes import Route as Route
-    from graphmem.core.model.recalled import Ledger as Ledger
     from graphmem.core.model.recalled import RecalledBlock as RecalledBlock
     from graphmem.core.model.recalled import RecalledDocument as RecalledDocument
     from graphmem.core.model.recalled import RecalledEntity as RecalledEntity
@@ -117,7 +117,7 @@ _SUBJECTS = {
     "IncidentReport": "incidents",
     "KeptApart": "entities",
     "Learnt": "replayed",
-    "Ledger": "recalled",
+    "Ledger": "ledger",
     "MirrorReport": "records",
     "Neighbour": "graph",
     "Neighbourhood": "graph",

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from graphmem.core.model.incidents import Incident
-
 
 @dataclass(frozen=True, slots=True)
 class RecalledRelation:
@@ -82,15 +80,6 @@ class RecalledNote:
     ground: str
     load_when: str = ""
     overridden: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Ledger:
-    """What holds for everybody: facts and lessons in no scene, those told last first; failures that repeat."""
-
-    facts: tuple[RecalledNote, ...] = ()
-    lessons: tuple[RecalledNote, ...] = ()
-    incidents: tuple[Incident, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,24 @@ _STATUSES = ["live", "proposed", "archived", "superseded", "forgotten"]
 
 _id_argument = click.argument("note_id", metavar="ID", type=WholeNumber(1))
 _reason_option = click.option("--reason", default="", help="Why.")
+
+
+class _Source(click.ParamType[str]):
+    """Who says so: a class that recall knows, with a colon and more where that helps."""
+
+    name = "source"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the source that was typed."""
+        source = str(value)
+        if source.partition(":")[0].strip().casefold() not in ("user", "agent", "tool", "import"):
+            self.fail(f"{source!r} is none of user, agent, tool, import; a name goes behind a colon", param, ctx)
+        return source
+
+
 _source_option = click.option(
     "--source",
+    type=_Source(),
     default="user",
     help="Who says so: user, agent, tool or import, with a colon and more where that helps.  [default: user]",
 )
@@ -73,10 +89,13 @@ def remember_command(
     """
     with session.open(create=True) as memory:
         report = memory.remember(title, body=_read(body), session=conversation, place=current_folder(), **options)
+        project = memory.project
     if as_json:
         click.echo(to_json(report))
         return
-    click.echo(printable(_told(report)))
+    scope = report.note.scope
+    home = f"project {project.label}" if project is not None and scope == project.key else scope or "user"
+    click.echo(printable(f"{_told(report)}; scope: {home}"))
     _print_remarks(report.remarks)
 
 
@@ -106,7 +125,7 @@ def forget_command(session: Session, /, note_id: int, hard: bool, as_json: bool,
 
     \b
     Example:
-      graphmem forget 12 --reason "no longer true"
+      graphmem forget 1 --reason "no longer true"
     """
     with session.open(create=False) as memory:
         report = memory.forget(note_id, hard=hard, place=current_folder(), **options)
@@ -129,7 +148,7 @@ def restore_note_command(session: Session, /, note_id: int, as_json: bool, **opt
 
     \b
     Example:
-      graphmem restore-note 12
+      graphmem restore-note 4
     """
     with session.open(create=False) as memory:
         note = memory.restore_note(note_id, place=current_folder(), **options)
@@ -147,7 +166,7 @@ def approve_command(session: Session, /, note_id: int, as_json: bool, **options:
 
     \b
     Example:
-      graphmem approve 12
+      graphmem approve 2
     """
     with session.open(create=False) as memory:
         report = memory.approve(note_id, place=current_folder(), **options)
@@ -169,7 +188,7 @@ def reject_command(session: Session, /, note_id: int, as_json: bool, **options: 
 
     \b
     Example:
-      graphmem reject 12 --reason "only for this project"
+      graphmem reject 3 --reason "only for this project"
     """
     with session.open(create=False) as memory:
         note = memory.reject(note_id, place=current_folder(), **options)
@@ -201,8 +220,8 @@ def notes_command(ctx: click.Context, /, limit: int, as_json: bool, **options: A
     Example:
       graphmem notes --kind lesson
       graphmem notes search pnpm
-      graphmem notes show 12
-      graphmem notes edit 12 --pin
+      graphmem notes show 1
+      graphmem notes edit 1 --pin
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -218,7 +237,17 @@ def notes_command(ctx: click.Context, /, limit: int, as_json: bool, **options: A
 
 def _print_notes(found: "Sequence[Note]", *, empty: str) -> None:
     rows = [
-        (one.id, one.kind, one.status, one.scope, one.slot, "pinned" * one.pinned, one.seen, one.title, one.reason)
+        (
+            one.id,
+            one.kind,
+            one.status,
+            one.scope or "user",
+            one.slot,
+            "pinned" * one.pinned,
+            one.seen,
+            one.title,
+            one.reason,
+        )
         for one in found
     ]
     columns = ["id#", "kind", "status", "scope", "slot", "", "told#", "title~", "reason~"]
@@ -258,7 +287,7 @@ def show_note_command(session: Session, /, note_id: int, as_json: bool) -> None:
 
     \b
     Example:
-      graphmem notes show 12
+      graphmem notes show 1
     """
     with session.open(create=False) as memory:
         detail = memory.inspect(note_id)
@@ -320,7 +349,7 @@ def edit_note_command(session: Session, /, note_id: int, source: str, as_json: b
 
     \b
     Example:
-      graphmem notes edit 12 --title "Deploy with pnpm" --pin
+      graphmem notes edit 1 --title "Deploy with pnpm" --pin
     """
     changes = {name: value for name, value in options.items() if value not in (None, ())}
     if not changes:
@@ -389,11 +418,16 @@ def _print_governing(found: "Sequence[RecalledNote]", *, as_json: bool) -> None:
         (one.id, one.title, f"{one.ground} {one.load_when}".strip(), "yes" * one.overridden, one.reason)
         for one in found
     ]
-    print_table(["id#", "rule~", "fits by", "overridden", "reason~"], rows, empty="no rule governs this")
+    empty = "no rule is for just this; those in force everywhere are in 'graphmem rules' and in every brief"
+    print_table(["id#", "rule~", "fits by", "overridden", "reason~"], rows, empty=empty)
 
 
 def _print_rules(state: "Inspection") -> None:
-    _print_notes(state.rules, empty="no rules are in force")
+    rows = [
+        (one.id, one.scope or "user", one.title, ", ".join((*one.labels, *one.load_when)), one.reason)
+        for one in state.rules
+    ]
+    print_table(["id#", "scope", "rule~", "labels and triggers", "reason~"], rows, empty="no rules are in force")
     if state.proposals:
         click.echo("proposed; 'graphmem approve ID' or 'graphmem reject ID' decides:")
         _print_notes(state.proposals, empty="")
