@@ -383,7 +383,7 @@ def _require_known(names: Iterable[str]) -> None:
 def _read_file(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:  # noqa: PTH123 (pathlib takes longer to load than a command may take)
-            return tomllib.load(file)
+            return tomllib.loads(file.read().decode("utf-8-sig"))  # editors of Windows begin a file with its mark
     except OSError as error:
         raise InvalidInput("config", os.fspath(path), f"cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

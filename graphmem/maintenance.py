@@ -197,9 +197,12 @@ class Maintenance:
         return self._purge(plan, "purge", hard=hard)
 
     def overview(self) -> model.Overview:
-        """Return what the memory holds in numbers, and what is mentioned most. Writes nothing."""
+        """Return what the memory holds in numbers, in all scopes, and what is mentioned most. Writes nothing.
+
+        Named are those that the user's own facts tell of, or facts of the current project and session.
+        """
         with self._store.read() as tx:
-            return overview.overview(tx, self._at(None))
+            return overview.overview(tx, self._at(None), self._scopes(tx, None))
 
     # ---- upkeep
 
@@ -450,7 +453,7 @@ class Maintenance:
         return backups.restore(src, dest, without_payloads=without_payloads)
 
     def check(self) -> model.CheckReport:
-        """Look for damage: the file, the text index, keys, aliases, references, the journal, counts, payload files.
+        """Look for damage: the file, the text index, keys, aliases, references, scopes, notes, the journal, payloads.
 
         Nothing is changed. Writers wait while FTS5 checks its words, a second for some 100 000 texts.
         """
@@ -677,6 +680,8 @@ class Maintenance:
             raise InvalidInput(argument, scope, "give a text")
         if scope == scope_rows.EVERY_SCOPE:
             raise InvalidInput(argument, scope, "name one scope: user, project, session, or the key of one")
+        if scope and not scope.strip():
+            raise InvalidInput(argument, scope, "nothing can be seen of it; give '' for the user's own")
         return self._own_scope(scope, argument) if scope in ("user", "project", "session") else clean_text(scope)
 
     def _own_scope(self, word: str, argument: str = "scope") -> str:

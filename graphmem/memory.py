@@ -252,7 +252,7 @@ class Memory(Curation):
         with self._store.read() as tx:
             wanted = self._scopes(tx, scopes)
             found = scene_graph.recall(tx, selection, limit=most, scopes=wanted, at=at)
-            if grounds.are_notes(tx) and (held := scene_graph.noted(tx, selection)):
+            if scene_graph.are_notes(tx) and (held := scene_graph.noted(tx, selection)):
                 past = None if as_of is None else at
                 found = replace(found, notes=grounds.of_scenes(tx, held, limit=most, scopes=wanted, as_of=past))
         self._count_uses(one.id for one in found.notes)

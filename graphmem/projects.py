@@ -335,9 +335,12 @@ def _value(text: str) -> str:
 
 
 def _read(path: str) -> str:
-    """Return the beginning of a file of git, '' where there is none that can be read."""
+    """Return the beginning of a file of git, '' where there is none that can be read, or none that git wrote."""
+    if not os.path.isfile(path):  # a pipe would be waited for
+        return ""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.read(_LONGEST_FILE)
+            text = file.read(_LONGEST_FILE)
     except OSError:
         return ""
+    return "" if "\0" in text else text

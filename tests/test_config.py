@@ -388,3 +388,12 @@ def test_read_only_makes_no_folder(cli, home, monkeypatch):
 
     assert (code, "does not exist" in err) == (1, True)
     assert list(home.iterdir()) == []
+
+
+def test_a_file_may_begin_with_the_mark_that_windows_puts_there(tmp_path):
+    file = tmp_path / "config.toml"
+    file.write_bytes(b"\xef\xbb\xbfread_only = true\r\nmax_incidents = 7\r\n")
+
+    config = Config.load(file, {})
+
+    assert (config.read_only, config.max_incidents) == (True, 7)

@@ -1,6 +1,7 @@
 """Which project a folder is: paths, git repositories, remotes, moves."""
 
 import hashlib
+import os
 import shutil
 import subprocess
 
@@ -387,3 +388,22 @@ def test_a_broken_git_file_is_no_repository(tmp_path, marker):
     signs = read_signs(tmp_path, whole_repository=True)
 
     assert (signs.place, signs.common, signs.remote) == (str(tmp_path), "", "")
+
+
+@pytest.mark.parametrize("name", ["HEAD", "commondir", "config", "config.worktree"])
+def test_what_is_no_file_of_git_is_neither_waited_for_nor_trusted(tmp_path, name):
+    """A pipe would be read for ever; no path holds a NUL."""
+    for kind in ("pipe", "nul"):
+        kept = tmp_path / kind / ".git"
+        for part in ("objects", "refs"):
+            (kept / part).mkdir(parents=True)
+        (kept / "HEAD").write_text("ref: refs/heads/main\n")
+        (kept / name).unlink(missing_ok=True)
+        if kind == "pipe":
+            os.mkfifo(kept / name)
+        else:
+            (kept / name).write_text('[core]\n\tworktree = /x\0y\n[remote "origin"]\n\turl = ./a\0b\n')
+
+        signs = read_signs(kept.parent, whole_repository=True)
+
+        assert (signs.root, signs.remotes) == (str(kept.parent), ())

@@ -312,3 +312,37 @@ def test_an_overview_counts_what_holds_and_what_there_is(panel):  # G9
     assert (before.entities, before.scenes, before.sentences) == (3, 2, 2)
     assert (before.notes, before.sessions, before.parts, before.blocks, before.documents) == (1, 1, 2, 1, 1)
     assert before.most_mentioned == (("npm", 3), ("panel", 2), ("panel2", 1))
+
+
+def test_a_purge_for_good_takes_the_failures_that_a_soft_one_left_in_the_journal(memory, path):
+    for _ in range(2):
+        memory.record_failure("bash", "zebra failed", scope="work")
+    memory.purge(scope="work")
+
+    memory.purge(scope="work", hard=True)
+
+    memory.close()
+    assert Memory.verify_forgotten(path, "zebra", copied=False).found == ()
+
+
+def test_a_purged_failure_comes_back_without_the_lesson_that_is_gone_for_good(memory):
+    memory.record_failure("bash", "rm failed", scope="work")
+    lesson = memory.remember("bash: look first", kind="lesson", scope="work")
+    operation = memory.purge(scope="work").operation
+    memory.forget(lesson.note.id, hard=True)
+
+    memory.undo(operation)
+
+    (failure,) = memory.incidents(status=None, scopes="all")
+    assert failure.note_id is None
+    assert failure.resolved_at is not None
+    assert memory.check().ok
+
+
+def test_notes_that_quote_a_session_that_goes_for_good_are_told(memory):
+    memory.mirror("talk", [Part("1", role="user", text="never use npm here")])
+    kept = memory.remember("No npm", kind="rule", quote="never use npm", session="talk").note
+    memory.remember("other")
+
+    assert memory.purge(session="talk", hard=True, dry_run=True).left == (("note", kept.id),)
+    assert memory.purge(session="talk", hard=True).left == (("note", kept.id),)

@@ -531,3 +531,52 @@ def test_a_lesson_resolves_the_failures_of_its_project_alone(opened):
 
         assert len(memory.remember("bash: look first", kind="lesson").resolved) == 1
         assert [one.scope for one in memory.incidents()] == [""]
+
+
+def test_an_overview_names_nothing_of_others(full, opened):
+    with opened() as memory:
+        told = memory.overview()
+        assert owners_in(repr(told)) == {"user", "mine", "session"}
+        assert told.relations == 3 * len(OWNERS)
+    with opened(None, "") as memory:
+        assert owners_in(repr(memory.overview())) == {"user"}
+
+
+def test_scopes_that_hold_nothing_cost_nothing(full, opened):
+    """Else each of thousands of names is looked up in each of the queries of a brief."""
+    with opened() as memory, memory._store.read() as tx:
+        assert memory._scopes(tx, ["work", *(f"nobody {number}" for number in range(4000))]) == ["work"]
+        assert memory._scopes(tx, ["nobody"]) == []
+
+
+def test_a_scope_of_which_nothing_can_be_seen_is_refused(memory):
+    for write in (
+        lambda: memory.remember("a", scope="  "),
+        lambda: memory.commit([Triple("a", "is", "b")], scope=" "),
+        lambda: memory.recall("a", scopes=[" \t"]),
+    ):
+        with pytest.raises(InvalidInput, match="scope"):
+            write()
+    assert memory.overview().notes == memory.overview().relations == 0
+
+
+def test_a_read_only_memory_counts_no_uses_that_it_could_not_write(path, caplog):
+    with Memory.open(path) as memory:
+        memory.remember("the port is 80")
+    with Memory.open(path, config=Config(read_only=True)) as memory:
+        assert memory.recall("port")
+    assert not caplog.records
+
+
+def test_a_planted_alias_that_leads_to_no_project_shuts_nobody_out(path, opened, folders):
+    with opened() as memory:
+        memory.remember("a", scope="work")
+    sql(path, "DELETE FROM scope_aliases")
+    for number, scope in enumerate(("project:gone", "work")):
+        sql(path, "INSERT OR REPLACE INTO scope_aliases VALUES ('path', ?, ?)", str(folders["theirs"]), scope)
+
+        with opened("theirs", f"s{number}") as memory:
+            assert memory.project.place == str(folders["theirs"])
+            assert memory.check().ok
+        sql(path, "DELETE FROM scope_aliases")
+        sql(path, "DELETE FROM scopes WHERE kind = 'project'")

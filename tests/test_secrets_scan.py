@@ -2,6 +2,7 @@
 
 import pytest
 from secret_corpus import TOKENS
+from support import sql, text_index_of
 
 from graphmem import Feature, Memory, Part, Situation, Triple
 from graphmem.core import redaction
@@ -19,7 +20,14 @@ def unscreened(monkeypatch):
     """Let a memory be written as one was before there was a gate."""
     with monkeypatch.context() as patched:
         # The one whose names the others take comes last.
-        for module in ("graph.relations", "graph.blocks", "graph.documents", "records.history", "core.redaction"):
+        for module in (
+            "graph.relations",
+            "graph.blocks",
+            "graph.documents",
+            "records.history",
+            "core.failures",
+            "core.redaction",
+        ):
             for name, stand_in in {
                 "find_secrets": lambda text: (), "redact": lambda text: text, "refuse_secrets": lambda **texts: None,
             }.items():  # fmt: skip
@@ -82,6 +90,67 @@ def test_what_is_taken_out_is_nowhere_and_the_rest_is_sound(tmp_path, unscreened
         assert memory.recall("deploy", kinds="note")[0].text.startswith(f"Deploy with {REDACTED}")
     for secret in (TOKEN, ID, PASSWORD):
         assert Memory.verify_forgotten(path, secret).found == ()
+
+
+def test_what_stands_beside_notes_is_cleaned_too(tmp_path, unscreened):
+    path = tmp_path / "m.db"
+    other = TOKEN[:-1] + "z"
+    with Memory.open(path) as memory:
+        for secret in (TOKEN, other):
+            memory.remember("the port", slot="port", scope=secret, load_when=f"密码 {PASSWORD}",
+                            source=f"user:{secret}", reason=f"of {secret}", highlight=secret,
+                            quote=f"use {secret}", said=f"use {secret}", session=f"talk {secret}",
+                            place=f"/{secret}")  # fmt: skip
+            memory.record_failure("bash", f"refused: {secret}", scope=secret)
+            memory.commit([Triple("Ann", "likes", secret[-4:])], scope=secret)
+            memory.mirror(f"talk {secret}", [Part("1", text="ordinary words")], scope=secret)
+        memory.purge(scope=other)
+    unscreened.undo()
+
+    with Memory.open(path) as memory:
+        memory.scan_secrets(redact=True)
+        again = memory.scan_secrets(redact=True)
+        assert (again.found, again.redacted) == ((), 0)
+        assert memory.check().problems == ()
+        before = text_index_of(path)
+        memory.reindex()
+        assert text_index_of(path) == before
+        one, two = (scope.key for scope in memory.scopes() if scope.key)
+        assert {one, two} == {REDACTED, f"{REDACTED} 1"}  # what was apart stays apart
+        for key in (one, two):
+            assert len(memory.recall("words", kinds="part", scopes=[key])) == (key == one)
+            assert len(memory.notes(scopes=[key], statuses=())) == 1
+    for secret in (TOKEN, other, PASSWORD):
+        assert Memory.verify_forgotten(path, secret).found == ()
+
+
+# Columns of text that hold nothing from outside: words of graphmem's own, times, digests.
+HARMLESS = {
+    ("scenes", "origin"), ("relations", "status"), ("scene_refs", "kind"), ("operations", "kind"), ("scopes", "kind"),
+    ("blocks", "modality"), ("blocks", "payload_digest"), ("notes", "kind"), ("notes", "status"),
+    ("provenance", "kind"), ("vectors", "fingerprint"), ("counters", "name"), ("active_days", "day"),
+    ("leases", "name"), ("leases", "owner"), ("leases", "until"),
+}  # fmt: skip
+TIMES = ("at", "valid_from", "valid_to")
+
+
+def test_every_column_of_text_is_scanned_or_known_to_be_harmless(memory, path):
+    memory.remember("one")
+    columns = {
+        (table, column)
+        for table, column in sql(
+            path,
+            """SELECT t.name, c.name FROM pragma_table_list t, pragma_table_info(t.name) c
+               WHERE t.schema = 'main' AND t.type = 'table' AND t.name NOT LIKE 'sqlite%' AND c.type = 'TEXT'
+                   AND t.name <> '_sqlite_migrations'""",
+        )
+        if column not in TIMES and not column.endswith("_at")
+    }
+    with memory._store.read() as tx:
+        scanned = {(table.name, column) for table in screening._tables(tx) for column in table.texts}
+
+    assert columns - scanned == HARMLESS
+    assert not scanned & HARMLESS
 
 
 def test_a_sound_memory_is_left_as_it_is(tmp_path):

@@ -13,7 +13,7 @@ from graphmem.core.model import RecalledNote
 from graphmem.core.situations import Situation
 from graphmem.core.tokens import telling_tokens, tokens_of, words_of
 from graphmem.graph import found
-from graphmem.graph.scenes import Selection, noted
+from graphmem.graph.scenes import Selection, are_notes, noted
 from graphmem.records import notes
 from graphmem.records.notes import Found
 
@@ -25,11 +25,6 @@ class Ground:
     name: str
     weight: float = 1.0
     load_when: str = ""
-
-
-def are_notes(tx: sqlite3.Connection) -> bool:
-    """Tell whether there is any note, by one cheap look: in a memory without notes they cost no more than that."""
-    return tx.execute("SELECT MAX(id) FROM notes").fetchone()[0] is not None
 
 
 def of_scenes(

@@ -531,6 +531,11 @@ def recall(
     )
 
 
+def are_notes(tx: sqlite3.Connection) -> bool:
+    """Tell by one cheap look whether there is any note: a memory without them pays no more for them."""
+    return tx.execute("SELECT MAX(id) FROM notes").fetchone()[0] is not None
+
+
 def noted(tx: sqlite3.Connection, selection: Selection) -> dict[int, float]:
     """Return the notes that the chosen scenes hold, by id, with the greatest score times weight."""
     rows = tx.execute(

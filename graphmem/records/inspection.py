@@ -41,9 +41,10 @@ def _versions(tx: sqlite3.Connection, known: Note) -> tuple[Note, ...]:
     """Return what had the slot of a note before it, the latest first."""
     rows = tx.execute(
         """WITH RECURSIVE before(id, step) AS (
-               SELECT id, 1 FROM notes WHERE superseded_by = ?
-               UNION ALL SELECT n.id, b.step + 1 FROM before b JOIN notes n ON n.superseded_by = b.id)
-           SELECT id FROM before ORDER BY step LIMIT ?""",
+               SELECT id, 1 FROM notes WHERE superseded_by = ?1
+               UNION ALL SELECT n.id, b.step + 1 FROM before b JOIN notes n ON n.superseded_by = b.id
+               WHERE b.step < ?2)
+           SELECT id FROM before GROUP BY id ORDER BY MIN(step) LIMIT ?2""",
         (known.id, _MOST_SHOWN),
     )
     ids = [note_id for (note_id,) in rows]

@@ -17,7 +17,7 @@ from graphmem.core.keys import clean_text, entity_key, feature_key, text_list, t
 from graphmem.core.model import Note, Provenance, RememberReport
 from graphmem.core.tokens import telling_tokens, tokens_of
 from graphmem.core.trust import is_person
-from graphmem.errors import Conflict, InvalidInput, NotFound
+from graphmem.errors import Conflict, InvalidInput, NotFound, StoreCorrupt
 from graphmem.records import provenance
 from graphmem.store import text_index
 from graphmem.store.lists import in_list, in_parts, of_scopes
@@ -362,8 +362,12 @@ def _in_slot(tx: sqlite3.Connection, draft: Draft, at: str | None) -> tuple[_Hol
         (draft.scope, draft.slot_key),
     ).fetchone()
     after: _Holder | None = None
+    passed: set[int] = set()
     while row is not None:
         holder = _Holder(row[0], row[1] == "live", row[3:])
+        if holder.id in passed:
+            raise StoreCorrupt(f"note {holder.id} came before itself: 'graphmem repair' cuts the loop")
+        passed.add(holder.id)
         if at is None or row[2] <= at:
             return holder, after
         after = holder
@@ -562,7 +566,8 @@ def notes(tx: sqlite3.Connection, note_ids: Sequence[int]) -> dict[int, Note]:
         for row in tx.execute(f"SELECT {_COLUMNS} FROM notes n WHERE n.id IN ({marks})", ids):
             note_id, pinned = row[0], bool(row[9])
             texts = (labels.get(note_id, ()), triggers.get(note_id, ()))
-            values: tuple[Any, ...] = (*row[:5], *texts, *row[5:9], pinned, *row[10:], origins[note_id])
+            origin = origins.get(note_id) or provenance.presumed(row[10], row[13])
+            values: tuple[Any, ...] = (*row[:5], *texts, *row[5:9], pinned, *row[10:], origin)
             found[note_id] = Note(*values)
     return found
 

@@ -14,6 +14,11 @@ def begin(tx: sqlite3.Connection, kind: str, ref_id: int, origin: Provenance) ->
     _insert(tx, kind, ref_id, 0, origin)
 
 
+def presumed(source: str, at: str) -> Provenance:
+    """Return the origin of what another program wrote without one: who says so, and when."""
+    return Provenance(0, "remember", source, "", "", "", "", "", at)
+
+
 def add(tx: sqlite3.Connection, kind: str, ref_id: int, act: Provenance) -> None:
     """Write what was done to something, behind all before."""
     (seq,) = tx.execute(

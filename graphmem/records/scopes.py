@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import itertools
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from graphmem.core import model
 from graphmem.projects import Signs, is_one_folder, is_there, other_ids, project_id
+from graphmem.store.lists import in_list
 
 USER = ""
 EVERY_SCOPE = "all"
 PROJECT_PREFIX = "project:"
 SESSION_PREFIX = "session:"
-_SCOPED = ("relations", "notes", "sessions", "incidents")  # tables of what is of a scope
+# Tables of what is of a scope, with the column of the time it was written.
+_SCOPED = {"relations": "recorded_at", "notes": "created_at", "sessions": "created_at", "incidents": "first_at"}
 
 
 class _Known(NamedTuple):
@@ -101,7 +103,8 @@ def store_project(tx: sqlite3.Connection, found: Found, at: str) -> model.Projec
         (project.key, project.label, project.place, at),
     )
     tx.executemany(
-        "INSERT INTO scope_aliases(scheme, value, scope) VALUES (?, ?, ?)",
+        """INSERT INTO scope_aliases(scheme, value, scope) VALUES (?, ?, ?)
+           ON CONFLICT (scheme, value) DO UPDATE SET scope = excluded.scope""",
         [(scheme, value, project.key) for scheme, value in found.unknown],
     )
     return project
@@ -122,11 +125,46 @@ def store_session(tx: sqlite3.Connection, key: str, parent: str, at: str) -> Non
 
 
 def needed(tx: sqlite3.Connection, scopes: Sequence[str] | None) -> Sequence[str] | None:
-    """Return the scopes that a reader has to be kept to, None where all that is stored is the user's own."""
+    """Return the scopes that a reader has to be kept to, None where all that is stored is the user's own.
+
+    Those that hold nothing are left out: thousands of names that nobody knows cost nothing further on.
+    """
     if scopes is None:
         return None
-    others = tx.execute("SELECT 1 FROM scopes WHERE filled = 1 AND key <> ? LIMIT 1", (USER,)).fetchone()
-    return None if others is None else scopes
+    marks, wanted = in_list(scopes)
+    rows = tx.execute(
+        f"""SELECT key FROM scopes WHERE filled = 1 AND key IN ({marks})
+            UNION ALL SELECT '' WHERE EXISTS (SELECT 1 FROM scopes WHERE filled = 1)""",
+        wanted,
+    )
+    held = [key for (key,) in rows]
+    return [key for key in held if key] if held else None
+
+
+def unnoted(tx: sqlite3.Connection) -> dict[str, str]:
+    """Return the scopes that hold something and are not known to, each with the time of the first of it."""
+    rows = " UNION ALL ".join(
+        f"SELECT scope, {at} AS at FROM {table} WHERE scope <> ''" for table, at in _SCOPED.items()
+    )
+    return dict(
+        tx.execute(
+            f"""SELECT scope, MIN(at) FROM ({rows})
+                WHERE scope NOT IN (SELECT key FROM scopes WHERE filled = 1) GROUP BY scope"""
+        ).fetchall()
+    )
+
+
+def note(tx: sqlite3.Connection, written: Mapping[str, str]) -> None:
+    """Let scopes be known to hold something, each with the time of the first of it."""
+    kinds = {PROJECT_PREFIX: "project", SESSION_PREFIX: "session"}
+    tx.executemany(
+        """INSERT INTO scopes(key, kind, filled, created_at) VALUES (?, ?, 1, ?)
+           ON CONFLICT (key) DO UPDATE SET filled = 1""",
+        [
+            (scope, next((kind for prefix, kind in kinds.items() if scope.startswith(prefix)), "named"), at)
+            for scope, at in written.items()
+        ],
+    )
 
 
 def list_scopes(tx: sqlite3.Connection, current: Sequence[str]) -> tuple[model.ScopeInfo, ...]:
@@ -195,8 +233,12 @@ def _leads(tx: sqlite3.Connection, signs: Signs) -> Iterator[_Known]:
 
 
 def _led_to(tx: sqlite3.Connection, alias: tuple[str, str]) -> str | None:
-    """Return the key that an alias leads to."""
-    row = tx.execute("SELECT scope FROM scope_aliases WHERE scheme = ? AND value = ?", alias).fetchone()
+    """Return the key of the project that an alias leads to."""
+    row = tx.execute(
+        """SELECT key FROM scope_aliases JOIN scopes ON key = scope AND kind = 'project'
+           WHERE scheme = ? AND value = ?""",
+        alias,
+    ).fetchone()
     return None if row is None else str(row[0])
 
 

@@ -1,7 +1,8 @@
 """Whether a memory is as its own verbs would have left it, and the repair of what follows from the rest.
 
-Each thing that is wrong is a finding, a line with table, row and remedy. Repair mends indexes, counts, keys, aliases
-and references; what was told is never made up: where that is damaged, a backup is the remedy.
+Each thing that is wrong is a finding, a line with table, row and remedy. Repair mends indexes, counts, keys, aliases,
+references, scopes and what stands beside notes (`check_ledger`); what was told is never made up: where that is
+damaged, a backup is the remedy.
 """
 
 import functools
@@ -20,7 +21,7 @@ from graphmem.graph.scenes import REF_TARGETS
 from graphmem.store import postings, soundness, text_index
 from graphmem.store.blobs import blob_sizes, read_blob
 from graphmem.store.database import MEMORY_PATH, primary_code, size_of
-from graphmem.upkeep import merge, scenes
+from graphmem.upkeep import check_ledger, merge, scenes
 from graphmem.upkeep.journal import TABLES, Journal, rows_of
 
 _RESTORE = "restore a backup"
@@ -38,6 +39,7 @@ _ALIASES = "aliases"
 _REFS = "refs"
 _POSTINGS = "postings"
 _NAMELESS = "nameless"
+_LEDGER = "ledger"
 
 # What the integrity check complains of, when it is not damaged pages.
 _OF_AN_INDEX = re.compile(r"^(row \d+ missing from|wrong # of entries in) index ")
@@ -83,6 +85,7 @@ def find(tx: sqlite3.Connection, path: str) -> list[Finding]:
         _of_aliases,
         _of_refs,
         _of_postings,
+        _of_ledger,
         _of_journal,
         _of_sessions,
         payloads,
@@ -167,6 +170,8 @@ def mend(tx: sqlite3.Connection, found: Iterable[Finding], path: str, at: str, c
         )
     if _POSTINGS in wanted:
         postings.settle_all(tx)
+    if _LEDGER in wanted:
+        check_ledger.mend(tx)
     operations: list[int] = []
     changed: set[int] = set()
     renamed: set[int] = set()
@@ -222,7 +227,11 @@ def _of_file(tx: sqlite3.Connection) -> Iterator[Finding]:
     for (table, parent), rows in soundness.orphans(tx).items():
         ids = [row for row in rows if row is not None]
         named = _named(table, ids) if ids else f"{table}, {len(rows)} rows"
-        yield Finding(f"{named}: what they point at in {parent} is gone", f"{_RESTORE}, or delete them")
+        what = f"{named}: what they point at in {parent} is gone"
+        if check_ledger.MENDED.get(table) == parent:
+            yield Finding(what, f"{_REPAIR} clears what points there", _LEDGER)
+        else:
+            yield Finding(what, f"{_RESTORE}, or delete them")
 
 
 def _of_text(tx: sqlite3.Connection) -> Iterator[Finding]:
@@ -309,6 +318,11 @@ def _of_postings(tx: sqlite3.Connection) -> Iterator[Finding]:
         yield Finding(line, f"{_REPAIR} posts it anew", _POSTINGS)
 
 
+def _of_ledger(tx: sqlite3.Connection) -> Iterator[Finding]:
+    for flaw in check_ledger.flaws(tx):
+        yield Finding(f"{_named(flaw.table, flaw.rows)}: {flaw.what}", f"{_REPAIR} {flaw.mended}", _LEDGER)
+
+
 def _of_journal(tx: sqlite3.Connection) -> Iterator[Finding]:
     remedy = f"it cannot be undone: {_RESTORE} if it must be"
     rows = tx.execute(
@@ -353,7 +367,7 @@ def _of_payloads(tx: sqlite3.Connection, path: str) -> Iterator[Finding]:
             yield Finding(f"blocks, row {block}: the file of its payload is damaged", _REMEDY_OF_A_PAYLOAD)
 
 
-def _named(table: str, rows: Collection[int], *, what: str = "row") -> str:
+def _named(table: str, rows: Collection[int | str], *, what: str = "row") -> str:
     """Return a table with some of its rows, in words.
 
     >>> _named("scene_refs", range(1, 14))

@@ -151,6 +151,12 @@ def _forget_notes(tx: sqlite3.Connection, notes: str) -> None:
     while tx.execute(passed, (notes, notes)).rowcount:
         pass
     tx.execute(f"UPDATE notes SET superseded_by = NULL WHERE superseded_by IN {VALUES}", (notes,))
+    for column in ("before", "after"):  # else no undo could bring back what such a note resolved
+        tx.execute(
+            f"""UPDATE operation_rows SET {column} = json_set({column}, '$.note_id', NULL)
+                WHERE name = 'incidents' AND json_extract({column}, '$.note_id') IN {VALUES}""",
+            (notes,),
+        )
 
 
 def _drop_sayings(tx: sqlite3.Connection, ids: Collection[int], found: Iterable[Entry]) -> set[int]:

@@ -1,23 +1,27 @@
 """What a memory holds, in numbers."""
 
 import sqlite3
+from collections.abc import Sequence
 
 from graphmem.core.model import Overview
+from graphmem.graph import entities
 from graphmem.graph.validity import holding
 
 _MOST_MENTIONED = 10
-_COUNTED = ("entities", "scenes", "sentences", "notes", "sessions", "parts", "blocks", "documents")
+_COUNTED = ("entities", "scenes", "sentences", "notes", "incidents", "sessions", "parts", "blocks", "documents")
 
 
-def overview(tx: sqlite3.Connection, at: str) -> Overview:
-    """Count the rows of each kind, and the facts that hold at an instant."""
+def overview(tx: sqlite3.Connection, at: str, scopes: Sequence[str] | None) -> Overview:
+    """Count the rows of each kind, and the facts that hold at an instant. scopes: of which names may be told."""
     holds, held = holding(at)
     totals = tx.execute(f"SELECT {', '.join(f'(SELECT COUNT(*) FROM {table})' for table in _COUNTED)}").fetchone()
     relations, relations_total = tx.execute(
         f"SELECT COUNT(*) FILTER (WHERE {holds}), COUNT(*) FROM relations r", held
     ).fetchone()
+    seen, parameters = entities.visible(scopes)
     mentioned = tx.execute(
-        "SELECT name, mention_count FROM entities ORDER BY mention_count DESC, id LIMIT ?", (_MOST_MENTIONED,)
+        f"SELECT e.name, e.mention_count FROM entities e WHERE TRUE {seen} ORDER BY e.mention_count DESC, e.id LIMIT ?",
+        (*parameters, _MOST_MENTIONED),
     )
     return Overview(
         **dict(zip(_COUNTED, totals, strict=True)),

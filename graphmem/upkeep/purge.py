@@ -132,16 +132,17 @@ def plan_purge(tx: sqlite3.Connection, criteria: Criteria, *, hard: bool) -> Pla
         gone["saying"] = _sayings(tx, criteria.session, retold)
     if criteria.scope is not None and criteria.given == {"scope"}:
         gone["note"] = _notes(tx, criteria.scope, hard=hard)
-        found = tx.execute("SELECT id FROM incidents WHERE scope = ?", (criteria.scope,))
-        gone["incident"] = {incident_id for (incident_id,) in found}
+        gone["incident"] = _incidents(tx, criteria.scope, hard=hard)
     if criteria.given <= {"session", "scope"}:
         gone["session"] = _sessions(tx, criteria, hard=hard)
     if hard and criteria.given == {"scene"}:
         gone["scene"] = _scenes(tx, criteria.scene)
     plan = _plan(tx, gone, hard=hard)
+    quoting = _quoting(tx, criteria.session, gone["note"]) if hard and criteria.session else []
     spared_in = _holding(tx, spared, criteria.scene) if criteria.scene else ()
     whole = criteria.scope if hard and criteria.given == {"scope"} else None
-    return replace(plan, report=replace(plan.report, spared=spared, spared_in=spared_in), scope=whole or "")
+    report = replace(plan.report, spared=spared, spared_in=spared_in, left=(*plan.report.left, *quoting))
+    return replace(plan, report=report, scope=whole or "")
 
 
 def plan_delete(tx: sqlite3.Connection, relation_id: int, *, hard: bool) -> Plan:
@@ -218,6 +219,13 @@ def _entities(tx: sqlite3.Connection, key: str, *, hard: bool) -> set[int]:
 def _notes(tx: sqlite3.Connection, scope: str, *, hard: bool) -> set[int]:
     rows = tx.execute("SELECT id FROM notes WHERE scope = ? AND (? OR status <> 'forgotten')", (scope, hard))
     return {note_id for (note_id,) in rows}
+
+
+def _incidents(tx: sqlite3.Connection, scope: str, *, hard: bool) -> set[int]:
+    """Return the incidents of a scope; for good also those that only the journal tells of."""
+    found = {incident_id for (incident_id,) in tx.execute("SELECT id FROM incidents WHERE scope = ?", (scope,))}
+    told = erase.only_in_journal(tx, erase.images(tx, ["incidents"]), "incidents") if hard else {}
+    return found | {incident_id for incident_id, rows in told.items() if any(row["scope"] == scope for row in rows)}
 
 
 def _sessions(tx: sqlite3.Connection, criteria: Criteria, *, hard: bool) -> set[int]:
@@ -361,6 +369,16 @@ def _left(tx: sqlite3.Connection, gone: Gone, removed: dict[int, str]) -> tuple[
         if names and any(entity_key(name) in names for each in lists for name in json.loads(each))
     ]
     return (*(("sentence", each) for (each,) in shared), *(("document", each) for each in documents))
+
+
+def _quoting(tx: sqlite3.Connection, session: str, going: set[int]) -> list[tuple[str, int]]:
+    """Return the notes that stay and say that they come from a session, some with words of it."""
+    rows = tx.execute(
+        f"""SELECT DISTINCT ref_id FROM provenance WHERE kind = 'note' AND session = ? AND ref_id NOT IN {VALUES}
+            ORDER BY 1""",
+        (session, json.dumps(sorted(going))),
+    )
+    return [("note", note_id) for (note_id,) in rows]
 
 
 # ---- work

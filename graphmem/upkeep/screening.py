@@ -17,6 +17,7 @@ from graphmem.core.keys import entity_key, normalize_key, title_key
 from graphmem.core.model import StoredSecret
 from graphmem.core.redaction import REDACTED, find_secrets, joined, replaced
 from graphmem.core.secret_forms import Secret
+from graphmem.records.notes import token_of
 from graphmem.store import postings, text_index
 
 Finder = Callable[[str], Sequence[Secret]]
@@ -35,12 +36,15 @@ _JSON = frozenset(
 _KEYS = frozenset(
     {("scenes", "key"), ("scene_aliases", "key"), ("scene_features", "feature"), ("situation_evidence", "label")}
 )
-# What is made of another column of the row.
-_DERIVED = {
-    "entities": {"key": "name"},
-    "notes": {"title_key": "title", "slot_key": "slot"},
-    "parts": {"author_key": "author"},
-    "relations": {"relation_key": "relation_type"},
+# Tables of what has a name by which others tell of it: cleaned first, so that no two names become one.
+_NAMING = ("entities", "entity_aliases", "scenes", "scene_aliases", "scopes", "sessions")
+# What is made of another column of the row, and how.
+_DERIVED: Mapping[str, Mapping[str, tuple[str, Callable[[str], str]]]] = {
+    "entities": {"key": ("name", entity_key)},
+    "notes": {"title_key": ("title", title_key), "slot_key": ("slot", entity_key)},
+    "note_triggers": {"token": ("load_when", token_of)},
+    "parts": {"author_key": ("author", entity_key)},
+    "relations": {"relation_key": ("relation_type", entity_key)},
 }
 # The kind in the text index, and the column of its number.
 _INDEXED = {
@@ -108,7 +112,9 @@ class _Table:
 def _tables(tx: sqlite3.Connection) -> list[_Table]:
     names = tx.execute(
         """SELECT name FROM pragma_table_list
-           WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name"""
+           WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite%'
+           ORDER BY name NOT IN (SELECT value FROM json_each(?)), name""",
+        (json.dumps(_NAMING),),
     ).fetchall()
     tables = []
     for (name,) in names:
@@ -151,13 +157,14 @@ class _Cleaner:
     """Takes secrets out of rows.
 
     beside: names that are secrets whatever they look like. renamed: what became what. folded: the secrets met, as keys
-    hold them, in which their form may be lost.
+    hold them, in which their form may be lost; beginnings: how these begin.
     """
 
     find: Finder
     beside: Mapping[str, str] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
     folded: set[str] = field(default_factory=set)
+    beginnings: set[str] = field(default_factory=set)
 
     def kinds(self, table: _Table, row: _Row) -> Iterator[str]:
         """Yield the kinds of the secrets in a row."""
@@ -168,13 +175,13 @@ class _Cleaner:
 
     def clean(self, table: str, row: _Row) -> _Row:
         """Return a row without secrets, and with the new names of what was renamed."""
-        whole = "\n".join(text for column, value in row.items() for text in _texts(table, column, value))
-        if not self.find(whole) and self.beside.keys().isdisjoint(row.values()) and not self._is_known(whole):
+        texts = [text for column, value in row.items() for text in _texts(table, column, value)]
+        if not self.find("\n".join(texts)) and self.beside.keys().isdisjoint(row.values()) and not self._knows(texts):
             return row
         cleaned = {column: self._clean(table, column, value) for column, value in row.items()}
-        for column, source in _DERIVED.get(table, {}).items():
+        for column, (source, made) in _DERIVED.get(table, {}).items():
             if column in row and cleaned[source] != row[source]:
-                cleaned[column] = (title_key if column == "title_key" else entity_key)(cleaned[source])
+                cleaned[column] = made(cleaned[source])
         if table == "operation_rows":
             for side in ("before", "after"):
                 if row[side] is not None:
@@ -182,8 +189,15 @@ class _Cleaner:
                     cleaned[side] = json.dumps(image, ensure_ascii=False, separators=(",", ":"))
         return cleaned
 
-    def _is_known(self, text: str) -> bool:
-        return any(old in text for known in (self.renamed, self.folded) for old in known)
+    def _knows(self, texts: Sequence[str]) -> bool:
+        """Tell whether one of some texts was renamed, or may hold a secret that was met."""
+        return not self.renamed.keys().isdisjoint(texts) or any(map(self._may_hold, texts))
+
+    def _may_hold(self, text: str) -> bool:
+        # Thousands of secrets are not looked for one by one in each text.
+        return bool(self.beginnings) and not self.beginnings.isdisjoint(
+            text[at : at + _LONG] for at in range(len(text) - _LONG + 1)
+        )
 
     def _clean(self, table: str, column: str, value: Any) -> Any:
         if not isinstance(value, str) or (table == "operation_rows" and column in ("before", "after")):
@@ -208,11 +222,13 @@ class _Cleaner:
             return REDACTED
         cleaned = text
         while secrets := self.find(cleaned):
-            self.folded |= {entity_key(cleaned[secret.start : secret.end]) for secret in secrets}
-            self.folded = {key for key in self.folded if len(key) >= _LONG}
+            met = {entity_key(cleaned[secret.start : secret.end]) for secret in secrets}
+            self.folded |= {key for key in met if len(key) >= _LONG}
+            self.beginnings |= {key[:_LONG] for key in self.folded & met}
             cleaned = replaced(cleaned, secrets)
-        for key in self.folded:
-            cleaned = cleaned.replace(key, REDACTED.lower())
+        if self._may_hold(cleaned):
+            for key in self.folded:
+                cleaned = cleaned.replace(key, REDACTED.lower())
         return normalize_key(cleaned.replace(REDACTED, "redacted")) if as_key and cleaned != text else cleaned
 
 
@@ -271,7 +287,7 @@ def _rewrite(tx: sqlite3.Connection, table: _Table, row: _Row, cleaner: _Cleaner
         if table.name == "parts":
             grown = values["length"] - row["length"]
             tx.execute("UPDATE sessions SET length = length + ? WHERE id = ?", (grown, row["session_id"]))
-        if table.name in ("entities", "scenes", "entity_aliases", "scene_aliases", "sessions", "scopes"):
+        if table.name in _NAMING:
             cleaner.renamed |= {
                 row[column]: wanted[column]
                 for column in table.texts
@@ -290,7 +306,8 @@ def _numbered(table: str, row: _Row, cleaned: _Row, number: int) -> _Row:
     for column in changed - derived.keys():
         if (table, column) not in _JSON:
             numbered[column] = f"{cleaned[column]}{'-' if (table, column) in _KEYS else ' '}{number}"
-    return numbered | {column: entity_key(numbered[derived[column]]) for column in changed & derived.keys()}
+    made = {column: derived[column] for column in changed & derived.keys()}
+    return numbered | {column: make(numbered[source]) for column, (source, make) in made.items()}
 
 
 def _made_anew(tx: sqlite3.Connection, touched: Mapping[str, set[int]]) -> None:

@@ -25,11 +25,11 @@ class PurgeReport:
     for good. operation: its number, None for a dry run or when there was nothing to do. notes: the ids of notes.
     incidents: how many kinds of failures. parts: how many parts of sessions. scenes: the keys of scenes that are gone.
     entities: the names of entities that are gone. left: what stays and still tells of it, as pairs of kind and id:
-    sentences that tell other facts too, documents that name an entity that is gone. remarks: what could not be cleaned
-    of the file, and the copies beside it, with the remedy. spared: the ids of
-    facts that meet the criteria and stay, since they were told elsewhere too: in another session, outside of the scenes
-    or openly. spared_in: at most ten keys of other scenes that hold those a purge by scene spared, the one that holds
-    most first. sayings: how often spared facts were told in a session that is gone for good.
+    sentences that tell other facts too, documents that name an entity that is gone, notes that were told in a session
+    that is. remarks: what could not be cleaned of the file, and the copies beside it, with the remedy. spared: the ids
+    of facts that meet the criteria and stay, since they were told elsewhere too: in another session, outside of the
+    scenes or openly. spared_in: at most ten keys of other scenes that hold those a purge by scene spared, the one that
+    holds most first. sayings: how often spared facts were told in a session that is gone for good.
     """
 
     relations: tuple[int, ...]

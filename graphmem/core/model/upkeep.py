@@ -118,6 +118,7 @@ class Overview:
     scenes: int
     sentences: int
     notes: int
+    incidents: int
     sessions: int
     parts: int
     blocks: int
