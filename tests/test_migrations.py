@@ -96,7 +96,7 @@ def test_a_filled_file_of_an_older_schema_keeps_every_row_and_works(path, versio
             assert not memory.recall("lesson", kinds="note")
             assert memory.recall("gate", kinds="note")[0].id == 1
             assert [note.title for note in memory.recall_by_situation(Situation.of(chan="x")).notes] == ["new port"]
-            assert memory.remember("next port", slot="port").superseded == (1,)
+            assert memory.remember("next port", slot="port", source="user").superseded == (1,)
             memory.purge(scope="work", hard=True)
         assert memory.upkeep().ok
         assert memory.check().problems == ()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from graphmem.config import Config
+from graphmem.config import KIND_WEIGHTS, Config
 from graphmem.core.keys import clean_text, entity_key, feature_key, text_list, title_key
 from graphmem.core.model import Note, Provenance, RememberReport
 from graphmem.core.tokens import telling_tokens, tokens_of
@@ -232,17 +232,25 @@ def _checked_routes(given: Iterable[str], config: Config) -> tuple[tuple[str, st
     found: dict[str, tuple[str, str]] = {}
     for text in map(clean_text, given):
         if entity_key(text):
-            feature = _feature(text, config.weights)
-            token = feature or max(telling_tokens(tokens_of(text)), key=len, default="")
+            trigger = _feature(text, config.weights) or text.strip()
+            token = token_of(trigger, config.weights)
             if not token:
                 raise InvalidInput(
                     "load_when", text, "no word to look for; give words, or a feature such as tool:shell"
                 )
-            trigger = feature or text.strip()
             found.setdefault(entity_key(trigger), (trigger, token))
     if len(found) > _MOST_TRIGGERS:
         raise InvalidInput("load_when", len(found), f"a note has at most {_MOST_TRIGGERS} triggers; choose the best")
     return tuple(found.values())
+
+
+def token_of(trigger: str, kinds: Container[str] = KIND_WEIGHTS) -> str:
+    """Return what a trigger is looked for by: the feature of one of some kinds, else its longest word; '' for neither.
+
+    >>> token_of("tool:shell"), token_of("deploy to production")
+    ('tool:shell', 'product')
+    """
+    return _feature(trigger, kinds) or max(telling_tokens(tokens_of(trigger)), key=len, default="")
 
 
 def _feature(trigger: str, kinds: Container[str]) -> str:

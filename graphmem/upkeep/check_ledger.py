@@ -69,9 +69,13 @@ def _ids(tx: sqlite3.Connection, statement: str) -> list[int]:
 
 
 def _misled(tx: sqlite3.Connection) -> list[tuple[int, str, str]]:
-    """Return the triggers that are not looked for by their own word, with it."""
+    """Return the triggers that are looked for neither by their own word, with it, nor as a feature."""
     rows = tx.execute("SELECT note_id, load_when, token FROM note_triggers ORDER BY note_id, load_when")
-    return [(note_id, trigger, own) for note_id, trigger, token in rows if (own := notes.token_of(trigger)) != token]
+    return [
+        (note_id, trigger, own)
+        for note_id, trigger, token in rows
+        if token not in ((own := notes.token_of(trigger)), trigger)
+    ]
 
 
 def _loops(tx: sqlite3.Connection) -> list[list[int]]:
