@@ -47,7 +47,8 @@ _OPENING = re.compile(
 # ---- English
 
 _LASTING_EN = re.compile(
-    r"\b(?:from (?:now|here|today|this (?:point|day|moment))(?: on(?:wards?)?| forward)?|going forward|henceforth|"
+    r"\b(?:from (?:(?:now|here)(?: on(?:wards?)?| forward)|(?:today|this (?:point|day|moment))(?: on(?:wards?)?| forward)?)|"
+    r"going forward|henceforth|"
     r"in (?:the |all )?future)\b(?! (?:version|release|plan|work))"
 )
 _NOT_LASTING_EN = re.compile(
@@ -109,6 +110,11 @@ _PLACE_EN = (
     r"(?:project|repo(?:sitory)?|code\s?base|team|company|app|application|service|back-?end|front-?end|product|ci|"
     r"api)"
 )
+# What somebody uses, and not what somebody works on by: a rule about it is a requirement of the product.
+_PRODUCT = (
+    r"(?:rows?|buttons?|pages?|inputs?|fields?|columns?|dialogs?|users?|customers?|forms?|menus?|icons?|cells?|views?|"
+    r"screens?|players?|requests?|orders?|items?|tabs|links?|images?|passwords?|nodes?|threads?|cards?)"
+)
 _NO_COMPLAINT = r"(?!.*\b(?:fails?|crash\w*|breaks?|errors?|hangs?|forget|segfaults?)\b)"
 _OF_ITS_OWN = r"(?!it\b|this|that|these|those|your?\b|up\b|too\b|more\b|so\b|a\slot)"
 # What the user asks for, for good.
@@ -124,7 +130,7 @@ _ASKED_EN = re.compile(
         (?:everywhere|throughout|in\severything|(?:in|for|across)\s(?:all|this|our|my|the\swhole)\s{_PLACE_EN})\b
     | (?:whenever|(?:every|each|any)\s?time)\s(?:you|we|i\s(?:ask|say|write|send|mention|give|tell))\b{_NO_COMPLAINT}
     | for\s(?:every|each|any|all)\s[\w\s'/-]{{1,40}},{_NO_COMPLAINT}
-    | (?:every|each|all|any)\s[\w\s'/-]{{1,40}}?\s(?:must|should|has\sto|have\sto|needs?|shall|may\snot|cannot)\b
+    | (?:every|each|all|any)\s(?!(?:\w+\s)?{_PRODUCT}\b)[\w\s'/-]{{1,40}}?\s(?:must|should|has\sto|have\sto|needs?|shall|may\snot|cannot)\b
         (?!\s(?:be\s)?(?:pass|work|fixed|done|fine|ok|okay|ready)\b)
     | (?:remember|keep\sin\smind|bear\sin\smind|make\sa\snote|take\snote|memori[sz]e|don't\sforget|do\snot\sforget)
         (?:\W*$|\s(?:that|i|my|i'm|we|our|to\salways|to\snever)\b)
@@ -168,6 +174,147 @@ _STATED_EN = re.compile(
     re.VERBOSE,
 )
 
+# What is pointed at is at hand, and what is wished of it holds for it alone.
+_AT_HAND_EN = re.compile(
+    rf"\b(?:this(?!\s(?:{_PLACE_EN}|house|family|home)\b)|these|those|yet|already|"
+    r"(?:for|in|on|of|to|with|at|from|about|before|after)\s(?:that|it|them))\b|"
+    r"\bthe\s(?:first|second|third|last|next|other|same|current|old|new)\b|"
+    r"[\w-]\.(?:py|md|c|h|cc|cpp|ts|tsx|jsx|rs|go|java|kt|rb|php|html|css|json|ya?ml|toml|txt|sql|sh|csv|(?<!node\.)(?<!next\.)js)\b"
+)
+_MANY = r"(?!(?:this|its|is|was|has|does|as|us|yes|always|perhaps|news|less|unless|across|towards|besides)\b)[a-z][\w'-]*s"
+_NAMED = r"(?:an?|the|this|that|these|those|it|its|them|him|her|his|my|me|your|any\s?more|more|one|so|too|yet|now)"
+# Several of a kind, none of them pointed out: pull requests, default exports.
+_KIND_OF_THING = rf"(?!{_NAMED}\b|(?:other|all|both|some|two|three)\b)(?:[\w'/+#.-]+\s){{0,3}}?{_MANY}\b"
+_NOT = r"(?:do\snot|don't|dont|never|avoid|stop|refrain\sfrom)"
+_DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun|week|work|holi)day"
+_PART_OF_DAY = r"(?:morning|noon|afternoon|evening|night)"
+# When it comes round again.
+_AGAIN = (
+    rf"(?:(?:every|each)\s(?:other\s|second\s|single\s)?(?:day|week|month|quarter|year|hour|weekend|{_DAY}|"
+    rf"{_PART_OF_DAY})|(?:on|at)\s(?:{_DAY}s|weekends|(?:{_DAY}|weekend)\s{_PART_OF_DAY}s)|in\sthe\s{_PART_OF_DAY}s|"
+    r"daily|nightly|weekly|monthly|once\sa\s(?:day|week|month)|twice\sa\s(?:day|week|month))\b"
+)
+_HOUSEHOLD = (
+    r"(?:lights?|lamps?|heating|heater|thermostat|temperature|radiators?|vacuum|blinds|shutters|curtains|doors?|windows?|"
+    r"gate|tv|television|music|speakers?|volume|alarm|fan|sprinklers?|dishwasher|washing\smachine|dryer|oven|"
+    r"coffee(?:\smachine)?|air\sconditioning|humidifier)"
+)
+_ROUND_THE_HOUSE = (
+    r"(?:open|close|shut|lock|unlock|water|feed|turn|switch|dim|start|run|tell|send|remind|wake|play|check|heat|cool|"
+    r"lower|raise|vacuum|clean|mop|empty|order|buy|brew|charge|read|give|post|take|put|let|set|walk|arm|disarm|"
+    r"make\s(?:coffee|tea|breakfast|sure)|back\sup|update|summari[sz]e|report|review)"
+)
+_FAMILY_EN = (
+    r"(?:(?:my|our)\s(?:\w+\s)?(?:wife|husband|spouse|partner|girlfriend|boyfriend|fianc[eé]e?|son|daughter|kids?|"
+    r"child(?:ren)?|baby|toddler|twins|mother|father|mum|mom|dad|parents|brother|sister|grand\w+|gran|aunt|uncle|"
+    r"niece|nephew|flatmates?|roommates?|dogs?|cats?)|mum|mom|dad|daddy|mummy|grandma|grandpa|granny)(?:\s(?!is|has)\w+)?"
+)
+# What you say and write.
+_WORDS_OF_YOURS = (
+    r"(?:answers|replies|responses|explanations|messages|summaries|reports|comments|commits|reviews|"
+    r"suggestions|e-?mails|outputs?|code|prose|writing|descriptions|translations|lists|plans|tests|patches|diffs|prs)"
+)
+_MANNER = (
+    r"(?:use|keep|avoid|prefer|follow|stick\sto|name|spell|indent|capitali[sz]e|prefix|skip|omit|leave\sout|drop|limit)"
+)
+_SAYING = r"(?:write|format|sign|label|start|end|begin|finish|give|include|make|mention|show|put|add)"
+# Things that a code base has many of, and rules about.
+_PRACTICE = (
+    r"(?:(?:unit|integration|new|public|private|commit|function|variable|class|file|branch|test|error|log|release|"
+    r"feature|code|api|database|table|column|all|shell)\s)*(?:names?|messages|commits|functions|variables|classes|files|"
+    r"branches|tests|prs|pull\srequests|comments|docs|documentation|docstrings|secrets|credentials|"
+    r"migrations|endpoints|dates|prices|times|timestamps|logs|imports|strings|constants|indentation|merges|releases|"
+    r"headings|tickets|recipes|fixtures|hotfixes|scripts|modules)"
+)
+# What the user asks for of a whole kind of things or times.
+_GENERAL_EN = re.compile(
+    rf"""
+    # a manner, with a quantifier or with what is ours
+      (?:let's\s|let\sus\s)?{_MANNER}\b(?!\sit\b).*?\b(?:in|for|on|to|with|across|before|after|of|from|at)\s
+        (?:all|every|each|any|our)\s(?!(?:of\s)?(?:the|these|those)\b|three\b|four\b|\d)\w
+    | {_SAYING}\s.*\b(?:in|for|on|to|with|of)\s(?:(?:all|every|each|any)\s(?:new|public)|our)\s\w
+    | (?:run|test|lint|format|build|check|commit|squash|rebase|update|bump|ask)\b.*\b(?:before|after|on|with|at)\s
+        (?:each|every|any|all)\s(?!of\b)\w
+    | (?:use|prefer|stick\sto|stay\swith|write|keep|choose|go\sfor)\b.*\b
+        (?:wherever|whenever|where(?:ver)?\spossible|whenever\spossible|as\sa\srule|in\sgeneral|by\sdefault)\b
+    | (?:in\sgeneral|generally|as\sa\srule|normally|usually),?\s(?!(?:it|this|that|there|the|i)\b)\w
+    | (?:prefer|favou?r)\s\S.*\b(?:over|to|rather\sthan|instead\sof)\s
+    # a ban on a kind of things, or on what one would do without a word
+    | {_NOT}\s(?!worry|bother|mind|forget)\w+(?:\s(?:up|on|off|out))?\s{_KIND_OF_THING}(?!\s(?:are|were|is)\b)
+    | {_NOT}\s\w+\s.*\b(?:without\s(?:my\s|a\s)?\w+|anything|anyone|anybody|{_AGAIN})
+    | {_NOT}\s\w+\s.*\b(?:when|while|whenever|after|before|during)\s(?:nobody|no\sone|someone|anyone|everyone|we're|
+        we\sare|i'm|i\sam|people|guests|(?:\w+\s)?(?:\d|noon|midnight|dinner|lunch|breakfast|bedtime|naps?|dark|eight|
+        nine|ten|eleven))
+    | {_NOT}\s(?:apologi[sz]e|repeat|summari[sz]e|explain|thank|greet|praise|flatter|use|write|add|ask|suggest)\b
+        .*\b(?:in|with|to|at\sthe\send\sof)\s(?:your|our|my)\b
+    | no\s(?:more\s)?(?!(?:problems|worries|changes|results|issues|matches|differences|thanks|signs|tests)\b)
+        {_KIND_OF_THING}(?!\s(?:are|were|is|was|have|found|left|yet|passed|failed|match\w*)\b)(?!\W*(?:now|left|great)\b)
+    # a manner of answering and of writing
+    | (?:{_MANNER}|{_SAYING})\b.*\byour\s(?:\w+\s)?{_WORDS_OF_YOURS}\b
+    | (?:keep|write|format|name|prefix|limit)\s{_KIND_OF_THING}\s(?!of\b|from\b)\S
+    | (?:talk|speak)\s(?:to|with)\sme\s(?:in|like|as)\b
+    | (?:answer|reply|respond|explain\sthings)\s(?:me\s)?(?:briefly|concisely|shortly|tersely|without\s|in\s(?:plain|short|
+        simple|full|complete|one\ssentence))
+    | you\s(?:(?:don't|do\snot)\s(?:need|have)\sto|needn't)\s(?:always\s)?(?:summari[sz]e|apologi[sz]e|repeat|thank|greet|
+        confirm|ask|praise|explain|justify)
+    | (?:i\s(?:want|need|expect)|i'd\slike|i\swould\slike)\s(?:(?:all|every|any|each|your)\s(?:of\s)?(?:your\s|my\s|our\s)?
+        (?:\w+\s)?(?:{_WORDS_OF_YOURS}|answer|reply|response|commit|function|file|name)s?\b|
+        you\sto\s(?:always|never|.*\b(?:all|any|every|each|whenever|your|our)\b))
+    | give\sme\sonly\s.*\bwhen\s
+    # a condition that comes round again
+    | (?:before|after|when|while|once)\s(?:you|we|i)\s(?!are|were|have|had|did)\w+\s(?:up\s|out\s)?(?:{_KIND_OF_THING}|anything|
+        something|code|sql|\w+\sfor\sme)[^,]{{0,40}},
+    | (?:before|after|when|while)\s(?!you|we|i\b)\w+ing\s(?:{_KIND_OF_THING}|anything|something|code)[^,]{{0,40}},
+    | (?:ask|check\swith|consult|warn|tell|notify)\s(?:me\s)?(?:first\s)?before\s(?:you\s)?(?!it|this|that)\w+
+    | for\s(?!starters|ages|years|days|hours|weeks|minutes|reasons)(?!\d){_KIND_OF_THING},\s
+        (?!(?:it|i|we|you|they|he|she|there|the|this|that|an?|{_MANY})\b)\w
+    # a time that comes round again
+    | {_AGAIN}(?:\s(?:at|around|before|after|by)\s[\w:]+(?:\s?[ap]m)?)?,?\s(?:please\s)?{_ROUND_THE_HOUSE}\b
+    | {_ROUND_THE_HOUSE}\b(?!.*\b(?:that|which|script|job|cron)\b).*\b{_AGAIN}
+    | (?:the\s|our\s)?(?:[\w-]+\s){{0,3}}?{_HOUSEHOLD}\s(?:should|must|may|shall|can|has\sto|needs\sto|stays?|goes?|gets?)\b
+        .*\b(?:after|before|during|at|between|while|when|whenever|from|by|{_AGAIN})\b
+    """,
+    re.VERBOSE,
+)
+# What is always so with the user, at home and at work.
+_HABITUAL_EN = re.compile(
+    rf"""
+      i\sgo\sby\s(?!the\b|bus|car|train|bike|plane|foot)\w
+    | (?:people|friends|everyone|everybody|my\s\w+)\scalls?\sme\s(?!back|later|when)\w
+    | my\s(?:[\w-]+\s){{0,2}}(?:handle|account|nick(?:name)?|user\s?name|login|pronouns|birthday)\s(?:is|are)\s(?!{_WRONG}\b)
+    | (?:i'm|i\sam)\san?\s(?:\w+\s)?(?:night\sowl|early\s(?:bird|riser)|morning\sperson)
+    | (?:i|we)\s(?:always|never|only|usually|generally|normally|mostly)\s
+        (?!saw|had|got|get|found|did|was|were|knew|said|thought|heard|went|made|came|took|ran|see|need|know|have|want|end\sup|\w+ed\b)\w
+    | we(?:'re|\sare)\son\s(?!the\b|it\b|a\b|our\b|that)[\w.+\#/-]+(?:\s[\w.+\#/-]+){{0,3}}?\s?v?\d
+    | we\s(?:don't|do\snot)\s(?!need|have|know|see|get|want|care|think|understand|mind|remember)\w+
+    | we\s(?!need|have|got|get|saw|are|were|had|can|could|should|will|would|might|want|see|wish|hope|lost|love|like)(?!\w+ed\b)[a-z]+\s(?:(?:all|every|each)\s|our\s
+        |only\s)\w
+    | our\s(?:[\w/-]+\s){{1,3}}?(?:uses?|runs?\s(?:on|in|under)|lives?\s(?:in|on)|follows?|targets?|speaks?|
+        is\s(?:written|hosted|deployed|built|based|called|no\s|that\s|on\s|always|never))
+    | our\s(?:api|back-?end|server|services?|endpoints)\s(?:speaks?|returns?)\s(?!\d|null|nothing|an?\b|the\b)
+    | our\s(?:{_PLACE_EN}|family|household|office)\s(?!has\b|is\b|was\b|needs\b|wants\b|gets\b|does\b)[a-z]+s\s
+    | our\s(?:[\w-]+\s)?(?:rule|policy|convention|agreement)s?\s(?:is|are|says?)\b
+    | {_FAMILY_EN}\s(?:
+          (?:is|are)\s(?:vegan|vegetarian|allergic|diabetic|lactose|coeliac|celiac|afraid|left-handed|deaf|blind|called|
+            named|an?\s|\d|(?:\w+\s)?(?:years|months)\sold)
+        | (?:has|have)\s(?:an?\s(?:\w+\s){{0,2}}(?:allergy|intolerance|condition)|asthma|diabetes|piano|football|school|
+            swimming|practice)
+        | (?:can't|cannot|doesn't|don't|never|always|only)\s(?:eat|drink|like|have|stand|speak|watch|wake|sleep)
+        | (?:likes?|loves?|hates?|dislikes?|prefers?|speaks?)\s(?!it\b|this|that|the\s)
+        | (?:goes|go|takes?|gets?|wakes?|sleeps?|eats?|works?|needs?|leaves?|comes?|starts?|naps?|has|have)\b.*\b(?:at\s\w|
+            after\s(?:breakfast|lunch|dinner|school|work)|before\s(?:breakfast|lunch|dinner|bed|school)|{_AGAIN})
+      )
+    | (?:all|every|each|any|no)\s(?!(?:\w+\s)?{_PRODUCT}\b)(?:[\w'/-]+\s){{1,4}}?(?:gets?|goes|go|belongs?|lives?|starts?|ends?|carr(?:y|ies)|
+        comes?\swith)\s(?!back|away|lost)\S
+    | {_PRACTICE}\s(?:(?:always|never|only|generally)\s)?(?:go|goes|lives?|belongs?|uses?|gets?|starts?|ends?|follows?|stays?|
+        (?:should|must|shall|may)(?:\snot)?|(?:don't|do\snot|doesn't)\s(?:belong|go|need|get|use|have)|
+        (?:is|are)\s(?:always|never|in\s(?!the\sway)|at\smost|written|named|kept|prefixed|signed|squashed|short|plural|singular|
+            private|upper|lower|\w+[-_]?case|\w+_case|\d))\s?\S
+    | (?!the\b|this|it\b|that|they)(?:[\w'-]+\s){{1,4}}?(?:should|must)\s(?:always|never|not\sever)\s
+    """,
+    re.VERBOSE,
+)
+
 # ---- Chinese
 
 _FROM_ZH = (
@@ -197,14 +344,14 @@ _IMAGINED_ZH = re.compile(r"假设|假定|设想|想象")
 _CONDITION_ZH = re.compile(r"(?:如果|假如|要是|倘若|若是|万一|除非)[^，,；;：:]*|[^，,；;：:]*的话")
 _OTHERS = (
     r"(?:他|她|它|他们|她们|它们|老板|领导|经理|客户|用户|同事|朋友|老师|对方|有人|人家|别人|产品|甲方|"
-    r"网上|文档|文章|教程|书上|手册)"
+    r"网上|(?:文档|文章|教程|书|手册)(?=里|上|中|说|写|提|建议|要求))"
 )
 _REPORTED_ZH = re.compile(
     rf"(?:我们?的?)?{_OTHERS}|(?![我你请再别不每都只跟和用必永始从]|以后|今后|往后)\S{{1,4}}?(?:说(?![明话法])|"
     rf"表示|认为|写道|写着|提到)"
 )
 
-_TROUBLE_ZH = r"(?:很|会|卡|失败|报|崩|出错|出现|超时|慢|挂|丢|这样|一样|没|不行|不对|是|在|忘|说)"
+_TROUBLE_ZH = r"(?:返回\s?\d|要?(?:能|可以|支持|显示|校验|居中|对齐|填)|很|会|卡|失败|报|崩|出错|出现|超时|慢|挂|丢|这样|一样|没|不行|不对|是|在|忘|说)"
 _OWN_ZH = (
     r"(?:名字|姓名|全名|昵称|网名|笔名|英文名|中文名|署名|签名|落款|時區|时区|邮箱|电话|职业|专业|母语|生日|性别|"
     r"代词|公司|团队|"
@@ -231,7 +378,7 @@ _ASKED_ZH = re.compile(
         写个|写一个|改一下))
     | .{{0,12}}{_TOPIC_ZH}[^，]{{0,4}}(?:都(?:用|写|要|按|以|带|署)|不得|只(?:用|写)|不准|不许)(?!了)
     | .+(?:长期有效|永久有效|一直如此|成为惯例|作为惯例)
-    | (?:记住|記住|记下|记一下|记着|牢记|谨记|帮我记)(?!密码|用户|登录|了\W*$)
+    | (?:记住(?!我[这那的]|我?的?(?:复选|选项|按钮|功能))|記住|记下|记一下|记着|牢记|谨记|帮我记)(?!密码|用户|登录|了\W*$)
     | 记得(?:我|每次|以后|都|总是|永远)
     | (?:大家)?(?:都)?(?:叫我|称呼我|喊我|管我叫)
     | (?:默认|預設|缺省)(?:情况下)?(?:都|用|使用|采用|以|按|不|输出|返回|回复)
@@ -258,6 +405,89 @@ _STATED_ZH = re.compile(
         规范|数据库|命名)(?:是|叫|为|用)|
         (?:都|统一|一律|只|目前|现在)*(?:用|使用|采用|是用|基于|跑在|部署在|遵循|要求|规定|不用)(?!不|了|过|完|到)|
         [^，]{{0,6}}(?:从不|都不|不(?=用|发|做|写|准|许|允许|接|收|上班|加班|部署|提交)))
+    """,
+    re.VERBOSE,
+)
+
+# What is pointed at, or was begun, is at hand.
+_AT_HAND_ZH = re.compile(
+    r"\w\.(?:py|md|ts|js|c|go|rs|java|html|css|json|ya?ml|txt|sql|sh)(?![a-z])|这[个里儿段句行份封张条块处边些次回种样]|那[个里儿段句行份封张条块处边些次首只台道]|[这那](?:文件|函数|接口|分支)|为这|它|"
+    r"上面|下面|刚才|第[一二三四五六七八九十\d]|上次|现在|(?<!最)先(?:别|不|留|放)|还没|我?回来|"
+    r"(?<!就行)(?<!就好)了\W*$|吧\W*$"
+)
+_PARTS_OF_DAY_ZH = r"(?:早上|早晨|清晨|上午|中午|下午|傍晚|晚上|夜里|半夜|凌晨|晚饭后|睡前|早|晚)"
+_AGAIN_ZH = (
+    r"(?:每(?:天|日|晚|早|夜|周|週|月|年|季度|小时|隔|逢|到)|每个?(?:工作日|周末|星期|礼拜|月|早上|晚上|周))"
+)
+# A time that may come once or again: what is wished for it tells which.
+_TIME_ZH = (
+    rf"(?:(?:工作日|周末|节假日|平日|平时|周[一二三四五六日天](?!起|开始))(?:{_PARTS_OF_DAY_ZH})?|"
+    rf"{_PARTS_OF_DAY_ZH}?[一二三四五六七八九十\d]{{1,3}}[点點](?:半|多|整)?(?:以后|之后|后|以前|之前|前|到))"
+)
+_WISHED = r"(?:不要|别|別|不用|不必|不能|不得|不准|不许|避免|勿|尽量|请|都(?!是|在|没)|一律|统一|只|记得|提醒我|叫我)"
+_ROOM_ZH = r"(?:客厅|卧室|厨房|玄关|阳台|书房|浴室|走廊|车库|空调|暖气|热水器|扫地机器人|窗帘|灯光|夜灯|电视|音箱)"
+_REQUIREMENT_ZH = r"(?:支持|居中|显示|保留|能|可|排序|校验|跳转|对齐|高亮|为空|重复|超过|包含|小于|大于|相同|先登录|变)"
+# Things that are written or said again and again.
+_PRACTICE_ZH = (
+    r"(?:回答|回复|回覆|解释|说话|讲话|注释|代码|变量名?|函数名?|类名|文件名|分支名?|命名|缩进|提交(?:信息|说明|记录)?|"
+    r"接口|字段|单元测试|集成测试|测试|文档|报告|邮件|日志|密钥|密码|配置|依赖|日期|时间|价格|金额|单位|图表?|标题|"
+    r"菜谱|清单|购物清单|输出|格式|语气|错误信息|表名|列名|脚本|迁移脚本|示例|总结)"
+)
+_FAMILY_ZH = (
+    r"(?:我们?家?的?)?(?:爸爸?|妈妈?|爷爷|奶奶|外公|外婆|姥姥|姥爷|老婆|老公|妻子|丈夫|太太|女儿|儿子|孩子|宝宝|"
+    r"女朋友|男朋友|哥哥|姐姐|弟弟|妹妹|室友|猫|狗|家里人)"
+)
+_FIRST_ASK = (
+    r"(?:问我|问过我|问一下我|征得我|征求我|经过?我|(?:跟|和|同)我(?:说|商量|确认|打招呼)|给我(?:看|过目)|告诉我|通知我|"
+    r"让我(?:看|确认))"
+)
+# What the user asks for of a whole kind of things or times.
+_GENERAL_ZH = re.compile(
+    rf"""
+    # a manner of answering and of writing
+      {_NO_TASK_ZH}(?:[^，的]{{0,6}}的?)?{_PRACTICE_ZH}(?:我|你)?(?:的时候|时|里面?|中|上|得|要)?(?:的[^，]{{1,4}})?
+        (?:尽量|一律|统一|全部?|都(?![\s\w]*(?:过|对|好|行|是对))|要|得|控制在|不超过|默认|放在?|写(?!一|个|完|好|得)|用|以|按|
+        走|不要|别|不用|不能|不得|避免|简[短单洁]|直接|少|多|只|保持)(?!删|动|管|改|了|完|到|加上|{_REQUIREMENT_ZH})
+    | (?:跟|和|对|给)我(?:讲话|说话|聊天|解释(?!一?下)|回复?|发|讲|写).*(?:用|要|别|不要|尽量|简)
+    | (?:尽量|最好|优先|尽可能)(?!快|早|马上|今|明|修|帮)\S
+    | (?:多|少)(?:用|写|说)(?!一|点|个)\S.*(?:少|多)(?:用|写|说|加)
+    # a ban
+    | (?:不要|别|別|不用|不必|勿|避免)(?:用|使用|采用|直接|随便|随意|擅自|私自|自作主张|自动|轻易|贸然|给我|跟我|叫我|对我|
+        喊我|打扰|贴|解释|总结|道歉|重复|客套|啰嗦|展开|猜|写(?=.*(?:注释|废话))|加(?:注释|表情|多余|无用|废话))
+    | (?:不要|别|別|不能|勿)(?:动|碰|改|提交|推送?到)[^，]{{0,16}}(?:目录|文件夹|分支|生产|线上|主干|main|master|里的东西|配置)
+    | [^，]{{1,14}}(?:不能|不得|不可以?|不准|不要|别)(?:写|放|提交|传|存|带|混|留)(?:进|入|到|在|死)
+    # a time, or an occasion, that comes round again
+    | (?!写|加|做|实现|生成|创建|添加)[^，]{{0,5}}{_AGAIN_ZH}(?!.*都(?!要|得|必须|不|用|检查|把|记得|去|会议))(?!.*(?:脚本|任务|程序|
+        函数|功能)\W*$)\S
+    | (?!写|加|做|实现|生成|创建|添加)[^，]{{0,5}}{_TIME_ZH}[^，]{{0,6}}{_WISHED}
+    | {_ROOM_ZH}[^，]{{0,8}}(?:保持|不要|别|一直|始终|不能)(?!动|管)
+    | 每次[^，]{{1,12}}[前后](?!都{_TROUBLE_ZH})\S
+    | (?!开始|继续|动手|完成|小)[^，]{{1,14}}(?:(?:之|以)?前(?:要|得|都要|必须|至少)|(?:的时候|时候|时|期间|时间|之前|以前|前|以后|之后|后|完)
+        (?:不要|别|別|不用|不必|不准|先(?!看)|请|尽量|一律|提醒我|记得))
+    | (?:睡|出门|开会|下班|吃饭|起床|离家|进门|回家)(?:之)?[前后][^，]{{0,8}}(?:提醒|把|关|开|锁|检查|打开|要|别|不要)
+    | (?:下次|下回)[^，]{{1,14}}(?:前|先|要|别|不要|用|请|记得)
+    | (?:遇到|碰到|一旦|只要|但凡)[^，]{{1,20}}，?(?:就|都要|要|先|别|不要|请)(?!卡|崩|死|报|挂|闪|黑|白|没|会|是|能|可|出)
+    | [^，]{{2,14}}(?:要|都要|得|必须)?先{_FIRST_ASK}
+    # a kind of things
+    | (?!给|把|让|写|加|检查|列|找|看|改|修)[^，的]{{1,12}}都(?:用|按|以|放|写|加|带|走|得|要)(?!了|完|到|过)
+    | (?!给|把|让|写|加|帮)[^，]{{2,12}}(?:要|得|必须)(?:附上?|带上?|写明|配|注明|经过)
+    | [^，的]{{1,8}}(?:统统|全都|通通|一概)\S
+    """,
+    re.VERBOSE,
+)
+# What is always so with the user, at home and at work.
+_HABITUAL_ZH = re.compile(
+    rf"""
+      (?:可以)?(?:叫我|称呼我|喊我|管我叫)
+    | 我们?的[^，]{{0,14}}(?:账号|帐号|用户名|网名|邮箱|编辑器|昵称)(?:是|叫)
+    | 我(?:更|比较|一向|向来|一直)?(?:偏向|偏好|倾向|爱(?=用|吃|喝|看|穿))
+    | 我(?:平时|一般|通常|平常|工作日|周末|每天|每周|每晚|从不|从来不|向来)(?!见|没)\S
+    | (?:我们|咱们)(?:家|组|团队|公司|部门|这边|这儿)?[^，]{{0,8}}(?:从不|不|只|都|一般|通常)
+        (?!需|有|急|走|知道|是|会|能|想|行|对|要|确定|需要|清楚|懂|够|太|好|错|得|管|同|见|在乎)\S
+    | (?:我们|咱们)(?!需要|想|要|得|应该|可以|能|来|走|先)(?:家|组|团队|公司|部门|项目|仓库|这边)?的?[^，]{{1,12}}?(?:是|用|以|按|叫|走|放在?|遵循|规定)(?!了|不|什|一下|第|哪|[坏空红绿好错对]的)\s*\w
+    | (?:我们|咱们)只
+    | {_FAMILY_ZH}[^，]{{0,10}}(?:吃素|过敏|不吃|不喝|不能吃|喜欢|讨厌|怕|岁|糖尿病|高血压|习惯|每|点[半]?(?:睡|起|上学|放学)|
+        叫(?!我|你|一|个)|[早晚午]饭后|属)
     """,
     re.VERBOSE,
 )
@@ -299,6 +529,7 @@ def _is_standing(sentence: str) -> bool:
     said = _CONDITION_ZH.sub("", _CONDITION_EN.sub("", said))
     passing = bool(_NOT_LASTING_EN.search(said)) or bool(_NOT_LASTING_ZH.search(_without_beginnings(said)))
     trouble = bool(_TROUBLE.search(said))
+    at_hand = bool(_AT_HAND_EN.search(said)) or bool(_AT_HAND_ZH.search(said))
     for clause in _clauses(said):
         if _REPORTED_EN.search(clause) or _REPORTED_ZH.match(clause):
             return False
@@ -306,7 +537,11 @@ def _is_standing(sentence: str) -> bool:
             return True
         if not passing and (_ASKED_EN.match(clause) or _ASKED_ZH.match(clause)):
             return True
+        if not passing and not at_hand and (_GENERAL_EN.match(clause) or _GENERAL_ZH.match(clause)):
+            return True
         if not passing and not trouble and (_STATED_EN.match(clause) or _STATED_ZH.match(clause)):
+            return True
+        if not passing and not trouble and not at_hand and (_HABITUAL_EN.match(clause) or _HABITUAL_ZH.match(clause)):
             return True
     return False
 
