@@ -79,6 +79,12 @@ _REPORTED_EN = re.compile(
 )
 _OTHERS_EN = re.compile(r"(?:he|she|they|his|her|their|its|some\w+|every(?:one|body)|people|there)\b")
 
+# Doubt comes round again, so what is to be done in it holds for good.
+_IN_DOUBT = re.compile(
+    r"(?:if|when|whenever)\s(?:you're\s|you\sare\s|ever\s|something\sis\s)?(?:unsure|not\ssure|uncertain|in\sdoubt|unclear)\b|"
+    r"(?:如果|有|遇到|当)?(?:你|有)?(?:不确定|没把握|拿不准|不清楚|疑问)(?:的时候|的话|时|的地方)?[，,]?(?:就|先|请|要|别|不要)?(?:问|停|告诉|跟我|和我|猜)"
+)
+
 # What is told with this is a report, and no setting.
 _TROUBLE = re.compile(
     r"\b(?:errors?|fail(?:s|ed|ing)?|crash\w*|blank|broken|exception|segfaults?|stuck|hangs?|slow|bug|"
@@ -226,13 +232,19 @@ _PRACTICE = (
     r"migrations|endpoints|dates|prices|times|timestamps|logs|imports|strings|constants|indentation|merges|releases|"
     r"headings|tickets|recipes|fixtures|hotfixes|scripts|modules)"
 )
+# What follows a condition is a wish where no subject begins it.
+_NO_STATEMENT = (
+    rf"(?!(?:it|i|we|you|they|he|she|there|the|this|that|an?|my|our|your|everything|nothing|everyone|{_MANY})\b)\w"
+)
 # What the user asks for of a whole kind of things or times.
 _GENERAL_EN = re.compile(
     rf"""
     # a manner, with a quantifier or with what is ours
       (?:let's\s|let\sus\s)?{_MANNER}\b(?!\sit\b).*?\b(?:in|for|on|to|with|across|before|after|of|from|at)\s
         (?:all|every|each|any|our)\s(?!(?:of\s)?(?:the|these|those)\b|three\b|four\b|\d)\w
-    | {_SAYING}\s.*\b(?:in|for|on|to|with|of)\s(?:(?:all|every|each|any)\s(?:new|public)|our)\s\w
+    | {_SAYING}\s.*\b(?:in|for|on|to|with|of)\s(?:all|every|each|any)\s(?:new|public)\s\w
+    | (?:{_NOT}\s)?(?:use|show|give|write|prefer)\s.*\b(?:celsius|fahrenheit|metric|imperial|(?:24|12)-hour|euros|dollars|kilomet\w+|miles|grams|
+        (?:first|last|full|real)\sname|nickname|(?:they|she|he)/\w+)\b
     | (?:run|test|lint|format|build|check|commit|squash|rebase|update|bump|ask)\b.*\b(?:before|after|on|with|at)\s
         (?:each|every|any|all)\s(?!of\b)\w
     | (?:use|prefer|stick\sto|stay\swith|write|keep|choose|go\sfor)\b.*\b
@@ -249,9 +261,20 @@ _GENERAL_EN = re.compile(
         .*\b(?:in|with|to|at\sthe\send\sof)\s(?:your|our|my)\b
     | no\s(?:more\s)?(?!(?:problems|worries|changes|results|issues|matches|differences|thanks|signs|tests)\b)
         {_KIND_OF_THING}(?!\s(?:are|were|is|was|have|found|left|yet|passed|failed|match\w*)\b)(?!\W*(?:now|left|great)\b)
+    | {_NOT}\s\w+\s.*\b(?:for|to|with|from|by|on|in)\s{_KIND_OF_THING}\W*$
+    | only\s(?:touch|change|edit|use|read|commit|answer|show|buy|order|play|run)\s(?:{_KIND_OF_THING}|what|when|if)\b
+    | leave\s{_KIND_OF_THING}\s(?:alone|untouched|as\sthey\sare)\b
+    | (?:i\sdon't|i\sdo\snot)\s(?:want|like|expect)\s(?:you\s)?(?:to\s)?(?:{_KIND_OF_THING}|you\sto\s\w)
+    | i\s(?:don't|do\snot)\swant\syou\sto\s\w
+    | (?:i\s(?:want|expect)|i'd\slike)\s(?!to\b).*\b(?:everything|everywhere|everyone|at\sall\stimes)\b
     # a manner of answering and of writing
+    | (?:please\s)?(?:be|stay|sound)\s(?:more\s|always\s|very\s)?(?:brief|concise|direct|honest|polite|terse|formal|casual|critical|
+        strict|blunt|friendly|factual|quiet)\b
+    | explain\s(?:things|everything|code|concepts|words|terms)\b
+    | (?:all\s(?:\w+\s)?)?(?:{_WORDS_OF_YOURS}|{_PRACTICE})\s(?:only\s)?in\s(?:english|german|french|spanish|italian|chinese|japanese|
+        (?:upper|lower|snake|camel|kebab)\W?case|markdown|plain)\b
     | (?:{_MANNER}|{_SAYING})\b.*\byour\s(?:\w+\s)?{_WORDS_OF_YOURS}\b
-    | (?:keep|write|format|name|prefix|limit)\s{_KIND_OF_THING}\s(?!of\b|from\b)\S
+    | (?:keep|format|name|prefix)\s{_KIND_OF_THING}\s(?!of\b|from\b)\S
     | (?:talk|speak)\s(?:to|with)\sme\s(?:in|like|as)\b
     | (?:answer|reply|respond|explain\sthings)\s(?:me\s)?(?:briefly|concisely|shortly|tersely|without\s|in\s(?:plain|short|
         simple|full|complete|one\ssentence))
@@ -263,11 +286,12 @@ _GENERAL_EN = re.compile(
     | give\sme\sonly\s.*\bwhen\s
     # a condition that comes round again
     | (?:before|after|when|while|once)\s(?:you|we|i)\s(?!are|were|have|had|did)\w+\s(?:up\s|out\s)?(?:{_KIND_OF_THING}|anything|
-        something|code|sql|\w+\sfor\sme)[^,]{{0,40}},
-    | (?:before|after|when|while)\s(?!you|we|i\b)\w+ing\s(?:{_KIND_OF_THING}|anything|something|code)[^,]{{0,40}},
+        something|code|sql|\w+\sfor\sme)[^,]{{0,40}},{_NO_COMPLAINT}\s{_NO_STATEMENT}
+    | (?:before|after|when|while)\s(?!you|we|i\b)\w+ing\s(?:{_KIND_OF_THING}|anything|something|code)[^,]{{0,40}},{_NO_COMPLAINT}\s{_NO_STATEMENT}
+    | (?:by|with)\s\S.{{0,40}}\si\smean\s
     | (?:ask|check\swith|consult|warn|tell|notify)\s(?:me\s)?(?:first\s)?before\s(?:you\s)?(?!it|this|that)\w+
-    | for\s(?!starters|ages|years|days|hours|weeks|minutes|reasons)(?!\d){_KIND_OF_THING},\s
-        (?!(?:it|i|we|you|they|he|she|there|the|this|that|an?|{_MANY})\b)\w
+    | [\w-]+\sfirst,\s(?:and\s)?then\s\w+\W*$
+    | for\s(?!starters|ages|years|days|hours|weeks|minutes|reasons)(?!\d){_KIND_OF_THING},\s{_NO_STATEMENT}
     # a time that comes round again
     | {_AGAIN}(?:\s(?:at|around|before|after|by)\s[\w:]+(?:\s?[ap]m)?)?,?\s(?:please\s)?{_ROUND_THE_HOUSE}\b
     | {_ROUND_THE_HOUSE}\b(?!.*\b(?:that|which|script|job|cron)\b).*\b{_AGAIN}
@@ -284,11 +308,24 @@ _HABITUAL_EN = re.compile(
     | my\s(?:[\w-]+\s){{0,2}}(?:handle|account|nick(?:name)?|user\s?name|login|pronouns|birthday)\s(?:is|are)\s(?!{_WRONG}\b)
     | (?:i'm|i\sam)\san?\s(?:\w+\s)?(?:night\sowl|early\s(?:bird|riser)|morning\sperson)
     | (?:i|we)\s(?:always|never|only|usually|generally|normally|mostly)\s
-        (?!saw|had|got|get|found|did|was|were|knew|said|thought|heard|went|made|came|took|ran|see|need|know|have|want|end\sup|\w+ed\b)\w
+        (?!saw|had|got|get|found|did|was|were|knew|said|thought|heard|went|made|came|took|ran|see|need|know|have|want|end\sup|agree|\w+ed\b)\w+\s\w
+    | i\s(?:drive|ride|get\sup|wake\sup|eat|drink|play|speak|sleep|cook|commute|own|wear|smoke)\s\w
+    | (?:i'm|i\sam)\s(?:(?:lactose|gluten)\W?\w+|diabetic|pregnant|retired|\w+\syears\sold)\b
+    | \w+\s(?:is|are)\s(?:my|our)\s(?:wife|husband|partner|son|daughter|dog|cat|boss|doctor|landlord|cleaner|nanny|tutor|vet)s?\b
+    | we\shave\s(?:an?|two|three|four|\d+)\s(?:\w+\s)?(?:dogs?|cats?|kids|child(?:ren)?|sons?|daughters?|cars?|bathrooms?|bedrooms?|
+        floors?|gardens?|babies|baby)\b
+    | (?!writ|add|creat|build|implement|generat|mak|schedul)[^,]{{0,60}}\b(?:on\s(?:{_DAY}s|weekends)|at\sweekends)\b
+    | (?:the\s)?(?:kids|children|guests|pets)\s(?:can|may|must|should|are\s(?:not\s)?allowed)\b
+    | (?:quiet|working|office|opening|sleeping)\s(?:hours|times?)\s(?:are|is)\s
+    | [\w\s-]{{2,30}}\s(?:is|are)\s(?:mandatory|forbidden|required\sfor|banned|off\Wlimits|taboo|not\sallowed|a\smust|the\srule)\b
+    | (?!{_PRODUCT}\b){_KIND_OF_THING}\s(?:should|must)\s(?!pass|work|have\sbeen)\w
+    | our\s(?:[\w-]+\s)?(?:linter|formatter|bundler|test\srunner|package\smanager|orm|ci|cloud|provider|registry|cluster|tracker|wiki|
+        vet|doctor|dentist|landlord|cleaner|wifi|car)\s(?:is|lives|runs)\s(?!{_WRONG}\b)
     | we(?:'re|\sare)\son\s(?!the\b|it\b|a\b|our\b|that)[\w.+\#/-]+(?:\s[\w.+\#/-]+){{0,3}}?\s?v?\d
     | we\s(?:don't|do\snot)\s(?!need|have|know|see|get|want|care|think|understand|mind|remember)\w+
-    | we\s(?!need|have|got|get|saw|are|were|had|can|could|should|will|would|might|want|see|wish|hope|lost|love|like)(?!\w+ed\b)[a-z]+\s(?:(?:all|every|each)\s|our\s
-        |only\s)\w
+    | we\s(?!need|have|got|get|saw|are|were|had|can|could|should|will|would|might|may|must|always|only|never|usually|want|see|wish|hope|lost|love|like|think|know|found|made|did|do|went|came|said|
+        tried|agree|look|just|still|meet|talk|discuss|leave|start|stop|finish|begin|forgot|ran|took|wrote|also|then|both|all)
+        (?!\w+ed\b)[a-z]+\s(?!to\b|that|it\b|about\b)\w
     | our\s(?:[\w/-]+\s){{1,3}}?(?:uses?|runs?\s(?:on|in|under)|lives?\s(?:in|on)|follows?|targets?|speaks?|
         is\s(?:written|hosted|deployed|built|based|called|no\s|that\s|on\s|always|never))
     | our\s(?:api|back-?end|server|services?|endpoints)\s(?:speaks?|returns?)\s(?!\d|null|nothing|an?\b|the\b)
@@ -300,7 +337,7 @@ _HABITUAL_EN = re.compile(
         | (?:has|have)\s(?:an?\s(?:\w+\s){{0,2}}(?:allergy|intolerance|condition)|asthma|diabetes|piano|football|school|
             swimming|practice)
         | (?:can't|cannot|doesn't|don't|never|always|only)\s(?:eat|drink|like|have|stand|speak|watch|wake|sleep)
-        | (?:likes?|loves?|hates?|dislikes?|prefers?|speaks?)\s(?!it\b|this|that|the\s)
+        | (?:likes?|loves?|hates?|dislikes?|prefers?|speaks?)\s(?!it\b|this|that|the\s|you\b)
         | (?:goes|go|takes?|gets?|wakes?|sleeps?|eats?|works?|needs?|leaves?|comes?|starts?|naps?|has|have)\b.*\b(?:at\s\w|
             after\s(?:breakfast|lunch|dinner|school|work)|before\s(?:breakfast|lunch|dinner|bed|school)|{_AGAIN})
       )
@@ -351,7 +388,7 @@ _REPORTED_ZH = re.compile(
     rf"表示|认为|写道|写着|提到)"
 )
 
-_TROUBLE_ZH = r"(?:返回\s?\d|要?(?:能|可以|支持|显示|校验|居中|对齐|填)|很|会|卡|失败|报|崩|出错|出现|超时|慢|挂|丢|这样|一样|没|不行|不对|是|在|忘|说)"
+_TROUBLE_ZH = r"(?:返回\s?\d|有|要?(?:能|可以|支持|显示|校验|居中|对齐|填)|很|会|卡|失败|报|崩|出错|出现|超时|慢|挂|丢|这样|一样|没|不行|不对|是|在|忘|说)"
 _OWN_ZH = (
     r"(?:名字|姓名|全名|昵称|网名|笔名|英文名|中文名|署名|签名|落款|時區|时区|邮箱|电话|职业|专业|母语|生日|性别|"
     r"代词|公司|团队|"
@@ -446,15 +483,15 @@ _GENERAL_ZH = re.compile(
     rf"""
     # a manner of answering and of writing
       {_NO_TASK_ZH}(?:[^，的]{{0,6}}的?)?{_PRACTICE_ZH}(?:我|你)?(?:的时候|时|里面?|中|上|得|要)?(?:的[^，]{{1,4}})?
-        (?:尽量|一律|统一|全部?|都(?![\s\w]*(?:过|对|好|行|是对))|要|得|控制在|不超过|默认|放在?|写(?!一|个|完|好|得)|用|以|按|
+        (?:尽量|一律|统一|全部?|都(?![\s\w]*(?:过|对|好|行|是对))|(?:要|得)(?!和|跟|覆盖|重)|控制在|不超过|默认|放在?|(?:前面|后面|开头|结尾|末尾)要?(?:加|带|写)|写(?!一|个|完|好|得)|用|以|按|
         走|不要|别|不用|不能|不得|避免|简[短单洁]|直接|少|多|只|保持)(?!删|动|管|改|了|完|到|加上|{_REQUIREMENT_ZH})
     | (?:跟|和|对|给)我(?:讲话|说话|聊天|解释(?!一?下)|回复?|发|讲|写).*(?:用|要|别|不要|尽量|简)
-    | (?:尽量|最好|优先|尽可能)(?!快|早|马上|今|明|修|帮)\S
+    | (?:尽量|最好|优先|尽可能)(?!再|快|早|马上|今|明|修|帮)\S
     | (?:多|少)(?:用|写|说)(?!一|点|个)\S.*(?:少|多)(?:用|写|说|加)
     # a ban
-    | (?:不要|别|別|不用|不必|勿|避免)(?:用|使用|采用|直接|随便|随意|擅自|私自|自作主张|自动|轻易|贸然|给我|跟我|叫我|对我|
+    | (?:不要|别|別|不用|不必|勿|避免)(?:用|使用|采用|直接|随便|随意|擅自|私自|自作主张|自动(?!生)|轻易|贸然|编造|杜撰|推荐|在[^，]{{0,6}}[周天日点时晚早夜]|给我|跟我|叫我|对我|
         喊我|打扰|贴|解释|总结|道歉|重复|客套|啰嗦|展开|猜|写(?=.*(?:注释|废话))|加(?:注释|表情|多余|无用|废话))
-    | (?:不要|别|別|不能|勿)(?:动|碰|改|提交|推送?到)[^，]{{0,16}}(?:目录|文件夹|分支|生产|线上|主干|main|master|里的东西|配置)
+    | (?:不要|别|別|不能|勿)(?:动|碰|改|提交|推送?到)[^，]{{0,16}}(?:目录|文件夹|分支|生产|线上|主干|main|master|里的东西|配置|自动生成)
     | [^，]{{1,14}}(?:不能|不得|不可以?|不准|不要|别)(?:写|放|提交|传|存|带|混|留)(?:进|入|到|在|死)
     # a time, or an occasion, that comes round again
     | (?!写|加|做|实现|生成|创建|添加)[^，]{{0,5}}{_AGAIN_ZH}(?!.*都(?!要|得|必须|不|用|检查|把|记得|去|会议))(?!.*(?:脚本|任务|程序|
@@ -464,13 +501,19 @@ _GENERAL_ZH = re.compile(
     | 每次[^，]{{1,12}}[前后](?!都{_TROUBLE_ZH})\S
     | (?!开始|继续|动手|完成|小)[^，]{{1,14}}(?:(?:之|以)?前(?:要|得|都要|必须|至少)|(?:的时候|时候|时|期间|时间|之前|以前|前|以后|之后|后|完)
         (?:不要|别|別|不用|不必|不准|先(?!看)|请|尽量|一律|提醒我|记得))
-    | (?:睡|出门|开会|下班|吃饭|起床|离家|进门|回家)(?:之)?[前后][^，]{{0,8}}(?:提醒|把|关|开|锁|检查|打开|要|别|不要)
+    | (?:(?:睡|出门|开会|下班|吃饭|起床|离家|回家)之?[前后]|进门)[^，]{{0,8}}(?:提醒|把|关|开|锁|检查|打开|要|别|不要|请|换|脱)
     | (?:下次|下回)[^，]{{1,14}}(?:前|先|要|别|不要|用|请|记得)
     | (?:遇到|碰到|一旦|只要|但凡)[^，]{{1,20}}，?(?:就|都要|要|先|别|不要|请)(?!卡|崩|死|报|挂|闪|黑|白|没|会|是|能|可|出)
-    | [^，]{{2,14}}(?:要|都要|得|必须)?先{_FIRST_ASK}
+    | [^，]{{2,14}}(?:先|[之以]前){_FIRST_ASK}
     # a kind of things
     | (?!给|把|让|写|加|检查|列|找|看|改|修)[^，的]{{1,12}}都(?:用|按|以|放|写|加|带|走|得|要)(?!了|完|到|过)
     | (?!给|把|让|写|加|帮)[^，]{{2,12}}(?:要|得|必须)(?:附上?|带上?|写明|配|注明|经过)
+    | [^，]{{0,8}}用(?:摄氏度?|华氏度?|公制|英制|二十四小时制|24\s?小时制|克|公里|人民币|欧元|美元|北京时间|utc)
+    | 用?[^，]{{1,10}}的(?:语气|口吻|口气)
+    | [^，]{{2,10}}由[^，]{{1,8}}(?:负责|处理|审核|保管)
+    | [^，]{{1,8}}越(?!快|早).{{1,3}}越好
+    | 能[^，]{{1,10}}就(?:不|别|用|尽量)
+    | 我说的(?!是)[^，]{{1,10}}(?:指|就是)
     | [^，的]{{1,8}}(?:统统|全都|通通|一概)\S
     """,
     re.VERBOSE,
@@ -482,11 +525,13 @@ _HABITUAL_ZH = re.compile(
     | 我们?的[^，]{{0,14}}(?:账号|帐号|用户名|网名|邮箱|编辑器|昵称)(?:是|叫)
     | 我(?:更|比较|一向|向来|一直)?(?:偏向|偏好|倾向|爱(?=用|吃|喝|看|穿))
     | 我(?:平时|一般|通常|平常|工作日|周末|每天|每周|每晚|从不|从来不|向来)(?!见|没)\S
-    | (?:我们|咱们)(?:家|组|团队|公司|部门|这边|这儿)?[^，]{{0,8}}(?:从不|不|只|都|一般|通常)
-        (?!需|有|急|走|知道|是|会|能|想|行|对|要|确定|需要|清楚|懂|够|太|好|错|得|管|同|见|在乎)\S
+    | (?:我们|咱们)(?:家|组|团队|公司|部门|这边|这儿)?[^，]{{0,8}}(?:从不|一般|通常|(?:不|只|都)
+        (?=用|写|做|发|接|收|买|吃|喝|看|开(?!会|始)|上班|加班|部署|提交|合并|养|抽|过|在(?!乎|等|讨)|给|跑|走|按|说|支持|推))\S
+    | (?:我们?|咱们)?家里?(?:有|没有|养)(?!没|事|问题|人)\S
+    | 我(?:开(?=.*车)|骑|养|戴|穿(?=.*码)|抽烟|不抽烟|不喝酒)\S
     | (?:我们|咱们)(?!需要|想|要|得|应该|可以|能|来|走|先)(?:家|组|团队|公司|部门|项目|仓库|这边)?的?[^，]{{1,12}}?(?:是|用|以|按|叫|走|放在?|遵循|规定)(?!了|不|什|一下|第|哪|[坏空红绿好错对]的)\s*\w
-    | (?:我们|咱们)只
-    | {_FAMILY_ZH}[^，]{{0,10}}(?:吃素|过敏|不吃|不喝|不能吃|喜欢|讨厌|怕|岁|糖尿病|高血压|习惯|每|点[半]?(?:睡|起|上学|放学)|
+    | (?:我们|咱们)的?[^，]{{0,6}}(?:环境|服务器?|仓库|代码|数据库|文档|镜像|办公室)(?:都|放|跑|部署)?在\S
+    | {_FAMILY_ZH}[^，]{{0,10}}(?:吃素|过敏|不吃|不喝|不能吃|喜欢|讨厌|怕|岁|糖尿病|高血压|习惯|每|只(?:有|能)|[点點]半?(?:睡|起|上学|放学)|
         叫(?!我|你|一|个)|[早晚午]饭后|属)
     """,
     re.VERBOSE,
@@ -526,6 +571,8 @@ def _is_standing(sentence: str) -> bool:
         return False
     if _IMAGINED_EN.match(said) or _IMAGINED_ZH.match(said) or _REPORTED_ZH.match(said) or _OTHERS_EN.match(said):
         return False
+    if _IN_DOUBT.match(said):
+        return True
     said = _CONDITION_ZH.sub("", _CONDITION_EN.sub("", said))
     passing = bool(_NOT_LASTING_EN.search(said)) or bool(_NOT_LASTING_ZH.search(_without_beginnings(said)))
     trouble = bool(_TROUBLE.search(said))
