@@ -87,9 +87,9 @@ _IN_DOUBT = re.compile(
 
 # What is told with this is a report, and no setting.
 _TROUBLE = re.compile(
-    r"\b(?:errors?|fail(?:s|ed|ing)?|crash\w*|blank|broken|exception|segfaults?|stuck|hangs?|slow|bug|"
+    r"\b(?:errors?|fail(?:s|ed|ing)?|crash\w*|blank|broken|exception|segfaults?|stuck|flak\w*|unstable|unreliable|hangs?|slow|bug|"
     r"(?:not|n't) work\w*|too (?:much|many|slow|long))\b|"
-    r"报错|出错|崩溃|空白|打不开|失败|不行|卡住|卡死|没反应|不工作|跑不起来|超时|太慢|太卡"
+    r"报错|不稳定|出错|崩溃|空白|打不开|失败|不行|卡住|卡死|没反应|不工作|跑不起来|超时|太慢|太卡"
 )
 
 _HABIT = (
@@ -197,11 +197,11 @@ _PART_OF_DAY = r"(?:morning|noon|afternoon|evening|night)"
 # When it comes round again.
 _AGAIN = (
     rf"(?:(?:every|each)\s(?:other\s|second\s|single\s)?(?:day|week|month|quarter|year|hour|weekend|{_DAY}|"
-    rf"{_PART_OF_DAY})|(?:on|at)\s(?:{_DAY}s|weekends|(?:{_DAY}|weekend)\s{_PART_OF_DAY}s)|in\sthe\s{_PART_OF_DAY}s|"
+    rf"{_PART_OF_DAY})|(?:on|at)\s(?:{_DAY}s|\w+\sdays|weekends|(?:{_DAY}|weekend)\s{_PART_OF_DAY}s)|in\sthe\s{_PART_OF_DAY}s|"
     r"daily|nightly|weekly|monthly|once\sa\s(?:day|week|month)|twice\sa\s(?:day|week|month))\b"
 )
 _HOUSEHOLD = (
-    r"(?:lights?|lamps?|heating|heater|thermostat|temperature|radiators?|vacuum|blinds|shutters|curtains|doors?|windows?|"
+    r"(?:nursery|(?:bed|living|bath|dining)room|kitchen|hall|lights?|lamps?|heating|heater|thermostat|temperature|radiators?|vacuum|blinds|shutters|curtains|doors?|windows?|"
     r"gate|tv|television|music|speakers?|volume|alarm|fan|sprinklers?|dishwasher|washing\smachine|dryer|oven|"
     r"coffee(?:\smachine)?|air\sconditioning|humidifier)"
 )
@@ -284,7 +284,15 @@ _GENERAL_EN = re.compile(
         (?:\w+\s)?(?:{_WORDS_OF_YOURS}|answer|reply|response|commit|function|file|name)s?\b|
         you\sto\s(?:always|never|.*\b(?:all|any|every|each|whenever|your|our)\b))
     | give\sme\sonly\s.*\bwhen\s
+    | (?:write|treat|quote|give|show|list|put)\s{_KIND_OF_THING}\s(?:as|first|last|including|excluding|before|after)\b
+    | i\s(?:need|want)\s.*\b(?:on|in|for|with)\s(?:all|every|any)\s\w
     # a condition that comes round again
+    | whenever\s[^,]{{3,60}},{_NO_COMPLAINT}\s{_NO_STATEMENT}
+    | (?:after|before)\s(?:each|every)\s[^,]{{2,40}},{_NO_COMPLAINT}\s{_NO_STATEMENT}
+    | (?:{_ROUND_THE_HOUSE}|{_NOT}\s\w+)\s.*\b(?:when|whenever|while)\s(?:it\s(?:rains|snows|freezes|gets\s|is\s(?:hot|cold|dark|
+        raining|sunny|windy))|nobody|no\sone|someone|anyone|{_KIND_OF_THING}\s(?:are|come|visit|stay|sleep)|i\s(?:sleep|work|
+        leave|come\shome))
+    | {_NOT}\s\w+\s(?:code|anything|text)\s(?:that\s)?you\s
     | (?:before|after|when|while|once)\s(?:you|we|i)\s(?!are|were|have|had|did)\w+\s(?:up\s|out\s)?(?:{_KIND_OF_THING}|anything|
         something|code|sql|\w+\sfor\sme)[^,]{{0,40}},{_NO_COMPLAINT}\s{_NO_STATEMENT}
     | (?:before|after|when|while)\s(?!you|we|i\b)\w+ing\s(?:{_KIND_OF_THING}|anything|something|code)[^,]{{0,40}},{_NO_COMPLAINT}\s{_NO_STATEMENT}
@@ -312,12 +320,14 @@ _HABITUAL_EN = re.compile(
     | i\s(?:drive|ride|get\sup|wake\sup|eat|drink|play|speak|sleep|cook|commute|own|wear|smoke)\s\w
     | (?:i'm|i\sam)\s(?:(?:lactose|gluten)\W?\w+|diabetic|pregnant|retired|\w+\syears\sold)\b
     | \w+\s(?:is|are)\s(?:my|our)\s(?:wife|husband|partner|son|daughter|dog|cat|boss|doctor|landlord|cleaner|nanny|tutor|vet)s?\b
-    | we\shave\s(?:an?|two|three|four|\d+)\s(?:\w+\s)?(?:dogs?|cats?|kids|child(?:ren)?|sons?|daughters?|cars?|bathrooms?|bedrooms?|
+    | (?:i|we)\shave\s(?:an?|two|three|four|\d+)\s(?:\w+\s)?(?:dogs?|cats?|kids|child(?:ren)?|sons?|daughters?|cars?|bathrooms?|bedrooms?|
         floors?|gardens?|babies|baby)\b
     | (?!writ|add|creat|build|implement|generat|mak|schedul)[^,]{{0,60}}\b(?:on\s(?:{_DAY}s|weekends)|at\sweekends)\b
     | (?:the\s)?(?:kids|children|guests|pets)\s(?:can|may|must|should|are\s(?:not\s)?allowed)\b
     | (?:quiet|working|office|opening|sleeping)\s(?:hours|times?)\s(?:are|is)\s
     | [\w\s-]{{2,30}}\s(?:is|are)\s(?:mandatory|forbidden|required\sfor|banned|off\Wlimits|taboo|not\sallowed|a\smust|the\srule)\b
+    | (?:{_PRACTICE}|tasks|bugs|issues|reviews|code\sreviews|backups|invoices|meetings)\s(?:are|get)\s(?:tracked|kept|stored|logged|
+        reviewed|documented|done|planned|discussed|hosted|deployed|held)\s
     | (?!{_PRODUCT}\b){_KIND_OF_THING}\s(?:should|must)\s(?!pass|work|have\sbeen)\w
     | our\s(?:[\w-]+\s)?(?:linter|formatter|bundler|test\srunner|package\smanager|orm|ci|cloud|provider|registry|cluster|tracker|wiki|
         vet|doctor|dentist|landlord|cleaner|wifi|car)\s(?:is|lives|runs)\s(?!{_WRONG}\b)
@@ -377,6 +387,8 @@ _QUESTION_ZH = re.compile(
 _NO_QUESTION_ZH = re.compile(
     r"(?:不管|无论|不论|任何)[^，,]*|(?:说明|解释|写明|写清|注明|讲清|告诉我|列出|描述|记录)[^，,]*"
 )
+# What a text or a function that is to be made shall say or do is no wish of how things are done.
+_MADE_ZH = re.compile(r"(?:帮我)?(?:写|生成|起草|编|拟|做|创建|实现|添?加|定义)一?[份个篇条段首封张]")
 _IMAGINED_ZH = re.compile(r"假设|假定|设想|想象")
 _CONDITION_ZH = re.compile(r"(?:如果|假如|要是|倘若|若是|万一|除非)[^，,；;：:]*|[^，,；;：:]*的话")
 _OTHERS = (
@@ -385,7 +397,7 @@ _OTHERS = (
 )
 _REPORTED_ZH = re.compile(
     rf"(?:我们?的?)?{_OTHERS}|(?![我你请再别不每都只跟和用必永始从]|以后|今后|往后)\S{{1,4}}?(?:说(?![明话法])|"
-    rf"表示|认为|写道|写着|提到)"
+    rf"表示|认为|写道|写着|提到|提示|警告|报告说)"
 )
 
 _TROUBLE_ZH = r"(?:返回\s?\d|有|要?(?:能|可以|支持|显示|校验|居中|对齐|填)|很|会|卡|失败|报|崩|出错|出现|超时|慢|挂|丢|这样|一样|没|不行|不对|是|在|忘|说)"
@@ -404,7 +416,7 @@ _NO_TASK_ZH = r"(?!这|那|该|此|写|加|做|实现|给|修|改|把|帮|生成
 _ASKED_ZH = re.compile(
     rf"""
       (?:每次|每回|每当|每一次|凡是|凡|所有|任何|每个|每条|每份|每天|每周|一切)
-        (?=.*(?:都|要|必须|先|不要|不能|不得|别|应|得|一律))(?!.*都{_TROUBLE_ZH})(?!.*(?<![行好以])了\W*$)
+        (?=.*(?:都|要|必须|先|不要|不能|不得|别|应|得|一律))(?!.*都{_TROUBLE_ZH})(?!.*(?:才[能会行可]|(?<![行好以])了\W*$))
     | (?:我们?)?(?:永远|始终|总是|總是|一直|务必|務必|千万)(?!{_TROUBLE_ZH})(?:都|要|得|用|使用|先|不|别|保持|以|按|
         给|把|在.*前)
     | .{{1,10}}(?:时|时候|前|后|之前|之后)(?:总是|始终|一律|都要|都得|必须|务必|永远)
@@ -458,10 +470,10 @@ _AGAIN_ZH = (
 )
 # A time that may come once or again: what is wished for it tells which.
 _TIME_ZH = (
-    rf"(?:(?:工作日|周末|节假日|平日|平时|周[一二三四五六日天](?!起|开始))(?:{_PARTS_OF_DAY_ZH})?|"
+    rf"(?:(?:工作日|周末|节假日|上学日|上班日|休息日|平日|平时|周[一二三四五六日天](?!起|开始))(?:{_PARTS_OF_DAY_ZH})?|"
     rf"{_PARTS_OF_DAY_ZH}?[一二三四五六七八九十\d]{{1,3}}[点點](?:半|多|整)?(?:以后|之后|后|以前|之前|前|到))"
 )
-_WISHED = r"(?:不要|别|別|不用|不必|不能|不得|不准|不许|避免|勿|尽量|请|都(?!是|在|没)|一律|统一|只|记得|提醒我|叫我)"
+_WISHED = r"(?:不要|别|別|不用|不必|不能|不得|不准|不许|避免|勿|尽量|请|都(?!是|在|没)|一律|统一|只|记得|提醒我|叫\S{1,3}起床|不(?:开会|上班|工作|营业|吃|喝|接|看|用(?!了)))"
 _ROOM_ZH = r"(?:客厅|卧室|厨房|玄关|阳台|书房|浴室|走廊|车库|空调|暖气|热水器|扫地机器人|窗帘|灯光|夜灯|电视|音箱)"
 _REQUIREMENT_ZH = r"(?:支持|居中|显示|保留|能|可|排序|校验|跳转|对齐|高亮|为空|重复|超过|包含|小于|大于|相同|先登录|变)"
 # Things that are written or said again and again.
@@ -489,7 +501,7 @@ _GENERAL_ZH = re.compile(
     | (?:尽量|最好|优先|尽可能)(?!再|快|早|马上|今|明|修|帮)\S
     | (?:多|少)(?:用|写|说)(?!一|点|个)\S.*(?:少|多)(?:用|写|说|加)
     # a ban
-    | (?:不要|别|別|不用|不必|勿|避免)(?:用|使用|采用|直接|随便|随意|擅自|私自|自作主张|自动(?!生)|轻易|贸然|编造|杜撰|推荐|在[^，]{{0,6}}[周天日点时晚早夜]|给我|跟我|叫我|对我|
+    | (?:不要|别|別|不用|不必|勿|避免)(?:用|使用|采用|直接|随便|随意|擅自|私自|自己|自作主张|自动(?!生)|轻易|贸然|编造|杜撰|推荐|在[^，]{{0,6}}[周天日点时晚早夜]|给我|跟我|叫我|对我|
         喊我|打扰|贴|解释|总结|道歉|重复|客套|啰嗦|展开|猜|写(?=.*(?:注释|废话))|加(?:注释|表情|多余|无用|废话))
     | (?:不要|别|別|不能|勿)(?:动|碰|改|提交|推送?到)[^，]{{0,16}}(?:目录|文件夹|分支|生产|线上|主干|main|master|里的东西|配置|自动生成)
     | [^，]{{1,14}}(?:不能|不得|不可以?|不准|不要|别)(?:写|放|提交|传|存|带|混|留)(?:进|入|到|在|死)
@@ -506,12 +518,18 @@ _GENERAL_ZH = re.compile(
     | (?:遇到|碰到|一旦|只要|但凡)[^，]{{1,20}}，?(?:就|都要|要|先|别|不要|请)(?!卡|崩|死|报|挂|闪|黑|白|没|会|是|能|可|出)
     | [^，]{{2,14}}(?:先|[之以]前){_FIRST_ASK}
     # a kind of things
-    | (?!给|把|让|写|加|检查|列|找|看|改|修)[^，的]{{1,12}}都(?:用|按|以|放|写|加|带|走|得|要)(?!了|完|到|过)
+    | (?!给|把|让|写|加|检查|列|找|看|改|修)[^，的]{{1,12}}都(?:用|按|以|放|写|加|带|走|记在|存在|发到|归|得|要)(?!了|完|到|过)
     | (?!给|把|让|写|加|帮)[^，]{{2,12}}(?:要|得|必须)(?:附上?|带上?|写明|配|注明|经过)
     | [^，]{{0,8}}用(?:摄氏度?|华氏度?|公制|英制|二十四小时制|24\s?小时制|克|公里|人民币|欧元|美元|北京时间|utc)
     | 用?[^，]{{1,10}}的(?:语气|口吻|口气)
     | [^，]{{2,10}}由[^，]{{1,8}}(?:负责|处理|审核|保管)
     | [^，]{{1,8}}越(?!快|早).{{1,3}}越好
+    | (?:宁可|宁愿)\S
+    | (?:下雨|下雪|天黑|有人|没人|刮风|日落|日出|太热|太冷)(?:了|时|的时候|以?后)?(?:就|请|要|把|别|不要)
+    | 每[个次条份轮][^，]{{1,10}}(?:结束|完成|开始)?之?[前后](?!都{_TROUBLE_ZH})\S
+    | 新(?!闻|手|年)[^，]{{1,5}}(?:都要|要|必须|得)(?!{_REQUIREMENT_ZH})\S
+    | [^，]{{1,10}}(?:永远|始终|一直)(?:是|在|放|保持)
+    | 不(?:买|喝|收|养|抽|加班|熬夜|开会)\S
     | 能[^，]{{1,10}}就(?:不|别|用|尽量)
     | 我说的(?!是)[^，]{{1,10}}(?:指|就是)
     | [^，的]{{1,8}}(?:统统|全都|通通|一概)\S
@@ -528,6 +546,7 @@ _HABITUAL_ZH = re.compile(
     | (?:我们|咱们)(?:家|组|团队|公司|部门|这边|这儿)?[^，]{{0,8}}(?:从不|一般|通常|(?:不|只|都)
         (?=用|写|做|发|接|收|买|吃|喝|看|开(?!会|始)|上班|加班|部署|提交|合并|养|抽|过|在(?!乎|等|讨)|给|跑|走|按|说|支持|推))\S
     | (?:我们?|咱们)?家里?(?:有|没有|养)(?!没|事|问题|人)\S
+    | 我(?:听力|视力|眼睛|耳朵|腰|膝盖|记性|身体)不[好行太]
     | 我(?:开(?=.*车)|骑|养|戴|穿(?=.*码)|抽烟|不抽烟|不喝酒)\S
     | (?:我们|咱们)(?!需要|想|要|得|应该|可以|能|来|走|先)(?:家|组|团队|公司|部门|项目|仓库|这边)?的?[^，]{{1,12}}?(?:是|用|以|按|叫|走|放在?|遵循|规定)(?!了|不|什|一下|第|哪|[坏空红绿好错对]的)\s*\w
     | (?:我们|咱们)的?[^，]{{0,6}}(?:环境|服务器?|仓库|代码|数据库|文档|镜像|办公室)(?:都|放|跑|部署)?在\S
@@ -574,7 +593,7 @@ def _is_standing(sentence: str) -> bool:
     if _IN_DOUBT.match(said):
         return True
     said = _CONDITION_ZH.sub("", _CONDITION_EN.sub("", said))
-    passing = bool(_NOT_LASTING_EN.search(said)) or bool(_NOT_LASTING_ZH.search(_without_beginnings(said)))
+    passing = bool(_MADE_ZH.match(said)) or bool(_NOT_LASTING_EN.search(said)) or bool(_NOT_LASTING_ZH.search(_without_beginnings(said)))
     trouble = bool(_TROUBLE.search(said))
     at_hand = bool(_AT_HAND_EN.search(said)) or bool(_AT_HAND_ZH.search(said))
     for clause in _clauses(said):
