@@ -24,7 +24,8 @@ _LINES = re.compile(
     re.VERBOSE | re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
 _QUOTED = re.compile(
-    r"""`[^`\n]*`|"[^"\n]*"|“[^“”\n]{0,300}”|‘[^‘’\n]{0,300}’(?!\w)|「[^「」\n]{0,300}」|『[^『』\n]{0,300}』|«[^«»\n]{0,300}»|"""
+    r"""`[^`\n]*`|"[^"\n]*"|“[^“”\n]{0,300}”|‘[^‘’\n]{0,300}’(?!\w)|「[^「」\n]{0,300}」|『[^『』\n]{0,300}』|
+    «[^«»\n]{0,300}»|"""
     r"""(?<!\w)'[^'\n]{1,300}'(?!\w)"""
 )
 # Words to work on, and not to live by.
@@ -47,7 +48,8 @@ _OPENING = re.compile(
 # ---- English
 
 _LASTING_EN = re.compile(
-    r"\b(?:from (?:(?:now|here)(?: on(?:wards?)?| forward)|(?:today|this (?:point|day|moment))(?: on(?:wards?)?| forward)?)|"
+    r"\b(?:from (?:(?:now|here)(?: on(?:wards?)?| forward)|(?:today|this (?:point|day|moment))(?: on(?:wards?)?|"
+    r" forward)?)|"
     r"going forward|henceforth|"
     r"in (?:the |all )?future)\b(?! (?:version|release|plan|work))"
 )
@@ -81,13 +83,16 @@ _OTHERS_EN = re.compile(r"(?:he|she|they|his|her|their|its|some\w+|every(?:one|b
 
 # Doubt comes round again, so what is to be done in it holds for good.
 _IN_DOUBT = re.compile(
-    r"(?:if|when|whenever)\s(?:you're\s|you\sare\s|ever\s|something\sis\s)?(?:unsure|not\ssure|uncertain|in\sdoubt|unclear)\b|"
-    r"(?:如果|有|遇到|当)?(?:你|有)?(?:不确定|没把握|拿不准|不清楚|疑问)(?:的时候|的话|时|的地方)?[，,]?(?:就|先|请|要|别|不要)?(?:问|停|告诉|跟我|和我|猜)"
+    r"(?:if|when|whenever)\s(?:you're\s|you\sare\s|ever\s|something\sis\s)?(?:unsure|not\ssure|uncertain|in\sdoubt|"
+    r"unclear)\b|"
+    r"(?:如果|有|遇到|当)?(?:你|有)?(?:不确定|没把握|拿不准|不清楚|疑问)(?:的时候|的话|时|的地方)?[，,]?(?:就|先|请|"
+    r"要|别|不要)?(?:问|停|告诉|跟我|和我|猜)"
 )
 
 # What is told with this is a report, and no setting.
 _TROUBLE = re.compile(
-    r"\b(?:errors?|fail(?:s|ed|ing)?|crash\w*|blank|broken|exception|segfaults?|stuck|flak\w*|unstable|unreliable|hangs?|slow|bug|"
+    r"\b(?:errors?|fail(?:s|ed|ing)?|crash\w*|blank|broken|exception|segfaults?|stuck|flak\w*|unstable|unreliable|"
+    r"hangs?|slow|bug|"
     r"(?:not|n't) work\w*|too (?:much|many|slow|long))\b|"
     r"报错|不稳定|出错|崩溃|空白|打不开|失败|不行|卡住|卡死|没反应|不工作|跑不起来|超时|太慢|太卡"
 )
@@ -136,7 +141,8 @@ _ASKED_EN = re.compile(
         (?:everywhere|throughout|in\severything|(?:in|for|across)\s(?:all|this|our|my|the\swhole)\s{_PLACE_EN})\b
     | (?:whenever|(?:every|each|any)\s?time)\s(?:you|we|i\s(?:ask|say|write|send|mention|give|tell))\b{_NO_COMPLAINT}
     | for\s(?:every|each|any|all)\s[\w\s'/-]{{1,40}},{_NO_COMPLAINT}
-    | (?:every|each|all|any)\s(?!(?:\w+\s)?{_PRODUCT}\b)[\w\s'/-]{{1,40}}?\s(?:must|should|has\sto|have\sto|needs?|shall|may\snot|cannot)\b
+    | (?:every|each|all|any)\s(?!(?:\w+\s)?{_PRODUCT}\b)[\w\s'/-]{{1,40}}?\s(?:must|should|has\sto|have\sto|needs?|
+        shall|may\snot|cannot)\b
         (?!\s(?:be\s)?(?:pass|work|fixed|done|fine|ok|okay|ready)\b)
     | (?:remember|keep\sin\smind|bear\sin\smind|make\sa\snote|take\snote|memori[sz]e|don't\sforget|do\snot\sforget)
         (?:\W*$|\s(?:that|i|my|i'm|we|our|to\salways|to\snever)\b)
@@ -185,9 +191,12 @@ _AT_HAND_EN = re.compile(
     rf"\b(?:this(?!\s(?:{_PLACE_EN}|house|family|home)\b)|these|those|yet|already|"
     r"(?:for|in|on|of|to|with|at|from|about|before|after)\s(?:that|it|them))\b|"
     r"\bthe\s(?:first|second|third|last|next|other|same|current|old|new)\b|"
-    r"[\w-]\.(?:py|md|c|h|cc|cpp|ts|tsx|jsx|rs|go|java|kt|rb|php|html|css|json|ya?ml|toml|txt|sql|sh|csv|(?<!node\.)(?<!next\.)js)\b"
+    r"[\w-]\.(?:py|md|c|h|cc|cpp|ts|tsx|jsx|rs|go|java|kt|rb|php|html|css|json|ya?ml|toml|txt|sql|sh|csv|"
+    r"(?<!node\.)(?<!next\.)js)\b"
 )
-_MANY = r"(?!(?:this|its|is|was|has|does|as|us|yes|always|perhaps|news|less|unless|across|towards|besides)\b)[a-z][\w'-]*s"
+_MANY = (
+    r"(?!(?:this|its|is|was|has|does|as|us|yes|always|perhaps|news|less|unless|across|towards|besides)\b)[a-z][\w'-]*s"
+)
 _NAMED = r"(?:an?|the|this|that|these|those|it|its|them|him|her|his|my|me|your|any\s?more|more|one|so|too|yet|now)"
 # Several of a kind, none of them pointed out: pull requests, default exports.
 _KIND_OF_THING = rf"(?!{_NAMED}\b|(?:other|all|both|some|two|three)\b)(?:[\w'/+#.-]+\s){{0,3}}?{_MANY}\b"
@@ -197,11 +206,13 @@ _PART_OF_DAY = r"(?:morning|noon|afternoon|evening|night)"
 # When it comes round again.
 _AGAIN = (
     rf"(?:(?:every|each)\s(?:other\s|second\s|single\s)?(?:day|week|month|quarter|year|hour|weekend|{_DAY}|"
-    rf"{_PART_OF_DAY})|(?:on|at)\s(?:{_DAY}s|\w+\sdays|weekends|(?:{_DAY}|weekend)\s{_PART_OF_DAY}s)|in\sthe\s{_PART_OF_DAY}s|"
+    rf"{_PART_OF_DAY})|(?:on|at)\s(?:{_DAY}s|\w+\sdays|weekends|(?:{_DAY}|weekend)\s{_PART_OF_DAY}s)|"
+    rf"in\sthe\s{_PART_OF_DAY}s|"
     r"daily|nightly|weekly|monthly|once\sa\s(?:day|week|month)|twice\sa\s(?:day|week|month))\b"
 )
 _HOUSEHOLD = (
-    r"(?:nursery|(?:bed|living|bath|dining)room|kitchen|hall|lights?|lamps?|heating|heater|thermostat|temperature|radiators?|vacuum|blinds|shutters|curtains|doors?|windows?|"
+    r"(?:nursery|(?:bed|living|bath|dining)room|kitchen|hall|lights?|lamps?|heating|heater|thermostat|temperature|"
+    r"radiators?|vacuum|blinds|shutters|curtains|doors?|windows?|"
     r"gate|tv|television|music|speakers?|volume|alarm|fan|sprinklers?|dishwasher|washing\smachine|dryer|oven|"
     r"coffee(?:\smachine)?|air\sconditioning|humidifier)"
 )
@@ -213,7 +224,8 @@ _ROUND_THE_HOUSE = (
 _FAMILY_EN = (
     r"(?:(?:my|our)\s(?:\w+\s)?(?:wife|husband|spouse|partner|girlfriend|boyfriend|fianc[eé]e?|son|daughter|kids?|"
     r"child(?:ren)?|baby|toddler|twins|mother|father|mum|mom|dad|parents|brother|sister|grand\w+|gran|aunt|uncle|"
-    r"niece|nephew|flatmates?|roommates?|dogs?|cats?)|mum|mom|dad|daddy|mummy|grandma|grandpa|granny)(?:\s(?!is|has)\w+)?"
+    r"niece|nephew|flatmates?|roommates?|dogs?|cats?)|mum|mom|dad|daddy|mummy|grandma|grandpa|granny)(?:\s(?!is|"
+    r"has)\w+)?"
 )
 # What you say and write.
 _WORDS_OF_YOURS = (
@@ -227,7 +239,8 @@ _SAYING = r"(?:write|format|sign|label|start|end|begin|finish|give|include|make|
 # Things that a code base has many of, and rules about.
 _PRACTICE = (
     r"(?:(?:unit|integration|new|public|private|commit|function|variable|class|file|branch|test|error|log|release|"
-    r"feature|code|api|database|table|column|all|shell)\s)*(?:names?|messages|commits|functions|variables|classes|files|"
+    r"feature|code|api|database|table|column|all|shell)\s)*(?:names?|messages|commits|functions|variables|classes|"
+    r"files|"
     r"branches|tests|prs|pull\srequests|comments|docs|documentation|docstrings|secrets|credentials|"
     r"migrations|endpoints|dates|prices|times|timestamps|logs|imports|strings|constants|indentation|merges|releases|"
     r"headings|tickets|recipes|fixtures|hotfixes|scripts|modules)"
@@ -243,7 +256,8 @@ _GENERAL_EN = re.compile(
       (?:let's\s|let\sus\s)?{_MANNER}\b(?!\sit\b).*?\b(?:in|for|on|to|with|across|before|after|of|from|at)\s
         (?:all|every|each|any|our)\s(?!(?:of\s)?(?:the|these|those)\b|three\b|four\b|\d)\w
     | {_SAYING}\s.*\b(?:in|for|on|to|with|of)\s(?:all|every|each|any)\s(?:new|public)\s\w
-    | (?:{_NOT}\s)?(?:use|show|give|write|prefer)\s.*\b(?:celsius|fahrenheit|metric|imperial|(?:24|12)-hour|euros|dollars|kilomet\w+|miles|grams|
+    | (?:{_NOT}\s)?(?:use|show|give|write|prefer)\s.*\b(?:celsius|fahrenheit|metric|imperial|(?:24|12)-hour|euros|
+        dollars|kilomet\w+|miles|grams|
         (?:first|last|full|real)\sname|nickname|(?:they|she|he)/\w+)\b
     | (?:run|test|lint|format|build|check|commit|squash|rebase|update|bump|ask)\b.*\b(?:before|after|on|with|at)\s
         (?:each|every|any|all)\s(?!of\b)\w
@@ -260,7 +274,8 @@ _GENERAL_EN = re.compile(
     | {_NOT}\s(?:apologi[sz]e|repeat|summari[sz]e|explain|thank|greet|praise|flatter|use|write|add|ask|suggest)\b
         .*\b(?:in|with|to|at\sthe\send\sof)\s(?:your|our|my)\b
     | no\s(?:more\s)?(?!(?:problems|worries|changes|results|issues|matches|differences|thanks|signs|tests)\b)
-        {_KIND_OF_THING}(?!\s(?:are|were|is|was|have|found|left|yet|passed|failed|match\w*)\b)(?!\W*(?:now|left|great)\b)
+        {_KIND_OF_THING}(?!\s(?:are|were|is|was|have|found|left|yet|passed|failed|match\w*)\b)(?!\W*(?:now|left|
+        great)\b)
     | {_NOT}\s\w+\s.*\b(?:for|to|with|from|by|on|in)\s{_KIND_OF_THING}\W*$
     | only\s(?:touch|change|edit|use|read|commit|answer|show|buy|order|play|run)\s(?:{_KIND_OF_THING}|what|when|if)\b
     | leave\s{_KIND_OF_THING}\s(?:alone|untouched|as\sthey\sare)\b
@@ -268,19 +283,24 @@ _GENERAL_EN = re.compile(
     | i\s(?:don't|do\snot)\swant\syou\sto\s\w
     | (?:i\s(?:want|expect)|i'd\slike)\s(?!to\b).*\b(?:everything|everywhere|everyone|at\sall\stimes)\b
     # a manner of answering and of writing
-    | (?:please\s)?(?:be|stay|sound)\s(?:more\s|always\s|very\s)?(?:brief|concise|direct|honest|polite|terse|formal|casual|critical|
+    | (?:please\s)?(?:be|stay|sound)\s(?:more\s|always\s|very\s)?(?:brief|concise|direct|honest|polite|terse|formal|
+        casual|critical|
         strict|blunt|friendly|factual|quiet)\b
     | explain\s(?:things|everything|code|concepts|words|terms)\b
-    | (?:all\s(?:\w+\s)?)?(?:{_WORDS_OF_YOURS}|{_PRACTICE})\s(?:only\s)?in\s(?:english|german|french|spanish|italian|chinese|japanese|
+    | (?:all\s(?:\w+\s)?)?(?:{_WORDS_OF_YOURS}|{_PRACTICE})\s(?:only\s)?in\s(?:english|german|french|spanish|
+        italian|chinese|japanese|
         (?:upper|lower|snake|camel|kebab)\W?case|markdown|plain)\b
     | (?:{_MANNER}|{_SAYING})\b.*\byour\s(?:\w+\s)?{_WORDS_OF_YOURS}\b
     | (?:keep|format|name|prefix)\s{_KIND_OF_THING}\s(?!of\b|from\b)\S
     | (?:talk|speak)\s(?:to|with)\sme\s(?:in|like|as)\b
-    | (?:answer|reply|respond|explain\sthings)\s(?:me\s)?(?:briefly|concisely|shortly|tersely|without\s|in\s(?:plain|short|
+    | (?:answer|reply|respond|explain\sthings)\s(?:me\s)?(?:briefly|concisely|shortly|tersely|without\s|
+        in\s(?:plain|short|
         simple|full|complete|one\ssentence))
-    | you\s(?:(?:don't|do\snot)\s(?:need|have)\sto|needn't)\s(?:always\s)?(?:summari[sz]e|apologi[sz]e|repeat|thank|greet|
+    | you\s(?:(?:don't|do\snot)\s(?:need|have)\sto|needn't)\s(?:always\s)?(?:summari[sz]e|apologi[sz]e|repeat|thank|
+        greet|
         confirm|ask|praise|explain|justify)
-    | (?:i\s(?:want|need|expect)|i'd\slike|i\swould\slike)\s(?:(?:all|every|any|each|your)\s(?:of\s)?(?:your\s|my\s|our\s)?
+    | (?:i\s(?:want|need|expect)|i'd\slike|i\swould\slike)\s(?:(?:all|every|any|each|your)\s(?:of\s)?(?:your\s|my\s|
+        our\s)?
         (?:\w+\s)?(?:{_WORDS_OF_YOURS}|answer|reply|response|commit|function|file|name)s?\b|
         you\sto\s(?:always|never|.*\b(?:all|any|every|each|whenever|your|our)\b))
     | give\sme\sonly\s.*\bwhen\s
@@ -289,13 +309,17 @@ _GENERAL_EN = re.compile(
     # a condition that comes round again
     | whenever\s[^,]{{3,60}},{_NO_COMPLAINT}\s{_NO_STATEMENT}
     | (?:after|before)\s(?:each|every)\s[^,]{{2,40}},{_NO_COMPLAINT}\s{_NO_STATEMENT}
-    | (?:{_ROUND_THE_HOUSE}|{_NOT}\s\w+)\s.*\b(?:when|whenever|while)\s(?:it\s(?:rains|snows|freezes|gets\s|is\s(?:hot|cold|dark|
-        raining|sunny|windy))|nobody|no\sone|someone|anyone|{_KIND_OF_THING}\s(?:are|come|visit|stay|sleep)|i\s(?:sleep|work|
+    | (?:{_ROUND_THE_HOUSE}|{_NOT}\s\w+)\s.*\b(?:when|whenever|while)\s(?:it\s(?:rains|snows|freezes|gets\s|
+        is\s(?:hot|cold|dark|
+        raining|sunny|windy))|nobody|no\sone|someone|anyone|{_KIND_OF_THING}\s(?:are|come|visit|stay|sleep)|
+        i\s(?:sleep|work|
         leave|come\shome))
     | {_NOT}\s\w+\s(?:code|anything|text)\s(?:that\s)?you\s
-    | (?:before|after|when|while|once)\s(?:you|we|i)\s(?!are|were|have|had|did)\w+\s(?:up\s|out\s)?(?:{_KIND_OF_THING}|anything|
+    | (?:before|after|when|while|once)\s(?:you|we|i)\s(?!are|were|have|had|did)\w+\s(?:up\s|
+        out\s)?(?:{_KIND_OF_THING}|anything|
         something|code|sql|\w+\sfor\sme)[^,]{{0,40}},{_NO_COMPLAINT}\s{_NO_STATEMENT}
-    | (?:before|after|when|while)\s(?!you|we|i\b)\w+ing\s(?:{_KIND_OF_THING}|anything|something|code)[^,]{{0,40}},{_NO_COMPLAINT}\s{_NO_STATEMENT}
+    | (?:before|after|when|while)\s(?!you|we|i\b)\w+ing\s(?:{_KIND_OF_THING}|anything|something|
+        code)[^,]{{0,40}},{_NO_COMPLAINT}\s{_NO_STATEMENT}
     | (?:by|with)\s\S.{{0,40}}\si\smean\s
     | (?:ask|check\swith|consult|warn|tell|notify)\s(?:me\s)?(?:first\s)?before\s(?:you\s)?(?!it|this|that)\w+
     | [\w-]+\sfirst,\s(?:and\s)?then\s\w+\W*$
@@ -303,7 +327,8 @@ _GENERAL_EN = re.compile(
     # a time that comes round again
     | {_AGAIN}(?:\s(?:at|around|before|after|by)\s[\w:]+(?:\s?[ap]m)?)?,?\s(?:please\s)?{_ROUND_THE_HOUSE}\b
     | {_ROUND_THE_HOUSE}\b(?!.*\b(?:that|which|script|job|cron)\b).*\b{_AGAIN}
-    | (?:the\s|our\s)?(?:[\w-]+\s){{0,3}}?{_HOUSEHOLD}\s(?:should|must|may|shall|can|has\sto|needs\sto|stays?|goes?|gets?)\b
+    | (?:the\s|our\s)?(?:[\w-]+\s){{0,3}}?{_HOUSEHOLD}\s(?:should|must|may|shall|can|has\sto|needs\sto|stays?|goes?|
+        gets?)\b
         .*\b(?:after|before|during|at|between|while|when|whenever|from|by|{_AGAIN})\b
     """,
     re.VERBOSE,
@@ -313,28 +338,37 @@ _HABITUAL_EN = re.compile(
     rf"""
       i\sgo\sby\s(?!the\b|bus|car|train|bike|plane|foot)\w
     | (?:people|friends|everyone|everybody|my\s\w+)\scalls?\sme\s(?!back|later|when)\w
-    | my\s(?:[\w-]+\s){{0,2}}(?:handle|account|nick(?:name)?|user\s?name|login|pronouns|birthday)\s(?:is|are)\s(?!{_WRONG}\b)
+    | my\s(?:[\w-]+\s){{0,2}}(?:handle|account|nick(?:name)?|user\s?name|login|pronouns|birthday)\s(?:is|
+        are)\s(?!{_WRONG}\b)
     | (?:i'm|i\sam)\san?\s(?:\w+\s)?(?:night\sowl|early\s(?:bird|riser)|morning\sperson)
     | (?:i|we)\s(?:always|never|only|usually|generally|normally|mostly)\s
-        (?!saw|had|got|get|found|did|was|were|knew|said|thought|heard|went|made|came|took|ran|see|need|know|have|want|end\sup|agree|\w+ed\b)\w+\s\w
+        (?!saw|had|got|get|found|did|was|were|knew|said|thought|heard|went|made|came|took|ran|see|need|know|have|
+        want|end\sup|agree|\w+ed\b)\w+\s\w
     | i\s(?:drive|ride|get\sup|wake\sup|eat|drink|play|speak|sleep|cook|commute|own|wear|smoke)\s\w
     | (?:i'm|i\sam)\s(?:(?:lactose|gluten)\W?\w+|diabetic|pregnant|retired|\w+\syears\sold)\b
-    | \w+\s(?:is|are)\s(?:my|our)\s(?:wife|husband|partner|son|daughter|dog|cat|boss|doctor|landlord|cleaner|nanny|tutor|vet)s?\b
-    | (?:i|we)\shave\s(?:an?|two|three|four|\d+)\s(?:\w+\s)?(?:dogs?|cats?|kids|child(?:ren)?|sons?|daughters?|cars?|bathrooms?|bedrooms?|
+    | \w+\s(?:is|are)\s(?:my|our)\s(?:wife|husband|partner|son|daughter|dog|cat|boss|doctor|landlord|cleaner|nanny|
+        tutor|vet)s?\b
+    | (?:i|we)\shave\s(?:an?|two|three|four|\d+)\s(?:\w+\s)?(?:dogs?|cats?|kids|child(?:ren)?|sons?|daughters?|
+        cars?|bathrooms?|bedrooms?|
         floors?|gardens?|babies|baby)\b
     | (?!writ|add|creat|build|implement|generat|mak|schedul)[^,]{{0,60}}\b(?:on\s(?:{_DAY}s|weekends)|at\sweekends)\b
     | (?:the\s)?(?:kids|children|guests|pets)\s(?:can|may|must|should|are\s(?:not\s)?allowed)\b
     | (?:quiet|working|office|opening|sleeping)\s(?:hours|times?)\s(?:are|is)\s
-    | [\w\s-]{{2,30}}\s(?:is|are)\s(?:mandatory|forbidden|required\sfor|banned|off\Wlimits|taboo|not\sallowed|a\smust|the\srule)\b
-    | (?:{_PRACTICE}|tasks|bugs|issues|reviews|code\sreviews|backups|invoices|meetings)\s(?:are|get)\s(?:tracked|kept|stored|logged|
+    | [\w\s-]{{2,30}}\s(?:is|are)\s(?:mandatory|forbidden|required\sfor|banned|off\Wlimits|taboo|not\sallowed|
+        a\smust|the\srule)\b
+    | (?:{_PRACTICE}|tasks|bugs|issues|reviews|code\sreviews|backups|invoices|meetings)\s(?:are|get)\s(?:tracked|
+        kept|stored|logged|
         reviewed|documented|done|planned|discussed|hosted|deployed|held)\s
     | (?!{_PRODUCT}\b){_KIND_OF_THING}\s(?:should|must)\s(?!pass|work|have\sbeen)\w
-    | our\s(?:[\w-]+\s)?(?:linter|formatter|bundler|test\srunner|package\smanager|orm|ci|cloud|provider|registry|cluster|tracker|wiki|
+    | our\s(?:[\w-]+\s)?(?:linter|formatter|bundler|test\srunner|package\smanager|orm|ci|cloud|provider|registry|
+        cluster|tracker|wiki|
         vet|doctor|dentist|landlord|cleaner|wifi|car)\s(?:is|lives|runs)\s(?!{_WRONG}\b)
     | we(?:'re|\sare)\son\s(?!the\b|it\b|a\b|our\b|that)[\w.+\#/-]+(?:\s[\w.+\#/-]+){{0,3}}?\s?v?\d
     | we\s(?:don't|do\snot)\s(?!need|have|know|see|get|want|care|think|understand|mind|remember)\w+
-    | we\s(?!need|have|got|get|saw|are|were|had|can|could|should|will|would|might|may|must|always|only|never|usually|want|see|wish|hope|lost|love|like|think|know|found|made|did|do|went|came|said|
-        tried|agree|look|just|still|meet|talk|discuss|leave|start|stop|finish|begin|forgot|ran|took|wrote|also|then|both|all)
+    | we\s(?!need|have|got|get|saw|are|were|had|can|could|should|will|would|might|may|must|always|only|never|
+        usually|want|see|wish|hope|lost|love|like|think|know|found|made|did|do|went|came|said|
+        tried|agree|look|just|still|meet|talk|discuss|leave|start|stop|finish|begin|forgot|ran|took|wrote|also|then|
+        both|all)
         (?!\w+ed\b)[a-z]+\s(?!to\b|that|it\b|about\b)\w
     | our\s(?:[\w/-]+\s){{1,3}}?(?:uses?|runs?\s(?:on|in|under)|lives?\s(?:in|on)|follows?|targets?|speaks?|
         is\s(?:written|hosted|deployed|built|based|called|no\s|that\s|on\s|always|never))
@@ -348,14 +382,18 @@ _HABITUAL_EN = re.compile(
             swimming|practice)
         | (?:can't|cannot|doesn't|don't|never|always|only)\s(?:eat|drink|like|have|stand|speak|watch|wake|sleep)
         | (?:likes?|loves?|hates?|dislikes?|prefers?|speaks?)\s(?!it\b|this|that|the\s|you\b)
-        | (?:goes|go|takes?|gets?|wakes?|sleeps?|eats?|works?|needs?|leaves?|comes?|starts?|naps?|has|have)\b.*\b(?:at\s\w|
+        | (?:goes|go|takes?|gets?|wakes?|sleeps?|eats?|works?|needs?|leaves?|comes?|starts?|naps?|has|
+            have)\b.*\b(?:at\s\w|
             after\s(?:breakfast|lunch|dinner|school|work)|before\s(?:breakfast|lunch|dinner|bed|school)|{_AGAIN})
       )
-    | (?:all|every|each|any|no)\s(?!(?:\w+\s)?{_PRODUCT}\b)(?:[\w'/-]+\s){{1,4}}?(?:gets?|goes|go|belongs?|lives?|starts?|ends?|carr(?:y|ies)|
+    | (?:all|every|each|any|no)\s(?!(?:\w+\s)?{_PRODUCT}\b)(?:[\w'/-]+\s){{1,4}}?(?:gets?|goes|go|belongs?|lives?|
+        starts?|ends?|carr(?:y|ies)|
         comes?\swith)\s(?!back|away|lost)\S
-    | {_PRACTICE}\s(?:(?:always|never|only|generally)\s)?(?:go|goes|lives?|belongs?|uses?|gets?|starts?|ends?|follows?|stays?|
+    | {_PRACTICE}\s(?:(?:always|never|only|generally)\s)?(?:go|goes|lives?|belongs?|uses?|gets?|starts?|ends?|
+        follows?|stays?|
         (?:should|must|shall|may)(?:\snot)?|(?:don't|do\snot|doesn't)\s(?:belong|go|need|get|use|have)|
-        (?:is|are)\s(?:always|never|in\s(?!the\sway)|at\smost|written|named|kept|prefixed|signed|squashed|short|plural|singular|
+        (?:is|are)\s(?:always|never|in\s(?!the\sway)|at\smost|written|named|kept|prefixed|signed|squashed|short|
+        plural|singular|
             private|upper|lower|\w+[-_]?case|\w+_case|\d))\s?\S
     | (?!the\b|this|it\b|that|they)(?:[\w'-]+\s){{1,4}}?(?:should|must)\s(?:always|never|not\sever)\s
     """,
@@ -400,7 +438,10 @@ _REPORTED_ZH = re.compile(
     rf"表示|认为|写道|写着|提到|提示|警告|报告说)"
 )
 
-_TROUBLE_ZH = r"(?:返回\s?\d|有|要?(?:能|可以|支持|显示|校验|居中|对齐|填)|很|会|卡|失败|报|崩|出错|出现|超时|慢|挂|丢|这样|一样|没|不行|不对|是|在|忘|说)"
+_TROUBLE_ZH = (
+    r"(?:返回\s?\d|有|要?(?:能|可以|支持|显示|校验|居中|对齐|填)|很|会|卡|失败|报|崩|出错|出现|超时|慢|挂|丢|这样|"
+    r"一样|没|不行|不对|是|在|忘|说)"
+)
 _OWN_ZH = (
     r"(?:名字|姓名|全名|昵称|网名|笔名|英文名|中文名|署名|签名|落款|時區|时区|邮箱|电话|职业|专业|母语|生日|性别|"
     r"代词|公司|团队|"
@@ -416,7 +457,8 @@ _NO_TASK_ZH = r"(?!这|那|该|此|写|加|做|实现|给|修|改|把|帮|生成
 _ASKED_ZH = re.compile(
     rf"""
       (?:每次|每回|每当|每一次|凡是|凡|所有|任何|每个|每条|每份|每天|每周|一切)
-        (?=.*(?:都|要|必须|先|不要|不能|不得|别|应|得|一律))(?!.*都{_TROUBLE_ZH})(?!.*(?:才[能会行可]|(?<![行好以])了\W*$))
+        (?=.*(?:都|要|必须|先|不要|不能|不得|别|应|得|一律))(?!.*都{_TROUBLE_ZH})(?!.*(?:才[能会行可]|
+        (?<![行好以])了\W*$))
     | (?:我们?)?(?:永远|始终|总是|總是|一直|务必|務必|千万)(?!{_TROUBLE_ZH})(?:都|要|得|用|使用|先|不|别|保持|以|按|
         给|把|在.*前)
     | .{{1,10}}(?:时|时候|前|后|之前|之后)(?:总是|始终|一律|都要|都得|必须|务必|永远)
@@ -427,7 +469,8 @@ _ASKED_ZH = re.compile(
         写个|写一个|改一下))
     | .{{0,12}}{_TOPIC_ZH}[^，]{{0,4}}(?:都(?:用|写|要|按|以|带|署)|不得|只(?:用|写)|不准|不许)(?!了)
     | .+(?:长期有效|永久有效|一直如此|成为惯例|作为惯例)
-    | (?:记住(?!我[这那的]|我?的?(?:复选|选项|按钮|功能))|記住|记下|记一下|记着|牢记|谨记|帮我记)(?!密码|用户|登录|了\W*$)
+    | (?:记住(?!我[这那的]|我?的?(?:复选|选项|按钮|功能))|記住|记下|记一下|记着|牢记|谨记|帮我记)(?!密码|用户|登录|
+        了\W*$)
     | 记得(?:我|每次|以后|都|总是|永远)
     | (?:大家)?(?:都)?(?:叫我|称呼我|喊我|管我叫)
     | (?:默认|預設|缺省)(?:情况下)?(?:都|用|使用|采用|以|按|不|输出|返回|回复)
@@ -460,20 +503,23 @@ _STATED_ZH = re.compile(
 
 # What is pointed at, or was begun, is at hand.
 _AT_HAND_ZH = re.compile(
-    r"\w\.(?:py|md|ts|js|c|go|rs|java|html|css|json|ya?ml|txt|sql|sh)(?![a-z])|这[个里儿段句行份封张条块处边些次回种样]|那[个里儿段句行份封张条块处边些次首只台道]|[这那](?:文件|函数|接口|分支)|为这|它|"
+    r"\w\.(?:py|md|ts|js|c|go|rs|java|html|css|json|ya?ml|txt|sql|sh)(?![a-z])|"
+    r"这[个里儿段句行份封张条块处边些次回种样]|那[个里儿段句行份封张条块处边些次首只台道]|[这那](?:文件|函数|接口|"
+    r"分支)|为这|它|"
     r"上面|下面|刚才|第[一二三四五六七八九十\d]|上次|现在|(?<!最)先(?:别|不|留|放)|还没|我?回来|"
     r"(?<!就行)(?<!就好)了\W*$|吧\W*$"
 )
 _PARTS_OF_DAY_ZH = r"(?:早上|早晨|清晨|上午|中午|下午|傍晚|晚上|夜里|半夜|凌晨|晚饭后|睡前|早|晚)"
-_AGAIN_ZH = (
-    r"(?:每(?:天|日|晚|早|夜|周|週|月|年|季度|小时|隔|逢|到)|每个?(?:工作日|周末|星期|礼拜|月|早上|晚上|周))"
-)
+_AGAIN_ZH = r"(?:每(?:天|日|晚|早|夜|周|週|月|年|季度|小时|隔|逢|到)|每个?(?:工作日|周末|星期|礼拜|月|早上|晚上|周))"
 # A time that may come once or again: what is wished for it tells which.
 _TIME_ZH = (
     rf"(?:(?:工作日|周末|节假日|上学日|上班日|休息日|平日|平时|周[一二三四五六日天](?!起|开始))(?:{_PARTS_OF_DAY_ZH})?|"
     rf"{_PARTS_OF_DAY_ZH}?[一二三四五六七八九十\d]{{1,3}}[点點](?:半|多|整)?(?:以后|之后|后|以前|之前|前|到))"
 )
-_WISHED = r"(?:不要|别|別|不用|不必|不能|不得|不准|不许|避免|勿|尽量|请|都(?!是|在|没)|一律|统一|只|记得|提醒我|叫\S{1,3}起床|不(?:开会|上班|工作|营业|吃|喝|接|看|用(?!了)))"
+_WISHED = (
+    r"(?:不要|别|別|不用|不必|不能|不得|不准|不许|避免|勿|尽量|请|都(?!是|在|没)|一律|统一|只|记得|提醒我|"
+    r"叫\S{1,3}起床|不(?:开会|上班|工作|营业|吃|喝|接|看|用(?!了)))"
+)
 _ROOM_ZH = r"(?:客厅|卧室|厨房|玄关|阳台|书房|浴室|走廊|车库|空调|暖气|热水器|扫地机器人|窗帘|灯光|夜灯|电视|音箱)"
 _REQUIREMENT_ZH = r"(?:支持|居中|显示|保留|能|可|排序|校验|跳转|对齐|高亮|为空|重复|超过|包含|小于|大于|相同|先登录|变)"
 # Things that are written or said again and again.
@@ -487,7 +533,8 @@ _FAMILY_ZH = (
     r"女朋友|男朋友|哥哥|姐姐|弟弟|妹妹|室友|猫|狗|家里人)"
 )
 _FIRST_ASK = (
-    r"(?:问我|问过我|问一下我|征得我|征求我|经过?我|(?:跟|和|同)我(?:说|商量|确认|打招呼)|给我(?:看|过目)|告诉我|通知我|"
+    r"(?:问我|问过我|问一下我|征得我|征求我|经过?我|(?:跟|和|同)我(?:说|商量|确认|打招呼)|给我(?:看|过目)|告诉我|"
+    r"通知我|"
     r"让我(?:看|确认))"
 )
 # What the user asks for of a whole kind of things or times.
@@ -495,30 +542,38 @@ _GENERAL_ZH = re.compile(
     rf"""
     # a manner of answering and of writing
       {_NO_TASK_ZH}(?:[^，的]{{0,6}}的?)?{_PRACTICE_ZH}(?:我|你)?(?:的时候|时|里面?|中|上|得|要)?(?:的[^，]{{1,4}})?
-        (?:尽量|一律|统一|全部?|都(?![\s\w]*(?:过|对|好|行|是对))|(?:要|得)(?!和|跟|覆盖|重)|控制在|不超过|默认|放在?|(?:前面|后面|开头|结尾|末尾)要?(?:加|带|写)|写(?!一|个|完|好|得)|用|以|按|
+        (?:尽量|一律|统一|全部?|都(?![\s\w]*(?:过|对|好|行|是对))|(?:要|得)(?!和|跟|覆盖|重)|控制在|不超过|默认|
+        放在?|(?:前面|后面|开头|结尾|末尾)要?(?:加|带|写)|写(?!一|个|完|好|得)|用|以|按|
         走|不要|别|不用|不能|不得|避免|简[短单洁]|直接|少|多|只|保持)(?!删|动|管|改|了|完|到|加上|{_REQUIREMENT_ZH})
     | (?:跟|和|对|给)我(?:讲话|说话|聊天|解释(?!一?下)|回复?|发|讲|写).*(?:用|要|别|不要|尽量|简)
     | (?:尽量|最好|优先|尽可能)(?!再|快|早|马上|今|明|修|帮)\S
     | (?:多|少)(?:用|写|说)(?!一|点|个)\S.*(?:少|多)(?:用|写|说|加)
     # a ban
-    | (?:不要|别|別|不用|不必|勿|避免)(?:用|使用|采用|直接|随便|随意|擅自|私自|自己|自作主张|自动(?!生)|轻易|贸然|编造|杜撰|推荐|在[^，]{{0,6}}[周天日点时晚早夜]|给我|跟我|叫我|对我|
+    | (?:不要|别|別|不用|不必|勿|避免)(?:用|使用|采用|直接|随便|随意|擅自|私自|自己|自作主张|自动(?!生)|轻易|贸然|
+        编造|杜撰|推荐|在[^，]{{0,6}}[周天日点时晚早夜]|给我|跟我|叫我|对我|
         喊我|打扰|贴|解释|总结|道歉|重复|客套|啰嗦|展开|猜|写(?=.*(?:注释|废话))|加(?:注释|表情|多余|无用|废话))
-    | (?:不要|别|別|不能|勿)(?:动|碰|改|提交|推送?到)[^，]{{0,16}}(?:目录|文件夹|分支|生产|线上|主干|main|master|里的东西|配置|自动生成)
+    | (?:不要|别|別|不能|勿)(?:动|碰|改|提交|推送?到)[^，]{{0,16}}(?:目录|文件夹|分支|生产|线上|主干|main|master|
+        里的东西|配置|自动生成)
     | [^，]{{1,14}}(?:不能|不得|不可以?|不准|不要|别)(?:写|放|提交|传|存|带|混|留)(?:进|入|到|在|死)
     # a time, or an occasion, that comes round again
-    | (?!写|加|做|实现|生成|创建|添加)[^，]{{0,5}}{_AGAIN_ZH}(?!.*都(?!要|得|必须|不|用|检查|把|记得|去|会议))(?!.*(?:脚本|任务|程序|
+    | (?!写|加|做|实现|生成|创建|添加)[^，]{{0,5}}{_AGAIN_ZH}(?!.*都(?!要|得|必须|不|用|检查|把|记得|去|
+        会议))(?!.*(?:脚本|任务|程序|
         函数|功能)\W*$)\S
     | (?!写|加|做|实现|生成|创建|添加)[^，]{{0,5}}{_TIME_ZH}[^，]{{0,6}}{_WISHED}
     | {_ROOM_ZH}[^，]{{0,8}}(?:保持|不要|别|一直|始终|不能)(?!动|管)
     | 每次[^，]{{1,12}}[前后](?!都{_TROUBLE_ZH})\S
-    | (?!开始|继续|动手|完成|小)[^，]{{1,14}}(?:(?:之|以)?前(?:要|得|都要|必须|至少)|(?:的时候|时候|时|期间|时间|之前|以前|前|以后|之后|后|完)
+    | (?!开始|继续|动手|完成|小)[^，]{{1,14}}(?:(?:之|以)?前(?:要|得|都要|必须|至少)|(?:的时候|时候|时|期间|时间|
+        之前|以前|前|以后|之后|后|完)
         (?:不要|别|別|不用|不必|不准|先(?!看)|请|尽量|一律|提醒我|记得))
-    | (?:(?:睡|出门|开会|下班|吃饭|起床|离家|回家)之?[前后]|进门)[^，]{{0,8}}(?:提醒|把|关|开|锁|检查|打开|要|别|不要|请|换|脱)
+    | (?:(?:睡|出门|开会|下班|吃饭|起床|离家|回家)之?[前后]|进门)[^，]{{0,8}}(?:提醒|把|关|开|锁|检查|打开|要|别|
+        不要|请|换|脱)
     | (?:下次|下回)[^，]{{1,14}}(?:前|先|要|别|不要|用|请|记得)
-    | (?:遇到|碰到|一旦|只要|但凡)[^，]{{1,20}}，?(?:就|都要|要|先|别|不要|请)(?!卡|崩|死|报|挂|闪|黑|白|没|会|是|能|可|出)
+    | (?:遇到|碰到|一旦|只要|但凡)[^，]{{1,20}}，?(?:就|都要|要|先|别|不要|请)(?!卡|崩|死|报|挂|闪|黑|白|没|会|是|
+        能|可|出)
     | [^，]{{2,14}}(?:先|[之以]前){_FIRST_ASK}
     # a kind of things
-    | (?!给|把|让|写|加|检查|列|找|看|改|修)[^，的]{{1,12}}都(?:用|按|以|放|写|加|带|走|记在|存在|发到|归|得|要)(?!了|完|到|过)
+    | (?!给|把|让|写|加|检查|列|找|看|改|修)[^，的]{{1,12}}都(?:用|按|以|放|写|加|带|走|记在|存在|发到|归|得|
+        要)(?!了|完|到|过)
     | (?!给|把|让|写|加|帮)[^，]{{2,12}}(?:要|得|必须)(?:附上?|带上?|写明|配|注明|经过)
     | [^，]{{0,8}}用(?:摄氏度?|华氏度?|公制|英制|二十四小时制|24\s?小时制|克|公里|人民币|欧元|美元|北京时间|utc)
     | 用?[^，]{{1,10}}的(?:语气|口吻|口气)
@@ -544,13 +599,16 @@ _HABITUAL_ZH = re.compile(
     | 我(?:更|比较|一向|向来|一直)?(?:偏向|偏好|倾向|爱(?=用|吃|喝|看|穿))
     | 我(?:平时|一般|通常|平常|工作日|周末|每天|每周|每晚|从不|从来不|向来)(?!见|没)\S
     | (?:我们|咱们)(?:家|组|团队|公司|部门|这边|这儿)?[^，]{{0,8}}(?:从不|一般|通常|(?:不|只|都)
-        (?=用|写|做|发|接|收|买|吃|喝|看|开(?!会|始)|上班|加班|部署|提交|合并|养|抽|过|在(?!乎|等|讨)|给|跑|走|按|说|支持|推))\S
+        (?=用|写|做|发|接|收|买|吃|喝|看|开(?!会|始)|上班|加班|部署|提交|合并|养|抽|过|在(?!乎|等|讨)|给|跑|走|按|
+        说|支持|推))\S
     | (?:我们?|咱们)?家里?(?:有|没有|养)(?!没|事|问题|人)\S
     | 我(?:听力|视力|眼睛|耳朵|腰|膝盖|记性|身体)不[好行太]
     | 我(?:开(?=.*车)|骑|养|戴|穿(?=.*码)|抽烟|不抽烟|不喝酒)\S
-    | (?:我们|咱们)(?!需要|想|要|得|应该|可以|能|来|走|先)(?:家|组|团队|公司|部门|项目|仓库|这边)?的?[^，]{{1,12}}?(?:是|用|以|按|叫|走|放在?|遵循|规定)(?!了|不|什|一下|第|哪|[坏空红绿好错对]的)\s*\w
+    | (?:我们|咱们)(?!需要|想|要|得|应该|可以|能|来|走|先)(?:家|组|团队|公司|部门|项目|仓库|
+        这边)?的?[^，]{{1,12}}?(?:是|用|以|按|叫|走|放在?|遵循|规定)(?!了|不|什|一下|第|哪|[坏空红绿好错对]的)\s*\w
     | (?:我们|咱们)的?[^，]{{0,6}}(?:环境|服务器?|仓库|代码|数据库|文档|镜像|办公室)(?:都|放|跑|部署)?在\S
-    | {_FAMILY_ZH}[^，]{{0,10}}(?:吃素|过敏|不吃|不喝|不能吃|喜欢|讨厌|怕|岁|糖尿病|高血压|习惯|每|只(?:有|能)|[点點]半?(?:睡|起|上学|放学)|
+    | {_FAMILY_ZH}[^，]{{0,10}}(?:吃素|过敏|不吃|不喝|不能吃|喜欢|讨厌|怕|岁|糖尿病|高血压|习惯|每|只(?:有|能)|
+        [点點]半?(?:睡|起|上学|放学)|
         叫(?!我|你|一|个)|[早晚午]饭后|属)
     """,
     re.VERBOSE,
@@ -593,7 +651,11 @@ def _is_standing(sentence: str) -> bool:
     if _IN_DOUBT.match(said):
         return True
     said = _CONDITION_ZH.sub("", _CONDITION_EN.sub("", said))
-    passing = bool(_MADE_ZH.match(said)) or bool(_NOT_LASTING_EN.search(said)) or bool(_NOT_LASTING_ZH.search(_without_beginnings(said)))
+    passing = (
+        bool(_MADE_ZH.match(said))
+        or bool(_NOT_LASTING_EN.search(said))
+        or bool(_NOT_LASTING_ZH.search(_without_beginnings(said)))
+    )
     trouble = bool(_TROUBLE.search(said))
     at_hand = bool(_AT_HAND_EN.search(said)) or bool(_AT_HAND_ZH.search(said))
     for clause in _clauses(said):

@@ -11,10 +11,11 @@ _SHORT_TEXT = 3
 
 # A line without any of these words tells of no failure.
 _TELLING = re.compile(
-    r"\b\w*(?:error|exception|failure|panic)|\b(?:fail(?:s|ed|ing)?|fatal|err!|denied|refused|rejected|forbidden|"
-    r"unauthorized|not found|not recognized|no such|cannot|can't|could not|couldn't|unable to|timed out|timeout|abort\w*|"
-    r"killed|segmentation fault|core dumped|out of memory|invalid|unknown|unexpected|undefined|missing|conflict)\b|"
-    r"^e {2,}|●|^\S+:\d+:\d+:? |\*\*\*|错误|失败|无法|异常|拒绝|找不到|未找到|不存在|超时|中止|崩溃",
+    r"error|exception|failure|panic|\b(?:fail(?:s|ed|ing)?|fatal|err!|denied|refused|rejected|forbidden|"
+    r"unauthorized|not found|not recognized|no such|cannot|can't|could not|couldn't|unable to|timed out|timeout|"
+    r"abort\w*|killed|segmentation fault|core dumped|out of memory|invalid|unknown|unexpected|undefined|missing|"
+    r"conflict)\b|^e {2,}|●|^\S+:\d+:\d+:? |^[a-z]{1,4}\d{3,4} |\*\*\*|"
+    r"错误|失败|无法|异常|拒绝|找不到|未找到|不存在|超时|中止|崩溃",
     re.IGNORECASE,
 )
 # Separators, headers, progress, advice, what went well, and what only counts or repeats the failures told above it.
@@ -23,13 +24,14 @@ _NOISE = re.compile(
       [\W_]*$
     | \s*([=_~*\#-])\1{2,}\s.*\1{3}\s*$
     | \s*(?:compiling|downloading|downloaded|collecting|installing|fetching|building|checking|running|using|unpacking|
-        preparing|get:\d+|pulling|extracting|added|up\sto\sdate|finished)\b
+        preparing|get:\d+|pulling|extracting|added|up\sto\sdate|finished)\b(?!.*(?:failed|error:|denied))
     | \s*(?:\S+:\s)?(?:hint|note|help|warn(?:ing)?|info|debug|tip|trace|usage|see|try|提示|警告|注意)\b[:\]]?\s
     | .*\b(?:passed|ok|skipped|done|xfail(?:ed)?)\W*(?:\[\s*\d+%\])?\s*$
     | .*\d%\s?[|\]]
+    | \[\*\]\s\d+\sfixable
     | .*\b(?:0|no)\s(?:errors?|failures?|failed|problems)\b
-    | .*(?:complete\slog\sof\sthis\srun|for\smore\s(?:information|details)|for\sdetails,|aborting\sdue\sto|could\snot\scompile|
-        to\srerun\spass|originates\sin|test\sresult:)
+    | .*(?:complete\slog\sof\sthis\srun|for\smore\s(?:information|details)|for\sdetails,|aborting\sdue\sto|
+        could\snot\scompile|to\srerun\spass|originates\sin|test\sresult:)
     | found\s\d+\serrors?|[✖x]\s\d+\sproblems?|\d+\s(?:errors?|failures?|failed)\b
     | failed\s\((?:failures|errors)=
     | (?:fail|failed|exit\sstatus\s\d+)\s*$
@@ -40,29 +42,41 @@ _NOISE = re.compile(
 _PYTEST = re.compile(r"E {2,}(?=\S)")
 _LAST_RESORT = re.compile(r"\w*make(?:\[\d+\])?: \*\*\* ", re.IGNORECASE)
 
-
-# The first kind of which there is a line tells; of compilers the first error is the one that others follow from, of
-# chained exceptions the last one is the cause in Java and what was raised in Python.
+# The first kind of which there is a line tells. Of compilers the first error is the one that others follow from; of
+# chained exceptions the last one is the cause in Java, and what was raised in Python.
 _FIRST, _LAST = slice(_MOST_LINES), slice(-1, None)
 _KINDS = (
     # pytest: what was raised, then which test failed, then what was compared
-    (re.compile(r"E {2,}(?!AssertionError)(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Exit|Warning|Interrupt|Timeout)\b"), _FIRST),
+    (
+        re.compile(
+            r"E {2,}(?!AssertionError)(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Exit|Warning|Interrupt|Timeout)\b"
+        ),
+        _FIRST,
+    ),
     (re.compile(r"(?:FAILED|ERROR) \S+(?:::| - |\.py)"), _FIRST),
     (re.compile(r"E {2,}\S"), _FIRST),
     # unittest, go, cargo, jest, vitest: the test that failed
     (re.compile(r"(?:FAIL|ERROR): \w+ \(|\s*--- FAIL: |panic: |test \S+ \.\.\. FAILED|\s*● \S"), _FIRST),
+    # exceptions: in Java and its kin the root cause, elsewhere what was raised last
+    (re.compile(r"Caused by: "), _LAST),
+    (
+        re.compile(
+            r"(?:Exception in thread \S+ |Uncaught |Unhandled )?"
+            r"(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt)\b"
+        ),
+        _LAST,
+    ),
     # compilers, linters, git and others that say so in front of the message
     (
         re.compile(
-            r"\s*(?:error(?:\[\w+\])?|fatal(?: error)?|remote: (?:error|fatal)):? |\S[^\n]{0,400}?: (?:fatal )?error(?: \w+)?: |"
-            r"\S[^\n]{0,400}? error TS\d+: |\s*\d+:\d+ +error +|\S+:\d+:\d+:? [A-Z]+\d+ ",
+            r"\s*(?:error(?:\[\w+\])?|fatal(?: error)?|remote: (?:error|fatal)):? |"
+            r"\S[^\n]{0,400}?: (?:fatal )?error(?: \w+)?: |"
+            r"\S[^\n]{0,400}? error TS\d+: |\s*\d+:\d+ +error +|\S+:\d+:\d+:? [A-Z]+\d+ |"
+            r"[A-Z]{1,4}\d{3,4} (?:\[\*\] )?\w",
             re.IGNORECASE,
         ),
         _FIRST,
     ),
-    # Java and its kin: the root cause
-    (re.compile(r"Caused by: "), _LAST),
-    (re.compile(r"(?:Exception in thread \S+ |Uncaught |Unhandled )?(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt)\b"), _LAST),
     (re.compile(r"npm (?:ERR!|error) "), _FIRST),
 )
 
@@ -112,5 +126,7 @@ def _distinct(lines: Sequence[str], places: Sequence[int]) -> list[int]:
 
 def _with_what_follows(lines: Sequence[str], places: Sequence[int]) -> list[int]:
     """Return places with the line behind each that ends in a colon: it only announces what failed."""
-    announced = (place + 1 for place in places if lines[place].rstrip().endswith((":", "：")) and place + 1 < len(lines))
+    announced = (
+        place + 1 for place in places if lines[place].rstrip().endswith((":", "：")) and place + 1 < len(lines)
+    )
     return sorted({*places, *announced})
