@@ -176,7 +176,7 @@ _STATED_EN = re.compile(
     | (?:i|we)\s(?:(?:really|strongly|usually|generally|much|also|still|would|do)\s)*(?:prefer|like|love|hate|
         dislike|detest|
         can't\sstand|cannot\sstand|don't\slike|do\snot\slike)\s(?!it\b|this|that|these|those|your?\b|how\b|
-        the\s(?:idea|way|result|new|first|second|look))\w
+        the\s(?:idea|way|result|new|first|second|look|\w+\s(?:one|version)))\w
     | i\s(?:use|code\sin|develop\s(?:in|on|with))\s{_OF_ITS_OWN}(?!the\b)\w
     | we\s(?:use|run|deploy|release|ship|host|target|support|follow|develop|code|test)\s{_OF_ITS_OWN}\w
     | (?:in\s)?(?:our|this|the)\s{_PLACE_EN},?\s(?:(?:we|only|always|never)\s)*(?:uses|use|follows?|targets?|
@@ -306,7 +306,16 @@ _GENERAL_EN = re.compile(
     | give\sme\sonly\s.*\bwhen\s
     | (?:write|treat|quote|give|show|list|put)\s{_KIND_OF_THING}\s(?:as|first|last|including|excluding|before|after)\b
     | i\s(?:need|want)\s.*\b(?:on|in|for|with)\s(?:all|every|any)\s\w
+    | use\s(?!{_NAMED}\b)[\w'+.-]+(?:\s[\w'+.-]+)?\s(?:for|in|with|on|as)\s(?!.*\bthe\b){_KIND_OF_THING}
+    | (?:use\s(?!.*\bfrom\b)|avoid\s|prefer\s){_KIND_OF_THING}\W*$
+    | (?:write|give|send)\s{_KIND_OF_THING}\s(?:in|with|without|on)\s(?!.*\b(?:the|a|for)\b)\w
+    | stick\s(?:to|with)\s(?!it\b|that|this|the\b)\w
+    | refer\sto\sme\sas\s
+    | keep\sthe\s(?:[\w-]+\s){{1,3}}?(?:on|off|open|closed|shut|locked|low|clean|quiet)\W*$
+    | {_NOT}\s\w+\s.*\bbetween\s\S.*\sand\s
     # a condition that comes round again
+    | (?:tell|warn|notify|ping|alert|remind)\sme\s(?:when|if|whenever)\s(?:an?\s|any|some|we\srun|i\sforget)
+    | when\si\ssay\s[^,]+,
     | whenever\s[^,]{{3,60}},{_NO_COMPLAINT}\s{_NO_STATEMENT}
     | (?:after|before)\s(?:each|every)\s[^,]{{2,40}},{_NO_COMPLAINT}\s{_NO_STATEMENT}
     | (?:{_ROUND_THE_HOUSE}|{_NOT}\s\w+)\s.*\b(?:when|whenever|while)\s(?:it\s(?:rains|snows|freezes|gets\s|
@@ -321,7 +330,7 @@ _GENERAL_EN = re.compile(
     | (?:before|after|when|while)\s(?!you|we|i\b)\w+ing\s(?:{_KIND_OF_THING}|anything|something|
         code)[^,]{{0,40}},{_NO_COMPLAINT}\s{_NO_STATEMENT}
     | (?:by|with)\s\S.{{0,40}}\si\smean\s
-    | (?:ask|check\swith|consult|warn|tell|notify)\s(?:me\s)?(?:first\s)?before\s(?:you\s)?(?!it|this|that)\w+
+    | (?:ask|check\swith|consult|warn|tell|notify)\s(?:\w+\s)?(?:first\s)?before\s(?:you\s)?(?!it|this|that)\w+
     | [\w-]+\sfirst,\s(?:and\s)?then\s\w+\W*$
     | for\s(?!starters|ages|years|days|hours|weeks|minutes|reasons)(?!\d){_KIND_OF_THING},\s{_NO_STATEMENT}
     # a time that comes round again
@@ -337,6 +346,22 @@ _GENERAL_EN = re.compile(
 _HABITUAL_EN = re.compile(
     rf"""
       i\sgo\sby\s(?!the\b|bus|car|train|bike|plane|foot)\w
+    # what one does, told in the present: what happens just now is told otherwise
+    | i\s(?:don't\s|do\snot\s|never\s)(?:eat|drink|smoke|drive|use|wear|own|read|write|speak|watch|work|cook|sleep|
+        like|take)\s
+        (?!it\b|this|that|the\b|these|those)\w
+    | i\s(?:write|work|type|code|develop|pay|shop|train|swim|bake|collect|host|teach|study)\s(?:\w+\s)?(?:on|in|
+        with|for|at|by|as)\s
+        (?!it\b|this|that|the\b|these|those|your?\b)\w
+    | our\s(?:[\w-]+\s){{1,2}}?(?:forbids?|requires?|uses?|prefers?|allows?|demands?|expects?|follows?|writes?|
+        speaks?|deploys?|
+        reviews?|supports?|covers?|lists?)\s(?!\d|this|that)\w
+    | (?:bedtime|breakfast|lunch|dinner|naptime|curfew|school)\b.*\bis\s(?!ready|cold|served|over|late|{_WRONG}\b)
+    | (?:all|every)\s(?:[\w-]+\s){{1,3}}?(?:is|are)\s(?:tracked|kept|stored|logged|reviewed|documented|written|
+        named|hosted|deployed)
+        \s(?!wrong)
+    | (?:the\s|our\s)?(?:[\w-]+\s){{0,2}}?{_HOUSEHOLD}\s(?:runs?|comes?\son|opens?|closes?|goes\soff)\s.*\b(?:after|
+        before|at|{_AGAIN})
     | (?:people|friends|everyone|everybody|my\s\w+)\scalls?\sme\s(?!back|later|when)\w
     | my\s(?:[\w-]+\s){{0,2}}(?:handle|account|nick(?:name)?|user\s?name|login|pronouns|birthday)\s(?:is|
         are)\s(?!{_WRONG}\b)
@@ -490,7 +515,7 @@ _STATED_ZH = re.compile(
     | 我(?:住在|住|来自|在.{{1,8}}(?:工作|上班|生活|时区|区)|对.{{1,8}}过敏|不吃|吃素|的?母语|只(?:会|懂|用)|
         不会(?:说|讲|用))
     | 我们?(?:更|比较|最|特别|很|非常|平时|通常|一般|一直|都|还是|其实|真的|不太?)*
-        (?:喜欢|喜歡|讨厌|討厭|偏好|偏爱|习惯|習慣|倾向|爱用|受不了)(?!这|那|你|它|了)
+        (?!.*[这那][个种版款])(?:喜欢|喜歡|讨厌|討厭|偏好|偏爱|习惯|習慣|倾向|爱用|受不了)(?!这|那|你|它|了)
     | (?:我|我们|咱们|我司)(?:都|只|统一|目前|平时|通常|一般|主要|一直)*
         (?:用|使用|采用|不用)(?!了|过|一[^律]|半|两|几|这|那|你|它|他|下|来|不|完|到)\s*\S
     | (?:这个|本|该|我们|我们的|咱们|咱们的|我的?)?{_WORKPLACE}(?:里|内)?(?:的(?:主分支|默认分支|技术栈|代码风格|
@@ -526,11 +551,11 @@ _REQUIREMENT_ZH = r"(?:支持|居中|显示|保留|能|可|排序|校验|跳转|
 _PRACTICE_ZH = (
     r"(?:回答|回复|回覆|解释|说话|讲话|注释|代码|变量名?|函数名?|类名|文件名|分支名?|命名|缩进|提交(?:信息|说明|记录)?|"
     r"接口|字段|单元测试|集成测试|测试|文档|报告|邮件|日志|密钥|密码|配置|依赖|日期|时间|价格|金额|单位|图表?|标题|"
-    r"菜谱|清单|购物清单|输出|格式|语气|错误信息|表名|列名|脚本|迁移脚本|示例|总结)"
+    r"菜谱|清单|购物清单|输出|格式|语气|错误信息|报错文案|文案|表名|列名|脚本|迁移脚本|示例|总结)"
 )
 _FAMILY_ZH = (
     r"(?:我们?家?的?)?(?:爸爸?|妈妈?|爷爷|奶奶|外公|外婆|姥姥|姥爷|老婆|老公|妻子|丈夫|太太|女儿|儿子|孩子|宝宝|"
-    r"女朋友|男朋友|哥哥|姐姐|弟弟|妹妹|室友|猫|狗|家里人)"
+    r"女朋友|男朋友|哥哥|姐姐|弟弟|妹妹|室友|双胞胎|猫|狗|家里人)"
 )
 _FIRST_ASK = (
     r"(?:问我|问过我|问一下我|征得我|征求我|经过?我|(?:跟|和|同)我(?:说|商量|确认|打招呼)|给我(?:看|过目)|告诉我|"
@@ -543,7 +568,7 @@ _GENERAL_ZH = re.compile(
     # a manner of answering and of writing
       {_NO_TASK_ZH}(?:[^，的]{{0,6}}的?)?{_PRACTICE_ZH}(?:我|你)?(?:的时候|时|里面?|中|上|得|要)?(?:的[^，]{{1,4}})?
         (?:尽量|一律|统一|全部?|都(?![\s\w]*(?:过|对|好|行|是对))|(?:要|得)(?!和|跟|覆盖|重)|控制在|不超过|默认|
-        放在?|(?:前面|后面|开头|结尾|末尾)要?(?:加|带|写)|写(?!一|个|完|好|得)|用|以|按|
+        放在?|(?:前面|后面|开头|结尾|末尾)要?(?:加|带|写)|写(?!一|个|完(?!整)|好|得)|用|以|按|
         走|不要|别|不用|不能|不得|避免|简[短单洁]|直接|少|多|只|保持)(?!删|动|管|改|了|完|到|加上|{_REQUIREMENT_ZH})
     | (?:跟|和|对|给)我(?:讲话|说话|聊天|解释(?!一?下)|回复?|发|讲|写).*(?:用|要|别|不要|尽量|简)
     | (?:尽量|最好|优先|尽可能)(?!再|快|早|马上|今|明|修|帮)\S
@@ -554,6 +579,11 @@ _GENERAL_ZH = re.compile(
         喊我|打扰|贴|解释|总结|道歉|重复|客套|啰嗦|展开|猜|写(?=.*(?:注释|废话))|加(?:注释|表情|多余|无用|废话))
     | (?:不要|别|別|不能|勿)(?:动|碰|改|提交|推送?到)[^，]{{0,16}}(?:目录|文件夹|分支|生产|线上|主干|main|master|
         里的东西|配置|自动生成)
+    | (?:不要|别|別)(?!动|删|改|急|忘|管|担心|重启|合并|停|走|关|跑|运行|推|发布|提交|包含|碰|客气|怕|着急|紧张|
+        .*其[他它])\w{{3,}}\W*$
+    | [^，]{{2,6}}[里中上]?(?:不要|别|別)(?:写|放|用|加|出现|混)(?!进去|了)\w
+    | 少(?:用|写|说|加|放|吃|喝)(?!了|一|点)\w | \w{{0,8}}坚持(?!不)\w | \w{{2,8}}平时\w
+    | [^，]{{3,14}}(?<![好完成])就(?:告诉|提醒|通知|叫)我
     | [^，]{{1,14}}(?:不能|不得|不可以?|不准|不要|别)(?:写|放|提交|传|存|带|混|留)(?:进|入|到|在|死)
     # a time, or an occasion, that comes round again
     | (?!写|加|做|实现|生成|创建|添加)[^，]{{0,5}}{_AGAIN_ZH}(?!.*都(?!要|得|必须|不|用|检查|把|记得|去|
@@ -602,13 +632,16 @@ _HABITUAL_ZH = re.compile(
         (?=用|写|做|发|接|收|买|吃|喝|看|开(?!会|始)|上班|加班|部署|提交|合并|养|抽|过|在(?!乎|等|讨)|给|跑|走|按|
         说|支持|推))\S
     | (?:我们?|咱们)?家里?(?:有|没有|养)(?!没|事|问题|人)\S
+    | 我不(?:吃|喝|抽|戴|坐|住|熬夜|用)(?!了|下|完|到|出|懂|清|明)\w
+    | 我总(?:是)?(?:想先|要先|喜欢|习惯|先)\w
+    | (?:我们|咱们)(?:周[一二三四五六日天]|星期[一二三四五六日天]|[一二三四五六七八九十]{{1,3}}点)\w{{2,}}(?<!了)\W*$
     | 我(?:听力|视力|眼睛|耳朵|腰|膝盖|记性|身体)不[好行太]
     | 我(?:开(?=.*车)|骑|养|戴|穿(?=.*码)|抽烟|不抽烟|不喝酒)\S
     | (?:我们|咱们)(?!需要|想|要|得|应该|可以|能|来|走|先)(?:家|组|团队|公司|部门|项目|仓库|
         这边)?的?[^，]{{1,12}}?(?:是|用|以|按|叫|走|放在?|遵循|规定)(?!了|不|什|一下|第|哪|[坏空红绿好错对]的)\s*\w
     | (?:我们|咱们)的?[^，]{{0,6}}(?:环境|服务器?|仓库|代码|数据库|文档|镜像|办公室)(?:都|放|跑|部署)?在\S
     | {_FAMILY_ZH}[^，]{{0,10}}(?:吃素|过敏|不吃|不喝|不能吃|喜欢|讨厌|怕|岁|糖尿病|高血压|习惯|每|只(?:有|能)|
-        [点點]半?(?:睡|起|上学|放学)|
+        [点點]半?(?:睡|起|上床|上学|放学|吃)|
         叫(?!我|你|一|个)|[早晚午]饭后|属)
     """,
     re.VERBOSE,
