@@ -39,7 +39,7 @@ _CLAUSE = re.compile(r"[,;:，；：—–]+|\s-+\s|\b(?:and|but|so|because)\b")
 _OPENING = re.compile(
     r"""(?:[-*•#\s\d.)、]|
         \b(?:and|but|so|also|then|ok|okay|oh|hey|hi|hello|thanks|thank[ ]you|great|btw|by[ ]the[ ]way|please|pls|well|
-           yes|right|important|reminder|kindly)\b[!,.\s]*|
+           yes|right|important|reminder|kindly|(?:do[ ])?try[ ]to|(?:make|be)[ ]sure[ ](?:to|that[ ]you|you))\b[!,.\s]*|
         (?:另外|还有|对了|顺便|顺便说一句|请|請|麻烦|好的|好|嗯|那么|那|但是|不过|所以|然后|注意|重要|谢谢|你要|你|也)
     )+""",
     re.VERBOSE,
@@ -310,6 +310,17 @@ _GENERAL_EN = re.compile(
     | (?:use\s(?!.*\bfrom\b)|avoid\s|prefer\s){_KIND_OF_THING}\W*$
     | (?:write|give|send)\s{_KIND_OF_THING}\s(?:in|with|without|on)\s(?!.*\b(?:the|a|for)\b)\w
     | stick\s(?:to|with)\s(?!it\b|that|this|the\b)\w
+    | (?:answer|reply|respond|write|talk|explain\sthings)\s(?:to\sme\s)?(?:like|as)\san?\s
+    | (?:answer|reply|respond)\swith\s.*\bonly\b
+    | {_NOT}\s(?:use|say|write|put)\sthe\s(?:words?|phrases?|terms?|passive|first\sperson)\b
+    | {_NOT}\s\w+\s(?!{_NAMED}\b)(?:\w+\s)?(?:data|information|code|prose|slang|jargon|humou?r|sarcasm|markdown|
+        html|whitespace|
+        music|meat|sugar|alcohol|plastic|spam)\W*$
+    | (?:put|place|store|save)\s{_KIND_OF_THING}\s(?:in|under|into|below)\s(?!this|that)\w
+    | no\s(?!(?:problem|luck|change|error|difference|output|response|idea|need|match|result|sign|way|reason|one|
+        more)s?\b)
+        (?:[\w-]+\s){{1,3}}?(?:after|before|during|on|at|without|in\sthe)\s(?!all\b|this|that|moment)\w
+    | for\s(?:[\w-]+\s)?(?:code|work|breakfast|lunch|dinner|groceries|shopping|cooking|homework),\s{_NO_STATEMENT}
     | refer\sto\sme\sas\s
     | keep\sthe\s(?:[\w-]+\s){{1,3}}?(?:on|off|open|closed|shut|locked|low|clean|quiet)\W*$
     | {_NOT}\s\w+\s.*\bbetween\s\S.*\sand\s
@@ -356,6 +367,8 @@ _HABITUAL_EN = re.compile(
     | our\s(?:[\w-]+\s){{1,2}}?(?:forbids?|requires?|uses?|prefers?|allows?|demands?|expects?|follows?|writes?|
         speaks?|deploys?|
         reviews?|supports?|covers?|lists?)\s(?!\d|this|that)\w
+    | (?:i\s(?:take|drink|have|like|eat)\smy|we\s(?:take|drink|have|eat)\sour)\s\w+\s\w
+    | all\s{_PRACTICE}\b.*\bare\s(?!{_WRONG}\b|green|red|passing|fine|ok\b|good|bad)\w
     | (?:bedtime|breakfast|lunch|dinner|naptime|curfew|school)\b.*\bis\s(?!ready|cold|served|over|late|{_WRONG}\b)
     | (?:all|every)\s(?:[\w-]+\s){{1,3}}?(?:is|are)\s(?:tracked|kept|stored|logged|reviewed|documented|written|
         named|hosted|deployed)
@@ -401,7 +414,8 @@ _HABITUAL_EN = re.compile(
     | our\s(?:{_PLACE_EN}|family|household|office)\s(?!has\b|is\b|was\b|needs\b|wants\b|gets\b|does\b)[a-z]+s\s
     | our\s(?:[\w-]+\s)?(?:rule|policy|convention|agreement)s?\s(?:is|are|says?)\b
     | {_FAMILY_EN}\s(?:
-          (?:is|are)\s(?:vegan|vegetarian|allergic|diabetic|lactose|coeliac|celiac|afraid|left-handed|deaf|blind|called|
+          (?:is|are)\s(?:vegan|vegetarian|allergic|diabetic|lactose|dyslexic|colou?r\W?blind|coeliac|celiac|afraid|
+          left-handed|deaf|blind|called|
             named|an?\s|\d|(?:\w+\s)?(?:years|months)\sold)
         | (?:has|have)\s(?:an?\s(?:\w+\s){{0,2}}(?:allergy|intolerance|condition)|asthma|diabetes|piano|football|school|
             swimming|practice)
@@ -447,6 +461,7 @@ _QUESTION_ZH = re.compile(
     r"吗|嗎|呢\W*$|怎么|怎麼|怎样|如何|为什么|為什麼|为何|什么|什麼|哪[些个里儿种天位]|几[个时点次]|多少|谁|誰|是否|"
     r"(.)不\1|有没有|能否|可否|要不|还是说"
 )
+_ASKS_ZH = re.compile(r"(?:给我)?(?:解释|说明|讲讲?|说说|告诉我)(?:一?下)?(?:为什么|怎么|什么|如何|为何|哪|谁)")
 _NO_QUESTION_ZH = re.compile(
     r"(?:不管|无论|不论|任何)[^，,]*|(?:说明|解释|写明|写清|注明|讲清|告诉我|列出|描述|记录)[^，,]*"
 )
@@ -529,7 +544,7 @@ _STATED_ZH = re.compile(
 # What is pointed at, or was begun, is at hand.
 _AT_HAND_ZH = re.compile(
     r"\w\.(?:py|md|ts|js|c|go|rs|java|html|css|json|ya?ml|txt|sql|sh)(?![a-z])|"
-    r"这[个里儿段句行份封张条块处边些次回种样]|那[个里儿段句行份封张条块处边些次首只台道]|[这那](?:文件|函数|接口|"
+    r"这[个里儿段句行份封张条块处边些次回]|那[个里儿段句行份封张条块处边些次首只台道]|[这那](?:文件|函数|接口|"
     r"分支)|为这|它|"
     r"上面|下面|刚才|第[一二三四五六七八九十\d]|上次|现在|(?<!最)先(?:别|不|留|放)|还没|我?回来|"
     r"(?<!就行)(?<!就好)了\W*$|吧\W*$"
@@ -543,7 +558,7 @@ _TIME_ZH = (
 )
 _WISHED = (
     r"(?:不要|别|別|不用|不必|不能|不得|不准|不许|避免|勿|尽量|请|都(?!是|在|没)|一律|统一|只|记得|提醒我|"
-    r"叫\S{1,3}起床|不(?:开会|上班|工作|营业|吃|喝|接|看|用(?!了)))"
+    r"叫\S{1,3}起床|不(?:开会|部署|发布|上线|出门|上班|工作|营业|吃|喝|接|看|用(?!了)))"
 )
 _ROOM_ZH = r"(?:客厅|卧室|厨房|玄关|阳台|书房|浴室|走廊|车库|空调|暖气|热水器|扫地机器人|窗帘|灯光|夜灯|电视|音箱)"
 _REQUIREMENT_ZH = r"(?:支持|居中|显示|保留|能|可|排序|校验|跳转|对齐|高亮|为空|重复|超过|包含|小于|大于|相同|先登录|变)"
@@ -555,7 +570,7 @@ _PRACTICE_ZH = (
 )
 _FAMILY_ZH = (
     r"(?:我们?家?的?)?(?:爸爸?|妈妈?|爷爷|奶奶|外公|外婆|姥姥|姥爷|老婆|老公|妻子|丈夫|太太|女儿|儿子|孩子|宝宝|"
-    r"女朋友|男朋友|哥哥|姐姐|弟弟|妹妹|室友|双胞胎|猫|狗|家里人)"
+    r"女朋友|男朋友|哥哥|姐姐|弟弟|妹妹|爱人|室友|双胞胎|猫|狗|家里人)"
 )
 _FIRST_ASK = (
     r"(?:问我|问过我|问一下我|征得我|征求我|经过?我|(?:跟|和|同)我(?:说|商量|确认|打招呼)|给我(?:看|过目)|告诉我|"
@@ -594,7 +609,7 @@ _GENERAL_ZH = re.compile(
     | 每次[^，]{{1,12}}[前后](?!都{_TROUBLE_ZH})\S
     | (?!开始|继续|动手|完成|小)[^，]{{1,14}}(?:(?:之|以)?前(?:要|得|都要|必须|至少)|(?:的时候|时候|时|期间|时间|
         之前|以前|前|以后|之后|后|完)
-        (?:不要|别|別|不用|不必|不准|先(?!看)|请|尽量|一律|提醒我|记得))
+        (?:不要|别|別|不用|不必|不准|(?:一定)?先(?!看)|请|尽量|一律|提醒我|记得))
     | (?:(?:睡|出门|开会|下班|吃饭|起床|离家|回家)之?[前后]|进门)[^，]{{0,8}}(?:提醒|把|关|开|锁|检查|打开|要|别|
         不要|请|换|脱)
     | (?:下次|下回)[^，]{{1,14}}(?:前|先|要|别|不要|用|请|记得)
@@ -612,6 +627,10 @@ _GENERAL_ZH = re.compile(
     | (?:宁可|宁愿)\S
     | (?:下雨|下雪|天黑|有人|没人|刮风|日落|日出|太热|太冷)(?:了|时|的时候|以?后)?(?:就|请|要|把|别|不要)
     | 每[个次条份轮][^，]{{1,10}}(?:结束|完成|开始)?之?[前后](?!都{_TROUBLE_ZH})\S
+    | 新(?!闻|手|年)的?[^，]{{1,6}}(?:放在?|写在?|用|走)(?!了|好|不)\w
+    | 像[^，]{{1,12}}(?:那样|一样)地?(?:回答|说|写|解释|跟我|回)
+    | [^，]{{1,8}}优先(?!级)\w
+    | (?:我们?)?(?:出门|离家|回家|睡觉|起床|到家|进门|下班)(?:了|时|后|的时候)?就\w
     | 新(?!闻|手|年)[^，]{{1,5}}(?:都要|要|必须|得)(?!{_REQUIREMENT_ZH})\S
     | [^，]{{1,10}}(?:永远|始终|一直)(?:是|在|放|保持)
     | 不(?:买|喝|收|养|抽|加班|熬夜|开会)\S
@@ -632,6 +651,7 @@ _HABITUAL_ZH = re.compile(
         (?=用|写|做|发|接|收|买|吃|喝|看|开(?!会|始)|上班|加班|部署|提交|合并|养|抽|过|在(?!乎|等|讨)|给|跑|走|按|
         说|支持|推))\S
     | (?:我们?|咱们)?家里?(?:有|没有|养)(?!没|事|问题|人)\S
+    | 我(?:喝|吃)[^，了过]{{1,6}}(?:不|要|只|从不)(?:加|放|蘸|带|配)
     | 我不(?:吃|喝|抽|戴|坐|住|熬夜|用)(?!了|下|完|到|出|懂|清|明)\w
     | 我总(?:是)?(?:想先|要先|喜欢|习惯|先)\w
     | (?:我们|咱们)(?:周[一二三四五六日天]|星期[一二三四五六日天]|[一二三四五六七八九十]{{1,3}}点)\w{{2,}}(?<!了)\W*$
@@ -640,7 +660,8 @@ _HABITUAL_ZH = re.compile(
     | (?:我们|咱们)(?!需要|想|要|得|应该|可以|能|来|走|先)(?:家|组|团队|公司|部门|项目|仓库|
         这边)?的?[^，]{{1,12}}?(?:是|用|以|按|叫|走|放在?|遵循|规定)(?!了|不|什|一下|第|哪|[坏空红绿好错对]的)\s*\w
     | (?:我们|咱们)的?[^，]{{0,6}}(?:环境|服务器?|仓库|代码|数据库|文档|镜像|办公室)(?:都|放|跑|部署)?在\S
-    | {_FAMILY_ZH}[^，]{{0,10}}(?:吃素|过敏|不吃|不喝|不能吃|喜欢|讨厌|怕|岁|糖尿病|高血压|习惯|每|只(?:有|能)|
+    | {_FAMILY_ZH}[^，]{{0,10}}(?:周[一二三四五六日天]|星期|色盲|左撇子|吃素|过敏|不吃|不喝|不能吃|喜欢|讨厌|怕|岁|
+        糖尿病|高血压|习惯|每|只(?:有|能)|
         [点點]半?(?:睡|起|上床|上学|放学|吃)|
         叫(?!我|你|一|个)|[早晚午]饭后|属)
     """,
@@ -735,4 +756,6 @@ def _without_beginnings(said: str) -> str:
 
 
 def _is_question(said: str) -> bool:
-    return bool(_QUESTION_EN.match(said)) or bool(_QUESTION_ZH.search(_NO_QUESTION_ZH.sub("", said)))
+    if _QUESTION_EN.match(said) or _ASKS_ZH.match(said):
+        return True
+    return bool(_QUESTION_ZH.search(_NO_QUESTION_ZH.sub("", said)))
