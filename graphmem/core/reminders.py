@@ -50,6 +50,7 @@ _OPENING = re.compile(
 _LASTING_EN = re.compile(
     r"\b(?:from (?:(?:now|here)(?: on(?:wards?)?| forward)|(?:today|this (?:point|day|moment))(?: on(?:wards?)?|"
     r" forward)?)|"
+    r"from (?:next )?\w+day on(?:wards)?|starting (?:today|tomorrow|now|next week|\w+day)|"
     r"going forward|henceforth|"
     r"in (?:the |all )?future)\b(?! (?:version|release|plan|work))"
 )
@@ -124,14 +125,16 @@ _PLACE_EN = (
 # What somebody uses, and not what somebody works on by: a rule about it is a requirement of the product.
 _PRODUCT = (
     r"(?:rows?|buttons?|pages?|inputs?|fields?|columns?|dialogs?|users?|customers?|forms?|menus?|icons?|cells?|views?|"
-    r"screens?|players?|requests?|orders?|items?|tabs|links?|images?|passwords?|nodes?|threads?|cards?)"
+    r"screens?|players?|(?<!pull\s)(?<!merge\s)requests?|orders?|items?|tabs|links?|images?|passwords?|nodes?|"
+    r"threads?|cards?)"
 )
 _NO_COMPLAINT = r"(?!.*\b(?:fails?|crash\w*|breaks?|errors?|hangs?|forget|segfaults?)\b)"
 _OF_ITS_OWN = r"(?!it\b|this|that|these|those|your?\b|up\b|too\b|more\b|so\b|a\slot)"
 # What the user asks for, for good.
 _ASKED_EN = re.compile(
     rf"""
-      (?:you\s)?(?:(?:must|should|shall|need\sto|have\sto|are\sto)\s)?(?:always|never),?\s
+      (?!you\salways\s(?:forget|miss|break|ignore|make|get|do)\b)(?:you\s)?(?:(?:must|should|shall|need\sto|
+      have\sto|are\sto)\s)?(?:always|never),?\s
         (?!mind\b|again\b|(?:saw|seen|had|heard|been|got|found|was|were|did|knew|been|the\ssame|like)\b|
            (?!need|feed|embed|seed|proceed|exceed)\w+ed\b|\w+[^su]s\b)\w
     | (?:do\snot|don't|dont)\s(?:you\s)?ever\b
@@ -222,7 +225,7 @@ _ROUND_THE_HOUSE = (
     r"make\s(?:coffee|tea|breakfast|sure)|back\sup|update|summari[sz]e|report|review)"
 )
 _FAMILY_EN = (
-    r"(?:(?:my|our)\s(?:\w+\s)?(?:wife|husband|spouse|partner|girlfriend|boyfriend|fianc[eé]e?|son|daughter|kids?|"
+    r"(?:(?:my|our|the)\s(?:\w+\s)?(?:wife|husband|spouse|partner|girlfriend|boyfriend|fianc[eé]e?|son|daughter|kids?|"
     r"child(?:ren)?|baby|toddler|twins|mother|father|mum|mom|dad|parents|brother|sister|grand\w+|gran|aunt|uncle|"
     r"niece|nephew|flatmates?|roommates?|dogs?|cats?)|mum|mom|dad|daddy|mummy|grandma|grandpa|granny)(?:\s(?!is|"
     r"has)\w+)?"
@@ -313,7 +316,8 @@ _GENERAL_EN = re.compile(
     | (?:answer|reply|respond|write|talk|explain\sthings)\s(?:to\sme\s)?(?:like|as)\san?\s
     | (?:answer|reply|respond)\swith\s.*\bonly\b
     | {_NOT}\s(?:use|say|write|put)\sthe\s(?:words?|phrases?|terms?|passive|first\sperson)\b
-    | {_NOT}\s\w+\s(?!{_NAMED}\b)(?:\w+\s)?(?:data|information|code|prose|slang|jargon|humou?r|sarcasm|markdown|
+    | {_NOT}\s(?!{_NAMED}\b)\w+\s(?!{_NAMED}\b)(?:\w+\s)?(?:data|information|code|prose|slang|jargon|humou?r|
+        sarcasm|markdown|
         html|whitespace|
         music|meat|sugar|alcohol|plastic|spam)\W*$
     | (?:put|place|store|save)\s{_KIND_OF_THING}\s(?:in|under|into|below)\s(?!this|that)\w
@@ -322,6 +326,12 @@ _GENERAL_EN = re.compile(
         (?:[\w-]+\s){{1,3}}?(?:after|before|during|on|at|without|in\sthe)\s(?!all\b|this|that|moment)\w
     | for\s(?:[\w-]+\s)?(?:code|work|breakfast|lunch|dinner|groceries|shopping|cooking|homework),\s{_NO_STATEMENT}
     | refer\sto\sme\sas\s
+    | keep\s(?:the\s)?{_WORDS_OF_YOURS}\s(?:to|under|below|short|brief|simple|small)\b
+    | {_NOT}\s\w+\s(?:my\s(?:\w+\s)?{_MANY}\b|me\s(?:while|when|before|after|during|on\s{_DAY}s))
+    | (?:tag|label|mark|sign|number)\s{_KIND_OF_THING}\s(?:with|by|as|after)\b
+    | (?:ping|text|call|mail|e-?mail|message|reach|contact)\sme\s(?:on|by|via|through)\s(?!{_DAY}\b|\d)\w
+    | (?:check|read|consult|look\sat)\s.*\bbefore\s(?:you\s\w+|\w+ing)\s{_KIND_OF_THING}
+    | (?:leave|keep)\s(?:the|a)\s.*\b(?:on|off|open|shut|closed|locked)\s(?:at\snight|overnight|during|when|while)\b
     | keep\sthe\s(?:[\w-]+\s){{1,3}}?(?:on|off|open|closed|shut|locked|low|clean|quiet)\W*$
     | {_NOT}\s\w+\s.*\bbetween\s\S.*\sand\s
     # a condition that comes round again
@@ -369,6 +379,8 @@ _HABITUAL_EN = re.compile(
         reviews?|supports?|covers?|lists?)\s(?!\d|this|that)\w
     | (?:i\s(?:take|drink|have|like|eat)\smy|we\s(?:take|drink|have|eat)\sour)\s\w+\s\w
     | all\s{_PRACTICE}\b.*\bare\s(?!{_WRONG}\b|green|red|passing|fine|ok\b|good|bad)\w
+    | my\s(?:[\w-]+\s){{1,2}}is\s(?:called|named)\s | (?:i'm|i\sam)\son\san?\s(?:[\w-]+\s){{1,2}}diet\b
+    | our\s[\w-]+\sis\s[\w-]+-free\b
     | (?:bedtime|breakfast|lunch|dinner|naptime|curfew|school)\b.*\bis\s(?!ready|cold|served|over|late|{_WRONG}\b)
     | (?:all|every)\s(?:[\w-]+\s){{1,3}}?(?:is|are)\s(?:tracked|kept|stored|logged|reviewed|documented|written|
         named|hosted|deployed)
@@ -513,7 +525,7 @@ _ASKED_ZH = re.compile(
         了\W*$)
     | 记得(?:我|每次|以后|都|总是|永远)
     | (?:大家)?(?:都)?(?:叫我|称呼我|喊我|管我叫)
-    | (?:默认|預設|缺省)(?:情况下)?(?:都|用|使用|采用|以|按|不|输出|返回|回复)
+    | (?:默认|預設|缺省)(?:情况下)?(?:都|先|用|使用|采用|以|按|不|输出|返回|回复)
     | (?:都|只)?用(?:中文|英文|英语|日文|日语|法语|德语|繁体中文|简体中文|粤语|韩语|俄语|西班牙语)(?:回答|回复|回覆|
         交流|跟我|和我|写)
     """,
@@ -573,7 +585,8 @@ _FAMILY_ZH = (
     r"女朋友|男朋友|哥哥|姐姐|弟弟|妹妹|爱人|室友|双胞胎|猫|狗|家里人)"
 )
 _FIRST_ASK = (
-    r"(?:问我|问过我|问一下我|征得我|征求我|经过?我|(?:跟|和|同)我(?:说|商量|确认|打招呼)|给我(?:看|过目)|告诉我|"
+    r"(?:问我|问过我|问一下我|征得我|征求我|经过?我|(?:跟|和|同)我(?:说|商量|确认|打招呼)|给我(?:看(?!看|一下)|"
+    r"过目)|告诉我|"
     r"通知我|"
     r"让我(?:看|确认))"
 )
@@ -597,6 +610,11 @@ _GENERAL_ZH = re.compile(
     | (?:不要|别|別)(?!动|删|改|急|忘|管|担心|重启|合并|停|走|关|跑|运行|推|发布|提交|包含|碰|客气|怕|着急|紧张|
         .*其[他它])\w{{3,}}\W*$
     | [^，]{{2,6}}[里中上]?(?:不要|别|別)(?:写|放|用|加|出现|混)(?!进去|了)\w
+    | [^，的]{{1,8}}(?:永远|始终|从来)(?:不要|别|不得|要|都要)\w
+    | [^，]{{1,10}}了[^，]{{0,6}}就(?:要|得|必须)\w
+    | 一个[^，]{{2,8}}只(?:做|含|改|放|管|写)\w
+    | [^，]{{2,6}}(?:不用|不必|无需)(?:写|加|跑|测|更新)\w
+    | (?:晚上|夜里|白天)[^，]{{0,8}}(?:留着|开着|关着|亮着)
     | 少(?:用|写|说|加|放|吃|喝)(?!了|一|点)\w | \w{{0,8}}坚持(?!不)\w | \w{{2,8}}平时\w
     | [^，]{{3,14}}(?<![好完成])就(?:告诉|提醒|通知|叫)我
     | [^，]{{1,14}}(?:不能|不得|不可以?|不准|不要|别)(?:写|放|提交|传|存|带|混|留)(?:进|入|到|在|死)
@@ -652,9 +670,14 @@ _HABITUAL_ZH = re.compile(
         说|支持|推))\S
     | (?:我们?|咱们)?家里?(?:有|没有|养)(?!没|事|问题|人)\S
     | 我(?:喝|吃)[^，了过]{{1,6}}(?:不|要|只|从不)(?:加|放|蘸|带|配)
+    | 我(?:主要|多半|大多|基本上?)(?:写|用|做|吃|走|坐|看)\s*\w
+    | 我[^，]{{1,6}}都(?:用|刷|走|坐|吃|喝|穿|去)(?!了|过)\w
+    | 我(?:正)?在(?:低\w饮食|减肥|戒\w|备孕|控糖)
+    | (?:我们|咱们)每[个次条份天周]\w
     | 我不(?:吃|喝|抽|戴|坐|住|熬夜|用)(?!了|下|完|到|出|懂|清|明)\w
     | 我总(?:是)?(?:想先|要先|喜欢|习惯|先)\w
-    | (?:我们|咱们)(?:周[一二三四五六日天]|星期[一二三四五六日天]|[一二三四五六七八九十]{{1,3}}点)\w{{2,}}(?<!了)\W*$
+    | (?:我们|咱们)(?:办公室|公司|学校|店里?|家)?(?:周[一二三四五六日天]|星期[一二三四五六日天]|
+        [一二三四五六七八九十]{{1,3}}点)\w{{2,}}(?<!了)\W*$
     | 我(?:听力|视力|眼睛|耳朵|腰|膝盖|记性|身体)不[好行太]
     | 我(?:开(?=.*车)|骑|养|戴|穿(?=.*码)|抽烟|不抽烟|不喝酒)\S
     | (?:我们|咱们)(?!需要|想|要|得|应该|可以|能|来|走|先)(?:家|组|团队|公司|部门|项目|仓库|
@@ -662,7 +685,7 @@ _HABITUAL_ZH = re.compile(
     | (?:我们|咱们)的?[^，]{{0,6}}(?:环境|服务器?|仓库|代码|数据库|文档|镜像|办公室)(?:都|放|跑|部署)?在\S
     | {_FAMILY_ZH}[^，]{{0,10}}(?:周[一二三四五六日天]|星期|色盲|左撇子|吃素|过敏|不吃|不喝|不能吃|喜欢|讨厌|怕|岁|
         糖尿病|高血压|习惯|每|只(?:有|能)|
-        [点點]半?(?:睡|起|上床|上学|放学|吃)|
+        [点點]半?\w{{0,6}}(?:睡|起|上床|上学|放学|吃|喂|遛)|
         叫(?!我|你|一|个)|[早晚午]饭后|属)
     """,
     re.VERBOSE,
