@@ -1279,7 +1279,8 @@ UNIFORM = [
     "if ", "如果", "always ",
     "every a ", "a b, ", "don't a ", "translate ", "> ", "说", "1", "- ",
     "的话", "都要", "my name ", "and ", "please ", "from now on",
-    "use a in ", "the kitchen ", "names ", "don't a b ", "before you a ", "my dog a ", "all a ", "every day ", "keep as ",
+    "use a in ", "the kitchen ", "names ", "don't a b ", "before you a ", "my dog a ", "all a ",
+    "every day ", "keep as ",
     "的时", "不要", "我们每", "时前", "先", "家里", "每天", "改了就",
     "[2026-01-01 ", "error: ", "at a(", "a.b", "?", "¿", "以后再", "翻译",
 ]  # fmt: skip
