@@ -134,21 +134,19 @@ _OF_ITS_OWN = r"(?!it\b|this|that|these|those|your?\b|up\b|too\b|more\b|so\b|a\s
 _ASKED_EN = re.compile(
     rf"""
       (?!you\salways\s(?:forget|miss|break|ignore|make|get|do)\b)(?:you\s)?(?:(?:must|should|shall|need\sto|
-      have\sto|are\sto)\s)?(?:always|never),?\s
-        (?!mind\b|again\b|(?:saw|seen|had|heard|been|got|found|was|were|did|knew|been|the\ssame|like)\b|
-           (?!need|feed|embed|seed|proceed|exceed)\w+ed\b|\w+[^su]s\b)\w
+          have\sto|are\sto)\s)?(?:always|never),?\s(?!mind\b|again\b|(?:saw|seen|had|heard|been|got|found|was|were|
+          did|knew|been|the\ssame|like)\b|(?!need|feed|embed|seed|proceed|exceed)\w+ed\b|\w+[^su]s\b)\w
     | (?:do\snot|don't|dont)\s(?:you\s)?ever\b
     | (?:do\snot|don't|dont|no|only)\b.*,?\s(?:ever|always)\W*$
     | no\s\w+.*\b(?:anywhere|at\sall|at\sany\stime)\W*$
-    | (?:use|avoid|don't|do\snot|keep|prefer|write|only|format|name|put|call|spell|follow)\b.*\b
-        (?:everywhere|throughout|in\severything|(?:in|for|across)\s(?:all|this|our|my|the\swhole)\s{_PLACE_EN})\b
+    | (?:use|avoid|don't|do\snot|keep|prefer|write|only|format|name|put|call|spell|follow)\b.*\b(?:everywhere|
+        throughout|in\severything|(?:in|for|across)\s(?:all|this|our|my|the\swhole)\s{_PLACE_EN})\b
     | (?:whenever|(?:every|each|any)\s?time)\s(?:you|we|i\s(?:ask|say|write|send|mention|give|tell))\b{_NO_COMPLAINT}
     | for\s(?:every|each|any|all)\s[\w\s'/-]{{1,40}},{_NO_COMPLAINT}
     | (?:every|each|all|any)\s(?!(?:\w+\s)?{_PRODUCT}\b)[\w\s'/-]{{1,40}}?\s(?:must|should|has\sto|have\sto|needs?|
-        shall|may\snot|cannot)\b
-        (?!\s(?:be\s)?(?:pass|work|fixed|done|fine|ok|okay|ready)\b)
-    | (?:remember|keep\sin\smind|bear\sin\smind|make\sa\snote|take\snote|memori[sz]e|don't\sforget|do\snot\sforget)
-        (?:\W*$|\s(?:that|i|my|i'm|we|our|to\salways|to\snever)\b)
+        shall|may\snot|cannot)\b(?!\s(?:be\s)?(?:pass|work|fixed|done|fine|ok|okay|ready)\b)
+    | (?:remember|keep\sin\smind|bear\sin\smind|make\sa\snote|take\snote|memori[sz]e|don't\sforget|
+        do\snot\sforget)(?:\W*$|\s(?:that|i|my|i'm|we|our|to\salways|to\snever)\b)
     | (?:you\s(?:can|may|should)\s)?(?:call|address)\sme\s(?!back|when|if|later|tomorrow|at|on|in|an?\b|the\b|again)\w
     | (?:i'd|i\swould)\s(?:prefer|rather)\b
     | (?:as\sa|by)\s(?:default|rule)\b\s*(?!\W*(?:it|the|this|there|i)\b) | default\sto\b
@@ -158,9 +156,9 @@ _ASKED_EN = re.compile(
     | (?:it\sis|it's|its)\s(?:forbidden|mandatory|prohibited|not\sallowed|a\srule)\b
     | make\s(?:it|that|this)\sa\s(?:rule|habit)\b
     | sign\s(?:my|our|all|every|off\s(?:my|all|every))\b
-    | (?:only\s)?(?:answer|reply|respond|speak|talk|write)\s(?:(?:to|with)\sme\s)?(?:only\s)?in\s(?:english|german|
-        french|spanish|italian|portuguese|dutch|polish|russian|ukrainian|turkish|arabic|hindi|japanese|korean|chinese|
-        mandarin|cantonese)\b
+    | (?:only\s)?(?:answer|reply|respond|speak|talk|write)\s(?:(?:(?:to|with)\s)?me\s)?(?:only\s)?in\s(?:english|
+        german|french|spanish|italian|portuguese|dutch|polish|russian|ukrainian|turkish|arabic|hindi|japanese|
+        korean|chinese|mandarin|cantonese)\b
     """,
     re.VERBOSE,
 )
@@ -170,21 +168,19 @@ _STATED_EN = re.compile(
       (?:my|our)\s{_OWN}(?:\s(?:is|are|will\sbe)\b|'s\b|\suses?\b|\s=)(?!\s{_WRONG}\b)
     | (?:i|we)\s(?:always|never|only|usually|generally|normally|mainly|mostly|exclusively|currently)\s{_HABIT}\b
     | (?:i'm|i\sam)\s(?:[\w\s]{{1,30}},\s)?(?:an?\s(?:[\w/+#.-]+\s){{0,4}}?{_ROLE}\b|(?:colou?r-?\s?blind|dyslexic|
-        deaf|blind|
-        vegan|vegetarian|left-handed|allergic|based\sin|from\s(?!the|this|that|your?)|a\snative|not\sa\snative|
-        new\sto)\b)
+        deaf|blind|vegan|vegetarian|left-handed|allergic|based\sin|from\s(?!the|this|that|your?)|a\snative|
+        not\sa\snative|new\sto)\b)
     | (?:we're|we\sare)\san?\s(?:[\w/+#.-]+\s){{0,4}}?(?:shop|team|company|startup|agency|studio|group)\b
     | i\s(?:live|work|study|teach|come)\s(?:in|at|for|from|as|nights?|days?|part|full|remote\w*)\b |
         i\s(?:only\s)?speak\b
     | (?:i|we)\s(?:(?:really|strongly|usually|generally|much|also|still|would|do)\s)*(?:prefer|like|love|hate|
-        dislike|detest|
-        can't\sstand|cannot\sstand|don't\slike|do\snot\slike)\s(?!it\b|this|that|these|those|your?\b|how\b|
-        the\s(?:idea|way|result|new|first|second|look|\w+\s(?:one|version)))\w
+        dislike|detest|can't\sstand|cannot\sstand|don't\slike|do\snot\slike)\s(?!it\b|this|that|these|those|your?\b|
+        how\b|the\s(?:idea|way|result|new|first|second|look|\w+\s(?:one|version)))\w
     | i\s(?:use|code\sin|develop\s(?:in|on|with))\s{_OF_ITS_OWN}(?!the\b)\w
     | we\s(?:use|run|deploy|release|ship|host|target|support|follow|develop|code|test)\s{_OF_ITS_OWN}\w
     | (?:in\s)?(?:our|this|the)\s{_PLACE_EN},?\s(?:(?:we|only|always|never)\s)*(?:uses|use|follows?|targets?|
-        requires?|runs\son|
-        is\s(?:called|named|written\sin|based\son|built\s(?:on|with|in)|hosted|deployed))\b\s*{_OF_ITS_OWN}
+        requires?|runs\son|is\s(?:called|named|written\sin|based\son|built\s(?:on|with|in)|hosted|
+        deployed))\b\s*{_OF_ITS_OWN}
     """,
     re.VERBOSE,
 )
@@ -256,29 +252,29 @@ _NO_STATEMENT = (
 _GENERAL_EN = re.compile(
     rf"""
     # a manner, with a quantifier or with what is ours
-      (?:let's\s|let\sus\s)?{_MANNER}\b(?!\sit\b).*?\b(?:in|for|on|to|with|across|before|after|of|from|at)\s
-        (?:all|every|each|any|our)\s(?!(?:of\s)?(?:the|these|those)\b|three\b|four\b|\d)\w
+      (?:let's\s|let\sus\s)?{_MANNER}\b(?!\sit\b).*?\b(?:in|for|on|to|with|across|before|after|of|from|at)\s(?:all|
+          every|each|any|our)\s(?!(?:of\s)?(?:the|these|those)\b|three\b|four\b|\d)\w
     | {_SAYING}\s.*\b(?:in|for|on|to|with|of)\s(?:all|every|each|any)\s(?:new|public)\s\w
     | (?:{_NOT}\s)?(?:use|show|give|write|prefer)\s.*\b(?:celsius|fahrenheit|metric|imperial|(?:24|12)-hour|euros|
-        dollars|kilomet\w+|miles|grams|
-        (?:first|last|full|real)\sname|nickname|(?:they|she|he)/\w+)\b
-    | (?:run|test|lint|format|build|check|commit|squash|rebase|update|bump|ask)\b.*\b(?:before|after|on|with|at)\s
-        (?:each|every|any|all)\s(?!of\b)\w
-    | (?:use|prefer|stick\sto|stay\swith|write|keep|choose|go\sfor)\b.*\b
-        (?:wherever|whenever|where(?:ver)?\spossible|whenever\spossible|as\sa\srule|in\sgeneral|by\sdefault)\b
+        dollars|kilomet\w+|miles|inches|centimet\w+|grams|(?:first|last|full|real)\sname|nickname|(?:they|she|
+        he)/\w+)\b
+    | (?:run|test|lint|format|build|check|commit|squash|rebase|update|bump|ask)\b.*\b(?:before|after|on|with|
+        at)\s(?:each|every|any|all)\s(?!of\b)\w
+    | (?:use|prefer|stick\sto|stay\swith|write|keep|choose|go\sfor)\b.*\b(?:wherever|whenever|
+        where(?:ver)?\spossible|whenever\spossible|as\sa\srule|in\sgeneral|by\sdefault)\b
     | (?:in\sgeneral|generally|as\sa\srule|normally|usually),?\s(?!(?:it|this|that|there|the|i)\b)\w
     | (?:prefer|favou?r)\s\S.*\b(?:over|to|rather\sthan|instead\sof)\s
     # a ban on a kind of things, or on what one would do without a word
     | {_NOT}\s(?!worry|bother|mind|forget)\w+(?:\s(?:up|on|off|out))?\s{_KIND_OF_THING}(?!\s(?:are|were|is)\b)
     | {_NOT}\s\w+\s.*\b(?:without\s(?:my\s|a\s)?\w+|anything|anyone|anybody|{_AGAIN})
     | {_NOT}\s\w+\s.*\b(?:when|while|whenever|after|before|during)\s(?:nobody|no\sone|someone|anyone|everyone|we're|
-        we\sare|i'm|i\sam|people|guests|(?:\w+\s)?(?:\d|noon|midnight|dinner|lunch|breakfast|bedtime|naps?|dark|eight|
-        nine|ten|eleven))
-    | {_NOT}\s(?:apologi[sz]e|repeat|summari[sz]e|explain|thank|greet|praise|flatter|use|write|add|ask|suggest)\b
-        .*\b(?:in|with|to|at\sthe\send\sof)\s(?:your|our|my)\b
-    | no\s(?:more\s)?(?!(?:problems|worries|changes|results|issues|matches|differences|thanks|signs|tests)\b)
-        {_KIND_OF_THING}(?!\s(?:are|were|is|was|have|found|left|yet|passed|failed|match\w*)\b)(?!\W*(?:now|left|
-        great)\b)
+        we\sare|i'm|i\sam|people|guests|(?:\w+\s)?(?:\d|noon|midnight|dinner|lunch|breakfast|bedtime|naps?|dark|
+        eight|nine|ten|eleven))
+    | {_NOT}\s(?:apologi[sz]e|repeat|summari[sz]e|explain|thank|greet|praise|flatter|use|write|add|ask|
+        suggest)\b.*\b(?:in|with|to|at\sthe\send\sof)\s(?:your|our|my)\b
+    | no\s(?:more\s)?(?!(?:problems|worries|changes|results|issues|matches|differences|thanks|signs|
+        tests)\b){_KIND_OF_THING}(?!\s(?:are|were|is|was|have|found|left|yet|passed|failed|match\w*)\b)(?!\W*(?:now|
+        left|great)\b)
     | {_NOT}\s\w+\s.*\b(?:for|to|with|from|by|on|in)\s{_KIND_OF_THING}\W*$
     | only\s(?:touch|change|edit|use|read|commit|answer|show|buy|order|play|run)\s(?:{_KIND_OF_THING}|what|when|if)\b
     | leave\s{_KIND_OF_THING}\s(?:alone|untouched|as\sthey\sare)\b
@@ -287,24 +283,19 @@ _GENERAL_EN = re.compile(
     | (?:i\s(?:want|expect)|i'd\slike)\s(?!to\b).*\b(?:everything|everywhere|everyone|at\sall\stimes)\b
     # a manner of answering and of writing
     | (?:please\s)?(?:be|stay|sound)\s(?:more\s|always\s|very\s)?(?:brief|concise|direct|honest|polite|terse|formal|
-        casual|critical|
-        strict|blunt|friendly|factual|quiet)\b
+        casual|critical|strict|blunt|friendly|factual|quiet)\b
     | explain\s(?:things|everything|code|concepts|words|terms)\b
     | (?:all\s(?:\w+\s)?)?(?:{_WORDS_OF_YOURS}|{_PRACTICE})\s(?:only\s)?in\s(?:english|german|french|spanish|
-        italian|chinese|japanese|
-        (?:upper|lower|snake|camel|kebab)\W?case|markdown|plain)\b
+        italian|chinese|japanese|(?:upper|lower|snake|camel|kebab)\W?case|markdown|plain)\b
     | (?:{_MANNER}|{_SAYING})\b.*\byour\s(?:\w+\s)?{_WORDS_OF_YOURS}\b
     | (?:keep|format|name|prefix)\s{_KIND_OF_THING}\s(?!of\b|from\b)\S
     | (?:talk|speak)\s(?:to|with)\sme\s(?:in|like|as)\b
     | (?:answer|reply|respond|explain\sthings)\s(?:me\s)?(?:briefly|concisely|shortly|tersely|without\s|
-        in\s(?:plain|short|
-        simple|full|complete|one\ssentence))
+        in\s(?:plain|short|simple|full|complete|one\ssentence))
     | you\s(?:(?:don't|do\snot)\s(?:need|have)\sto|needn't)\s(?:always\s)?(?:summari[sz]e|apologi[sz]e|repeat|thank|
-        greet|
-        confirm|ask|praise|explain|justify)
+        greet|confirm|ask|praise|explain|justify)
     | (?:i\s(?:want|need|expect)|i'd\slike|i\swould\slike)\s(?:(?:all|every|any|each|your)\s(?:of\s)?(?:your\s|my\s|
-        our\s)?
-        (?:\w+\s)?(?:{_WORDS_OF_YOURS}|answer|reply|response|commit|function|file|name)s?\b|
+        our\s)?(?:\w+\s)?(?:{_WORDS_OF_YOURS}|answer|reply|response|commit|function|file|name)s?\b|
         you\sto\s(?:always|never|.*\b(?:all|any|every|each|whenever|your|our)\b))
     | give\sme\sonly\s.*\bwhen\s
     | (?:write|treat|quote|give|show|list|put)\s{_KIND_OF_THING}\s(?:as|first|last|including|excluding|before|after)\b
@@ -317,13 +308,10 @@ _GENERAL_EN = re.compile(
     | (?:answer|reply|respond)\swith\s.*\bonly\b
     | {_NOT}\s(?:use|say|write|put)\sthe\s(?:words?|phrases?|terms?|passive|first\sperson)\b
     | {_NOT}\s(?!{_NAMED}\b)\w+\s(?!{_NAMED}\b)(?:\w+\s)?(?:data|information|code|prose|slang|jargon|humou?r|
-        sarcasm|markdown|
-        html|whitespace|
-        music|meat|sugar|alcohol|plastic|spam)\W*$
+        sarcasm|markdown|html|whitespace|music|meat|sugar|alcohol|plastic|spam)\W*$
     | (?:put|place|store|save)\s{_KIND_OF_THING}\s(?:in|under|into|below)\s(?!this|that)\w
     | no\s(?!(?:problem|luck|change|error|difference|output|response|idea|need|match|result|sign|way|reason|one|
-        more)s?\b)
-        (?:[\w-]+\s){{1,3}}?(?:after|before|during|on|at|without|in\sthe)\s(?!all\b|this|that|moment)\w
+        more)s?\b)(?:[\w-]+\s){{1,3}}?(?:after|before|during|on|at|without|in\sthe)\s(?!all\b|this|that|moment)\w
     | for\s(?:[\w-]+\s)?(?:code|work|breakfast|lunch|dinner|groceries|shopping|cooking|homework),\s{_NO_STATEMENT}
     | refer\sto\sme\sas\s
     | keep\s(?:the\s)?{_WORDS_OF_YOURS}\s(?:to|under|below|short|brief|simple|small)\b
@@ -340,14 +328,12 @@ _GENERAL_EN = re.compile(
     | whenever\s[^,]{{3,60}},{_NO_COMPLAINT}\s{_NO_STATEMENT}
     | (?:after|before)\s(?:each|every)\s[^,]{{2,40}},{_NO_COMPLAINT}\s{_NO_STATEMENT}
     | (?:{_ROUND_THE_HOUSE}|{_NOT}\s\w+)\s.*\b(?:when|whenever|while)\s(?:it\s(?:rains|snows|freezes|gets\s|
-        is\s(?:hot|cold|dark|
-        raining|sunny|windy))|nobody|no\sone|someone|anyone|{_KIND_OF_THING}\s(?:are|come|visit|stay|sleep)|
-        i\s(?:sleep|work|
-        leave|come\shome))
+        is\s(?:hot|cold|dark|raining|sunny|windy))|nobody|no\sone|someone|anyone|{_KIND_OF_THING}\s(?:are|come|
+        visit|stay|sleep)|i\s(?:sleep|work|leave|come\shome))
     | {_NOT}\s\w+\s(?:code|anything|text)\s(?:that\s)?you\s
     | (?:before|after|when|while|once)\s(?:you|we|i)\s(?!are|were|have|had|did)\w+\s(?:up\s|
-        out\s)?(?:{_KIND_OF_THING}|anything|
-        something|code|sql|\w+\sfor\sme)[^,]{{0,40}},{_NO_COMPLAINT}\s{_NO_STATEMENT}
+        out\s)?(?:{_KIND_OF_THING}|anything|something|code|sql|
+        \w+\sfor\sme)[^,]{{0,40}},{_NO_COMPLAINT}\s{_NO_STATEMENT}
     | (?:before|after|when|while)\s(?!you|we|i\b)\w+ing\s(?:{_KIND_OF_THING}|anything|something|
         code)[^,]{{0,40}},{_NO_COMPLAINT}\s{_NO_STATEMENT}
     | (?:by|with)\s\S.{{0,40}}\si\smean\s
@@ -358,8 +344,7 @@ _GENERAL_EN = re.compile(
     | {_AGAIN}(?:\s(?:at|around|before|after|by)\s[\w:]+(?:\s?[ap]m)?)?,?\s(?:please\s)?{_ROUND_THE_HOUSE}\b
     | {_ROUND_THE_HOUSE}\b(?!.*\b(?:that|which|script|job|cron)\b).*\b{_AGAIN}
     | (?:the\s|our\s)?(?:[\w-]+\s){{0,3}}?{_HOUSEHOLD}\s(?:should|must|may|shall|can|has\sto|needs\sto|stays?|goes?|
-        gets?)\b
-        .*\b(?:after|before|during|at|between|while|when|whenever|from|by|{_AGAIN})\b
+        gets?)\b.*\b(?:after|before|during|at|between|while|when|whenever|from|by|{_AGAIN})\b
     """,
     re.VERBOSE,
 )
@@ -369,83 +354,70 @@ _HABITUAL_EN = re.compile(
       i\sgo\sby\s(?!the\b|bus|car|train|bike|plane|foot)\w
     # what one does, told in the present: what happens just now is told otherwise
     | i\s(?:don't\s|do\snot\s|never\s)(?:eat|drink|smoke|drive|use|wear|own|read|write|speak|watch|work|cook|sleep|
-        like|take)\s
-        (?!it\b|this|that|the\b|these|those)\w
+        like|take)\s(?!it\b|this|that|the\b|these|those)\w
     | i\s(?:write|work|type|code|develop|pay|shop|train|swim|bake|collect|host|teach|study)\s(?:\w+\s)?(?:on|in|
-        with|for|at|by|as)\s
-        (?!it\b|this|that|the\b|these|those|your?\b)\w
+        with|for|at|by|as)\s(?!it\b|this|that|the\b|these|those|your?\b)\w
     | our\s(?:[\w-]+\s){{1,2}}?(?:forbids?|requires?|uses?|prefers?|allows?|demands?|expects?|follows?|writes?|
-        speaks?|deploys?|
-        reviews?|supports?|covers?|lists?)\s(?!\d|this|that)\w
+        speaks?|deploys?|reviews?|supports?|covers?|lists?)\s(?!\d|this|that)\w
     | (?:i\s(?:take|drink|have|like|eat)\smy|we\s(?:take|drink|have|eat)\sour)\s\w+\s\w
     | all\s{_PRACTICE}\b.*\bare\s(?!{_WRONG}\b|green|red|passing|fine|ok\b|good|bad)\w
     | my\s(?:[\w-]+\s){{1,2}}is\s(?:called|named)\s | (?:i'm|i\sam)\son\san?\s(?:[\w-]+\s){{1,2}}diet\b
     | our\s[\w-]+\sis\s[\w-]+-free\b
     | (?:bedtime|breakfast|lunch|dinner|naptime|curfew|school)\b.*\bis\s(?!ready|cold|served|over|late|{_WRONG}\b)
     | (?:all|every)\s(?:[\w-]+\s){{1,3}}?(?:is|are)\s(?:tracked|kept|stored|logged|reviewed|documented|written|
-        named|hosted|deployed)
-        \s(?!wrong)
+        named|hosted|deployed)\s(?!wrong)
     | (?:the\s|our\s)?(?:[\w-]+\s){{0,2}}?{_HOUSEHOLD}\s(?:runs?|comes?\son|opens?|closes?|goes\soff)\s.*\b(?:after|
         before|at|{_AGAIN})
     | (?:people|friends|everyone|everybody|my\s\w+)\scalls?\sme\s(?!back|later|when)\w
     | my\s(?:[\w-]+\s){{0,2}}(?:handle|account|nick(?:name)?|user\s?name|login|pronouns|birthday)\s(?:is|
         are)\s(?!{_WRONG}\b)
     | (?:i'm|i\sam)\san?\s(?:\w+\s)?(?:night\sowl|early\s(?:bird|riser)|morning\sperson)
-    | (?:i|we)\s(?:always|never|only|usually|generally|normally|mostly)\s
-        (?!saw|had|got|get|found|did|was|were|knew|said|thought|heard|went|made|came|took|ran|see|need|know|have|
-        want|end\sup|agree|\w+ed\b)\w+\s\w
+    | (?:i|we)\s(?:always|never|only|usually|generally|normally|mostly)\s(?!saw|had|got|get|found|did|was|were|knew|
+        said|thought|heard|went|made|came|took|ran|see|need|know|have|want|end\sup|agree|\w+ed\b)\w+\s\w
     | i\s(?:drive|ride|get\sup|wake\sup|eat|drink|play|speak|sleep|cook|commute|own|wear|smoke)\s\w
     | (?:i'm|i\sam)\s(?:(?:lactose|gluten)\W?\w+|diabetic|pregnant|retired|\w+\syears\sold)\b
     | \w+\s(?:is|are)\s(?:my|our)\s(?:wife|husband|partner|son|daughter|dog|cat|boss|doctor|landlord|cleaner|nanny|
         tutor|vet)s?\b
     | (?:i|we)\shave\s(?:an?|two|three|four|\d+)\s(?:\w+\s)?(?:dogs?|cats?|kids|child(?:ren)?|sons?|daughters?|
-        cars?|bathrooms?|bedrooms?|
-        floors?|gardens?|babies|baby)\b
+        cars?|bathrooms?|bedrooms?|floors?|gardens?|babies|baby)\b
     | (?!writ|add|creat|build|implement|generat|mak|schedul)[^,]{{0,60}}\b(?:on\s(?:{_DAY}s|weekends)|at\sweekends)\b
     | (?:the\s)?(?:kids|children|guests|pets)\s(?:can|may|must|should|are\s(?:not\s)?allowed)\b
     | (?:quiet|working|office|opening|sleeping)\s(?:hours|times?)\s(?:are|is)\s
     | [\w\s-]{{2,30}}\s(?:is|are)\s(?:mandatory|forbidden|required\sfor|banned|off\Wlimits|taboo|not\sallowed|
         a\smust|the\srule)\b
     | (?:{_PRACTICE}|tasks|bugs|issues|reviews|code\sreviews|backups|invoices|meetings)\s(?:are|get)\s(?:tracked|
-        kept|stored|logged|
-        reviewed|documented|done|planned|discussed|hosted|deployed|held)\s
+        kept|stored|logged|reviewed|documented|done|planned|discussed|hosted|deployed|held)\s
     | (?!{_PRODUCT}\b){_KIND_OF_THING}\s(?:should|must)\s(?!pass|work|have\sbeen)\w
     | our\s(?:[\w-]+\s)?(?:linter|formatter|bundler|test\srunner|package\smanager|orm|ci|cloud|provider|registry|
-        cluster|tracker|wiki|
-        vet|doctor|dentist|landlord|cleaner|wifi|car)\s(?:is|lives|runs)\s(?!{_WRONG}\b)
+        cluster|tracker|wiki|vet|doctor|dentist|landlord|cleaner|wifi|car)\s(?:is|lives|runs)\s(?!{_WRONG}\b)
     | we(?:'re|\sare)\son\s(?!the\b|it\b|a\b|our\b|that)[\w.+\#/-]+(?:\s[\w.+\#/-]+){{0,3}}?\s?v?\d
     | we\s(?:don't|do\snot)\s(?!need|have|know|see|get|want|care|think|understand|mind|remember)\w+
     | we\s(?!need|have|got|get|saw|are|were|had|can|could|should|will|would|might|may|must|always|only|never|
-        usually|want|see|wish|hope|lost|love|like|think|know|found|made|did|do|went|came|said|
-        tried|agree|look|just|still|meet|talk|discuss|leave|start|stop|finish|begin|forgot|ran|took|wrote|also|then|
-        both|all)
-        (?!\w+ed\b)[a-z]+\s(?!to\b|that|it\b|about\b)\w
+        usually|want|see|wish|hope|lost|love|like|think|know|found|made|did|do|went|came|said|tried|agree|look|just|
+        still|meet|talk|discuss|leave|start|stop|finish|begin|forgot|ran|took|wrote|also|then|both|
+        all)(?!\w+ed\b)[a-z]+\s(?!to\b|that|it\b|about\b)\w
     | our\s(?:[\w/-]+\s){{1,3}}?(?:uses?|runs?\s(?:on|in|under)|lives?\s(?:in|on)|follows?|targets?|speaks?|
         is\s(?:written|hosted|deployed|built|based|called|no\s|that\s|on\s|always|never))
     | our\s(?:api|back-?end|server|services?|endpoints)\s(?:speaks?|returns?)\s(?!\d|null|nothing|an?\b|the\b)
     | our\s(?:{_PLACE_EN}|family|household|office)\s(?!has\b|is\b|was\b|needs\b|wants\b|gets\b|does\b)[a-z]+s\s
     | our\s(?:[\w-]+\s)?(?:rule|policy|convention|agreement)s?\s(?:is|are|says?)\b
-    | {_FAMILY_EN}\s(?:
-          (?:is|are)\s(?:vegan|vegetarian|allergic|diabetic|lactose|dyslexic|colou?r\W?blind|coeliac|celiac|afraid|
-          left-handed|deaf|blind|called|
-            named|an?\s|\d|(?:\w+\s)?(?:years|months)\sold)
-        | (?:has|have)\s(?:an?\s(?:\w+\s){{0,2}}(?:allergy|intolerance|condition)|asthma|diabetes|piano|football|school|
-            swimming|practice)
-        | (?:can't|cannot|doesn't|don't|never|always|only)\s(?:eat|drink|like|have|stand|speak|watch|wake|sleep)
+    | {_FAMILY_EN}\s(?:(?:is|are)\s(?:vegan|vegetarian|allergic|diabetic|lactose|dyslexic|colou?r\W?blind|coeliac|
+        celiac|afraid|left-handed|deaf|blind|called|named|an?\s|\d|(?:\w+\s)?(?:years|months)\sold)
+        | (?:has|have)\s(?:an?\s(?:\w+\s){{0,2}}(?:allergy|intolerance|condition)|asthma|diabetes|piano|football|
+            school|swimming|practice)
+        | (?:can't|cannot|must\snot|mustn't|doesn't|don't|never|always|only)\s(?:get|hear|see|walk|eat|drink|like|
+            have|stand|speak|watch|wake|sleep)
         | (?:likes?|loves?|hates?|dislikes?|prefers?|speaks?)\s(?!it\b|this|that|the\s|you\b)
         | (?:goes|go|takes?|gets?|wakes?|sleeps?|eats?|works?|needs?|leaves?|comes?|starts?|naps?|has|
-            have)\b.*\b(?:at\s\w|
-            after\s(?:breakfast|lunch|dinner|school|work)|before\s(?:breakfast|lunch|dinner|bed|school)|{_AGAIN})
+            have)\b.*\b(?:at\s\w|after\s(?:breakfast|lunch|dinner|school|work)|before\s(?:breakfast|lunch|dinner|
+            bed|school)|{_AGAIN})
       )
     | (?:all|every|each|any|no)\s(?!(?:\w+\s)?{_PRODUCT}\b)(?:[\w'/-]+\s){{1,4}}?(?:gets?|goes|go|belongs?|lives?|
-        starts?|ends?|carr(?:y|ies)|
-        comes?\swith)\s(?!back|away|lost)\S
+        starts?|ends?|carr(?:y|ies)|comes?\swith)\s(?!back|away|lost)\S
     | {_PRACTICE}\s(?:(?:always|never|only|generally)\s)?(?:go|goes|lives?|belongs?|uses?|gets?|starts?|ends?|
-        follows?|stays?|
-        (?:should|must|shall|may)(?:\snot)?|(?:don't|do\snot|doesn't)\s(?:belong|go|need|get|use|have)|
-        (?:is|are)\s(?:always|never|in\s(?!the\sway)|at\smost|written|named|kept|prefixed|signed|squashed|short|
-        plural|singular|
-            private|upper|lower|\w+[-_]?case|\w+_case|\d))\s?\S
+        follows?|stays?|(?:should|must|shall|may)(?:\snot)?|(?:don't|do\snot|doesn't)\s(?:belong|go|need|get|use|
+        have)|(?:is|are)\s(?:always|never|in\s(?!the\sway)|at\smost|written|named|kept|prefixed|signed|squashed|
+        short|plural|singular|private|upper|lower|\w+[-_]?case|\w+_case|\d))\s?\S
     | (?!the\b|this|it\b|that|they)(?:[\w'-]+\s){{1,4}}?(?:should|must)\s(?:always|never|not\sever)\s
     """,
     re.VERBOSE,
@@ -508,17 +480,16 @@ _TOPIC_ZH = (
 _NO_TASK_ZH = r"(?!这|那|该|此|写|加|做|实现|给|修|改|把|帮|生成|创建|添加)"
 _ASKED_ZH = re.compile(
     rf"""
-      (?:每次|每回|每当|每一次|凡是|凡|所有|任何|每个|每条|每份|每天|每周|一切)
-        (?=.*(?:都|要|必须|先|不要|不能|不得|别|应|得|一律))(?!.*都{_TROUBLE_ZH})(?!.*(?:才[能会行可]|
-        (?<![行好以])了\W*$))
+      (?:每次|每回|每当|每一次|凡是|凡|所有|任何|每个|每条|每份|每天|每周|一切)(?=.*(?:都|要|必须|先|不要|不能|不得|
+          别|应|得|一律))(?!.*都{_TROUBLE_ZH})(?!.*(?:才[能会行可]|(?<![行好以])了\W*$))
     | (?:我们?)?(?:永远|始终|总是|總是|一直|务必|務必|千万)(?!{_TROUBLE_ZH})(?:都|要|得|用|使用|先|不|别|保持|以|按|
         给|把|在.*前)
     | .{{1,10}}(?:时|时候|前|后|之前|之后)(?:总是|始终|一律|都要|都得|必须|务必|永远)
     | (?:不要再|不要总|别再|別再|别总|不准|不许|(?:禁止|严禁)(?!\S\S的)|切勿|绝不|绝对不|绝对要|再也不要|不得|只准|
         只许)
     | {_NO_TASK_ZH}[^，]{{0,16}}(?:一律|一概|统一(?:用|使用|采用|按|写|以))
-    | {_NO_TASK_ZH}[^的，]{{0,12}}必须(?!是.*了\W*$)(?!.*(?:的\W*$|才[能会行]|帮我|实现|加上|加个|加一个|做个|做一个|
-        写个|写一个|改一下))
+    | {_NO_TASK_ZH}[^的，]{{0,12}}必须(?!是.*了\W*$)(?!.*(?:的\W*$|才[能会行]|帮我|实现|加上|加个|加一个|做个|
+        做一个|写个|写一个|改一下))
     | .{{0,12}}{_TOPIC_ZH}[^，]{{0,4}}(?:都(?:用|写|要|按|以|带|署)|不得|只(?:用|写)|不准|不许)(?!了)
     | .+(?:长期有效|永久有效|一直如此|成为惯例|作为惯例)
     | (?:记住(?!我[这那的]|我?的?(?:复选|选项|按钮|功能))|記住|记下|记一下|记着|牢记|谨记|帮我记)(?!密码|用户|登录|
@@ -526,8 +497,8 @@ _ASKED_ZH = re.compile(
     | 记得(?:我|每次|以后|都|总是|永远)
     | (?:大家)?(?:都)?(?:叫我|称呼我|喊我|管我叫)
     | (?:默认|預設|缺省)(?:情况下)?(?:都|先|用|使用|采用|以|按|不|输出|返回|回复)
-    | (?:都|只)?用(?:中文|英文|英语|日文|日语|法语|德语|繁体中文|简体中文|粤语|韩语|俄语|西班牙语)(?:回答|回复|回覆|
-        交流|跟我|和我|写)
+    | (?:都|只)?用(?:中文|英文|英语|日文|日语|法语|德语|繁体中文|简体中文|粤语|韩语|俄语|意大利语|葡萄牙语|阿拉伯语|
+        越南语|泰语|西班牙语)(?:回答|回复|回覆|交流|跟我|和我|写)
     """,
     re.VERBOSE,
 )
@@ -536,19 +507,18 @@ _STATED_ZH = re.compile(
       (?:我们?的?)?{_OWN_ZH}(?:是|叫|为|用|写|统一|改成|在|[：:])(?!不|空|错)
     | 我(?:叫|姓)(?!你|他|她|它|车|外卖|人|不|醒|什|了)
     | 我是(?:一名|一位|一个|个|做|搞|学|教|左撇子|色盲|色弱|素食|.{{0,12}}(?:工程师|开发|开发者|程序员|设计师|学生|
-        老师|教师|医生|律师|
-        作者|作家|经理|研究员|人)\W*$)
+        老师|教师|医生|律师|作者|作家|经理|研究员|人)\W*$)
     | 我今年.{{1,4}}岁
     | 我(?:住在|住|来自|在.{{1,8}}(?:工作|上班|生活|时区|区)|对.{{1,8}}过敏|不吃|吃素|的?母语|只(?:会|懂|用)|
         不会(?:说|讲|用))
-    | 我们?(?:更|比较|最|特别|很|非常|平时|通常|一般|一直|都|还是|其实|真的|不太?)*
-        (?!.*[这那][个种版款])(?:喜欢|喜歡|讨厌|討厭|偏好|偏爱|习惯|習慣|倾向|爱用|受不了)(?!这|那|你|它|了)
-    | (?:我|我们|咱们|我司)(?:都|只|统一|目前|平时|通常|一般|主要|一直)*
-        (?:用|使用|采用|不用)(?!了|过|一[^律]|半|两|几|这|那|你|它|他|下|来|不|完|到)\s*\S
+    | 我们?(?:更|比较|最|特别|很|非常|平时|通常|一般|一直|都|还是|其实|真的|不太?)*(?!.*[这那][个种版款])(?:喜欢|
+        喜歡|讨厌|討厭|偏好|偏爱|习惯|習慣|倾向|爱用|受不了)(?!这|那|你|它|了)
+    | (?:我|我们|咱们|我司)(?:都|只|统一|目前|平时|通常|一般|主要|一直)*(?:用|使用|采用|不用)(?!了|过|一[^律]|半|两|
+        几|这|那|你|它|他|下|来|不|完|到)\s*\S
     | (?:这个|本|该|我们|我们的|咱们|咱们的|我的?)?{_WORKPLACE}(?:里|内)?(?:的(?:主分支|默认分支|技术栈|代码风格|
-        规范|数据库|命名)(?:是|叫|为|用)|
-        (?:都|统一|一律|只|目前|现在)*(?:用|使用|采用|是用|基于|跑在|部署在|遵循|要求|规定|不用)(?!不|了|过|完|到)|
-        [^，]{{0,6}}(?:从不|都不|不(?=用|发|做|写|准|许|允许|接|收|上班|加班|部署|提交)))
+        规范|数据库|命名)(?:是|叫|为|用)|(?:都|统一|一律|只|目前|现在)*(?:用|使用|采用|是用|基于|跑在|部署在|遵循|
+        要求|规定|不用)(?!不|了|过|完|到)|[^，]{{0,6}}(?:从不|都不|不(?=用|发|做|写|准|许|允许|接|收|上班|加班|部署|
+        提交)))
     """,
     re.VERBOSE,
 )
@@ -594,17 +564,18 @@ _FIRST_ASK = (
 _GENERAL_ZH = re.compile(
     rf"""
     # a manner of answering and of writing
-      {_NO_TASK_ZH}(?:[^，的]{{0,6}}的?)?{_PRACTICE_ZH}(?:我|你)?(?:的时候|时|里面?|中|上|得|要)?(?:的[^，]{{1,4}})?
-        (?:尽量|一律|统一|全部?|都(?![\s\w]*(?:过|对|好|行|是对))|(?:要|得)(?!和|跟|覆盖|重)|控制在|不超过|默认|
-        放在?|(?:前面|后面|开头|结尾|末尾)要?(?:加|带|写)|写(?!一|个|完(?!整)|好|得)|用|以|按|
-        走|不要|别|不用|不能|不得|避免|简[短单洁]|直接|少|多|只|保持)(?!删|动|管|改|了|完|到|加上|{_REQUIREMENT_ZH})
+      {_NO_TASK_ZH}(?:[^，的]{{0,6}}的?)?{_PRACTICE_ZH}(?:我|你)?(?:的时候|时|里面?|中|上|得|
+          要)?(?:的[^，]{{1,4}})?(?:尽量|一律|统一|全部?|都(?![\s\w]*(?:过|对|好|行|是对))|(?:要|得)(?!和|跟|覆盖|
+          重)|控制在|不超过|默认|放在?|(?:前面|后面|开头|结尾|末尾)要?(?:加|带|写)|写(?!一|个|完(?!整)|好|得)|用|以|
+          按|走|不要|别|不用|不能|不得|避免|简[短单洁]|直接|少|多|只|保持)(?!删|动|管|改|了|完|到|加上|
+          {_REQUIREMENT_ZH})
     | (?:跟|和|对|给)我(?:讲话|说话|聊天|解释(?!一?下)|回复?|发|讲|写).*(?:用|要|别|不要|尽量|简)
     | (?:尽量|最好|优先|尽可能)(?!再|快|早|马上|今|明|修|帮)\S
     | (?:多|少)(?:用|写|说)(?!一|点|个)\S.*(?:少|多)(?:用|写|说|加)
     # a ban
     | (?:不要|别|別|不用|不必|勿|避免)(?:用|使用|采用|直接|随便|随意|擅自|私自|自己|自作主张|自动(?!生)|轻易|贸然|
-        编造|杜撰|推荐|在[^，]{{0,6}}[周天日点时晚早夜]|给我|跟我|叫我|对我|
-        喊我|打扰|贴|解释|总结|道歉|重复|客套|啰嗦|展开|猜|写(?=.*(?:注释|废话))|加(?:注释|表情|多余|无用|废话))
+        编造|杜撰|推荐|在[^，]{{0,6}}[周天日点时晚早夜]|给我|跟我|叫我|对我|喊我|打扰|贴|解释|总结|道歉|重复|客套|
+        啰嗦|展开|猜|写(?=.*(?:注释|废话))|加(?:注释|表情|多余|无用|废话))
     | (?:不要|别|別|不能|勿)(?:动|碰|改|提交|推送?到)[^，]{{0,16}}(?:目录|文件夹|分支|生产|线上|主干|main|master|
         里的东西|配置|自动生成)
     | (?:不要|别|別)(?!动|删|改|急|忘|管|担心|重启|合并|停|走|关|跑|运行|推|发布|提交|包含|碰|客气|怕|着急|紧张|
@@ -620,14 +591,12 @@ _GENERAL_ZH = re.compile(
     | [^，]{{1,14}}(?:不能|不得|不可以?|不准|不要|别)(?:写|放|提交|传|存|带|混|留)(?:进|入|到|在|死)
     # a time, or an occasion, that comes round again
     | (?!写|加|做|实现|生成|创建|添加)[^，]{{0,5}}{_AGAIN_ZH}(?!.*都(?!要|得|必须|不|用|检查|把|记得|去|
-        会议))(?!.*(?:脚本|任务|程序|
-        函数|功能)\W*$)\S
+        会议))(?!.*(?:脚本|任务|程序|函数|功能)\W*$)\S
     | (?!写|加|做|实现|生成|创建|添加)[^，]{{0,5}}{_TIME_ZH}[^，]{{0,6}}{_WISHED}
     | {_ROOM_ZH}[^，]{{0,8}}(?:保持|不要|别|一直|始终|不能)(?!动|管)
     | 每次[^，]{{1,12}}[前后](?!都{_TROUBLE_ZH})\S
     | (?!开始|继续|动手|完成|小)[^，]{{1,14}}(?:(?:之|以)?前(?:要|得|都要|必须|至少)|(?:的时候|时候|时|期间|时间|
-        之前|以前|前|以后|之后|后|完)
-        (?:不要|别|別|不用|不必|不准|(?:一定)?先(?!看)|请|尽量|一律|提醒我|记得))
+        之前|以前|前|以后|之后|后|完)(?:不要|别|別|不用|不必|不准|(?:一定)?先(?!看)|请|尽量|一律|提醒我|记得))
     | (?:(?:睡|出门|开会|下班|吃饭|起床|离家|回家)之?[前后]|进门)[^，]{{0,8}}(?:提醒|把|关|开|锁|检查|打开|要|别|
         不要|请|换|脱)
     | (?:下次|下回)[^，]{{1,14}}(?:前|先|要|别|不要|用|请|记得)
@@ -638,7 +607,8 @@ _GENERAL_ZH = re.compile(
     | (?!给|把|让|写|加|检查|列|找|看|改|修)[^，的]{{1,12}}都(?:用|按|以|放|写|加|带|走|记在|存在|发到|归|得|
         要)(?!了|完|到|过)
     | (?!给|把|让|写|加|帮)[^，]{{2,12}}(?:要|得|必须)(?:附上?|带上?|写明|配|注明|经过)
-    | [^，]{{0,8}}用(?:摄氏度?|华氏度?|公制|英制|二十四小时制|24\s?小时制|克|公里|人民币|欧元|美元|北京时间|utc)
+    | [^，]{{0,8}}用(?:摄氏度?|华氏度?|公制|英制|二十四小时制|24\s?小时制|克|厘米|毫米|英寸|公里|人民币|欧元|美元|
+        北京时间|utc)
     | 用?[^，]{{1,10}}的(?:语气|口吻|口气)
     | [^，]{{2,10}}由[^，]{{1,8}}(?:负责|处理|审核|保管)
     | [^，]{{1,8}}越(?!快|早).{{1,3}}越好
@@ -665,9 +635,8 @@ _HABITUAL_ZH = re.compile(
     | 我们?的[^，]{{0,14}}(?:账号|帐号|用户名|网名|邮箱|编辑器|昵称)(?:是|叫)
     | 我(?:更|比较|一向|向来|一直)?(?:偏向|偏好|倾向|爱(?=用|吃|喝|看|穿))
     | 我(?:平时|一般|通常|平常|工作日|周末|每天|每周|每晚|从不|从来不|向来)(?!见|没)\S
-    | (?:我们|咱们)(?:家|组|团队|公司|部门|这边|这儿)?[^，]{{0,8}}(?:从不|一般|通常|(?:不|只|都)
-        (?=用|写|做|发|接|收|买|吃|喝|看|开(?!会|始)|上班|加班|部署|提交|合并|养|抽|过|在(?!乎|等|讨)|给|跑|走|按|
-        说|支持|推))\S
+    | (?:我们|咱们)(?:家|组|团队|公司|部门|这边|这儿)?[^，]{{0,8}}(?:从不|一般|通常|(?:不|只|都)(?=用|写|做|发|接|
+        收|买|吃|喝|看|开(?!会|始)|上班|加班|部署|提交|合并|养|抽|过|在(?!乎|等|讨)|给|跑|走|按|说|支持|推))\S
     | (?:我们?|咱们)?家里?(?:有|没有|养)(?!没|事|问题|人)\S
     | 我(?:喝|吃)[^，了过]{{1,6}}(?:不|要|只|从不)(?:加|放|蘸|带|配)
     | 我(?:主要|多半|大多|基本上?)(?:写|用|做|吃|走|坐|看)\s*\w
@@ -683,10 +652,9 @@ _HABITUAL_ZH = re.compile(
     | (?:我们|咱们)(?!需要|想|要|得|应该|可以|能|来|走|先)(?:家|组|团队|公司|部门|项目|仓库|
         这边)?的?[^，]{{1,12}}?(?:是|用|以|按|叫|走|放在?|遵循|规定)(?!了|不|什|一下|第|哪|[坏空红绿好错对]的)\s*\w
     | (?:我们|咱们)的?[^，]{{0,6}}(?:环境|服务器?|仓库|代码|数据库|文档|镜像|办公室)(?:都|放|跑|部署)?在\S
-    | {_FAMILY_ZH}[^，]{{0,10}}(?:周[一二三四五六日天]|星期|色盲|左撇子|吃素|过敏|不吃|不喝|不能吃|喜欢|讨厌|怕|岁|
-        糖尿病|高血压|习惯|每|只(?:有|能)|
-        [点點]半?\w{{0,6}}(?:睡|起|上床|上学|放学|吃|喂|遛)|
-        叫(?!我|你|一|个)|[早晚午]饭后|属)
+    | {_FAMILY_ZH}[^，]{{0,10}}(?:周[一二三四五六日天]|星期|色盲|左撇子|吃素|过敏|不吃|不喝|不能[吃喝碰]|喜欢|讨厌|
+        怕|岁|糖尿病|高血压|习惯|每|只(?:有|能)|[点點]半?\w{{0,6}}(?:睡|起|上床|上学|放学|吃|喂|遛)|叫(?!我|你|一|
+        个)|[早晚午]饭后|属)
     """,
     re.VERBOSE,
 )
