@@ -1975,6 +1975,10 @@ def test_failures_are_recorded_listed_and_forgotten(cli, path):
     assert [(one["count"], one["sample"]) for one in listed] == [(2, "rm: cannot remove 'b'")]
     assert "cannot remove 'b'" in cli("incidents").out
 
+    assert cli("record-failure", "grep", "").out.endswith(": new, seen 1 time: grep|\n")
+    assert "(failed without a word)" in cli("incidents").out
+    assert cli("incidents", "--forget", "3").code == 0
+
     assert cli("incidents", "--forget", "1").out == "forgotten: bash|rm: cannot remove <q>\n"
     assert cli("incidents").out == "no open incidents; --all shows the others too\n"
 
@@ -1984,7 +1988,7 @@ def test_a_failure_is_read_from_standard_input(path):
         ran = shell("--db", str(path), "record-failure", *arguments, input=b"make: *** [all] Error 2\n\xff")
         assert ran.returncode == 0, ran.stderr
     with Memory.open(path) as memory:
-        assert [(one.count, one.sample) for one in memory.incidents()] == [(2, "make: *** [all] Error 2 \ufffd")]
+        assert [(one.count, one.sample) for one in memory.incidents()] == [(2, "make: *** [all] Error 2 … \ufffd")]
 
 
 @pytest.mark.parametrize("options", [["--json"], ["--kind", "lesson"], ["--limit", "3"], ["--scope", "all"]])

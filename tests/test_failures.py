@@ -8,7 +8,241 @@ from graphmem.core.failures import SIGNATURE_CHARACTERS, sample, signature
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "{}", line {}, in {}\n    {}\n{}'
 
+PYTEST = """============================= test session starts ==============================
+platform linux -- Python 3.{minor}.4, pytest-8.3.2, pluggy-1.5.0
+rootdir: /srv/{root}
+collected {count} items
+
+tests/test_errors.py ....                                                [ 44%]
+tests/test_{file}.py F..                                                 [100%]
+
+=================================== FAILURES ===================================
+___________________________________ test_{test} ___________________________________
+
+    def test_{test}():
+>       {code}
+
+tests/test_{file}.py:{count}: in test_{test}
+E   {error}
+=========================== short test summary info ============================
+FAILED tests/test_{file}.py::test_{test} - {error}
+========================= 1 failed, {count} passed in 0.{count}s =========================
+"""
+UNITTEST = """..F...
+======================================================================
+FAIL: test_{test} (tests.Sums.test_{test})
+----------------------------------------------------------------------
+Traceback (most recent call last):
+  File "/a/t.py", line {count}, in test_{test}
+    self.assertEqual(1, {count})
+AssertionError: 1 != {count}
+
+----------------------------------------------------------------------
+Ran {count} tests in 0.001s
+
+FAILED (failures=1)
+"""
+NPM = """> shop@1.0.{count} build
+> vite build
+
+npm ERR! code ENOENT
+npm ERR! syscall {call}
+npm ERR! path /srv/{count}/package.json
+npm ERR! {error}
+
+npm ERR! A complete log of this run can be found in:
+npm ERR!     /root/.npm/_logs/2026-09-{count}T08_00_00_000Z-debug-0.log
+"""
+CARGO = """   Compiling thiserror v1.0.{count}
+   Compiling shop v0.1.0 (/srv/shop)
+error[{code}]: {error}
+ --> src/main.rs:{count}:5
+  |
+{count} |     let x = y;
+  |             ^ not found in this scope
+
+For more information about this error, try `rustc --explain {code}`.
+error: could not compile `shop` (bin "shop") due to {count} previous errors
+"""
+GCC = """cc -O2 -c -o build/{file}.o src/{file}.c
+src/{file}.c: In function 'main':
+src/{file}.c:{count}:9: warning: unused variable 'i' [-Wunused-variable]
+src/{file}.c:{count}:12: error: {error}
+   12 |     foo(bar;
+      |            ^
+make[1]: *** [Makefile:{count}: build/{file}.o] Error 1
+make: *** [Makefile:3: all] Error 2
+"""
+GO = """=== RUN   TestSum
+--- PASS: TestSum (0.00s)
+=== RUN   {test}
+    sum_test.go:{count}: got 1, want {count}
+--- FAIL: {test} (0.{count}s)
+FAIL
+exit status 1
+FAIL\texample.com/sum\t0.00{count}s
+"""
+DOCKER = """#1 [internal] load build definition from Dockerfile
+#1 DONE 0.{count}s
+#7 [3/5] RUN pip install -r requirements.txt
+#7 {count}.2 Collecting flask
+------
+ERROR: failed to solve: {error}
+"""
+JEST = """PASS src/error.test.js
+FAIL src/{file}.test.js
+  ● sums › {test}
+
+    expect(received).toBe(expected)
+
+    Expected: {count}
+    Received: 1
+
+      at Object.<anonymous> (src/{file}.test.js:{count}:9)
+
+Test Suites: 1 failed, {count} passed, 2 total
+Time:        0.{count} s
+"""
+JAVA = """2026-09-07 08:00:{count} INFO starting on port {count}
+2026-09-07 08:00:{count} INFO ready
+Exception in thread "main" java.lang.IllegalStateException: cannot start
+\tat com.a.Main.main(Main.java:{count})
+Caused by: {error}
+\tat com.a.Db.open(Db.java:{count})
+\t... 3 more
+"""
+LOG = """{count} files read
+Reading configuration
+Connecting to server {count}
+{error}
+Cleaning up
+Done in {count} s
+"""
+GIT = """To https://git.example/{count}/x.git
+ ! [rejected]        main -> main (fetch first)
+error: failed to push some refs to 'https://git.example/{count}/x.git'
+hint: Updates were rejected because the remote contains work that you do not
+hint: have locally.
+"""
+MYPY = """{file}.py:{count}: error: {error}
+{file}.py:{count}: note: See the documentation
+Found 1 error in 1 file (checked {count} source files)
+"""
+ESLINT = """
+/srv/{file}.js
+  {count}:5  warning  Unexpected console statement  no-console
+  {count}:9  error    {error}
+
+✖ {count} problems (1 error, 1 warning)
+"""
+
+
+def _pytest(error, *, test="sum", minor=11, root="a", count=12, code="f()", file="x"):
+    return PYTEST.format(error=error, test=test, minor=minor, root=root, count=count, code=code, file=file)
+
+
+# Long outputs of one kind of failure, and of two.
+SAME_LONG = [
+    (
+        _pytest("ModuleNotFoundError: No module named 'yaml'"),
+        _pytest("ModuleNotFoundError: No module named 'numpy'", test="other", minor=12, root="b", count=47, file="y"),
+    ),
+    (_pytest("assert 1 == 2"), _pytest("assert 3 == 4", minor=12, root="b", count=47)),
+    (_pytest("KeyError: 'a'"), "KeyError: 'b'"),
+    (UNITTEST.format(test="sum", count=3), UNITTEST.format(test="sum", count=44)),
+    (
+        NPM.format(count=11, call="open", error="enoent no such file, open '/a/package.json'"),
+        NPM.format(count=12, call="open", error="enoent no such file, open '/b/package.json'"),
+    ),
+    (
+        CARGO.format(count=1, code="E0425", error="cannot find value `y` in this scope"),
+        CARGO.format(count=38, code="E0425", error="cannot find value `other` in this scope"),
+    ),
+    (
+        GCC.format(file="a", count=3, error="expected ')' before ';' token"),
+        GCC.format(file="b", count=99, error="expected ')' before ';' token"),
+    ),
+    (GO.format(test="TestDiff", count=3), GO.format(test="TestDiff", count=9)),
+    (
+        DOCKER.format(count=1, error='process "/bin/sh -c pip install" did not complete: exit code: 1'),
+        DOCKER.format(count=4, error='process "/bin/sh -c make" did not complete: exit code: 2'),
+    ),
+    (JEST.format(file="a", test="adds", count=3), JEST.format(file="b", test="adds", count=5)),
+    (
+        JAVA.format(count=10, error="java.net.ConnectException: Connection refused"),
+        JAVA.format(count=59, error="java.net.ConnectException: Connection refused"),
+    ),
+    (LOG.format(count=1, error="Permission denied: '/a'"), LOG.format(count=7, error="Permission denied: '/b/c'")),
+    (LOG.format(count=1, error="连接失败：超时 30秒"), LOG.format(count=2, error="连接失败：超时 5秒")),
+    (LOG.format(count=1, error="bash: line 3: jq: command not found"), "bash: line 9: jq: command not found"),
+    (GIT.format(count=1), GIT.format(count=2)),
+    (
+        MYPY.format(file="a", count=1, error='Name "x" is not defined  [name-defined]'),
+        MYPY.format(file="b/c", count=31, error='Name "yy" is not defined  [name-defined]'),
+    ),
+    (
+        ESLINT.format(file="a", count=2, error="'x' is not defined  no-undef"),
+        ESLINT.format(file="b", count=3, error="'yy' is not defined  no-undef"),
+    ),
+    (
+        "rm: cannot remove 'a': Is a directory",
+        "rm: cannot remove 'a': Is a directory\nrm: cannot remove 'b': Is a directory",
+    ),
+    ("step 1\nstep 2\nstep 3\nstep 4\nall is lost", "step 8\n-----\nstep 9\nstep 10\nstep 11\nall is lost"),
+    (
+        f"reading 1\n{TRACEBACK.format('/a.py', 1, 'f', 'g()', 'ValueError: bad shape')}\nbye",
+        f"reading 2\nreading 3\n{TRACEBACK.format('/b.py', 9, 'h', 'i()', 'ValueError: bad shape')}\nbye",
+    ),
+]
+DIFFERENT_LONG = [
+    (_pytest("KeyError: 'a'"), _pytest("TypeError: 'a'")),
+    (_pytest("assert 1 == 2"), _pytest("assert 1 == 2", test="other")),
+    (UNITTEST.format(test="sum", count=3), UNITTEST.format(test="other", count=3)),
+    (
+        NPM.format(count=11, call="open", error="enoent no such file"),
+        NPM.format(count=11, call="open", error="no lock"),
+    ),
+    (
+        CARGO.format(count=1, code="E0425", error="cannot find value `y` in this scope"),
+        CARGO.format(count=1, code="E0308", error="mismatched types"),
+    ),
+    (
+        GCC.format(file="a", count=3, error="expected ')' before ';' token"),
+        GCC.format(file="a", count=3, error="'foo' undeclared"),
+    ),
+    (GO.format(test="TestDiff", count=3), GO.format(test="TestOther", count=3)),
+    (DOCKER.format(count=1, error="no such image"), DOCKER.format(count=1, error="denied")),
+    (JEST.format(file="a", test="adds", count=3), JEST.format(file="a", test="divides", count=3)),
+    (
+        JAVA.format(count=10, error="java.net.ConnectException: Connection refused"),
+        JAVA.format(count=10, error="java.net.UnknownHostException: db"),
+    ),
+    (LOG.format(count=1, error="Permission denied"), LOG.format(count=1, error="No such file")),
+    (LOG.format(count=1, error="连接失败：超时"), LOG.format(count=1, error="连接失败：拒绝")),
+    (LOG.format(count=1, error="jq: command not found"), LOG.format(count=1, error="npm: command not found")),
+    (GIT.format(count=1), "fatal: not a git repository\nhint: run git init"),
+    (
+        MYPY.format(file="a", count=1, error='Name "x" is not defined  [name-defined]'),
+        MYPY.format(file="a", count=1, error="Missing return statement  [return]"),
+    ),
+    (
+        ESLINT.format(file="a", count=2, error="'x' is not defined  no-undef"),
+        ESLINT.format(file="a", count=2, error="'x' is never used  no-unused-vars"),
+    ),
+    (
+        "make: *** [Makefile:3: all] Error 2\nmake: leaving",
+        "make: *** No rule to make target 'x'.  Stop.\nmake: leaving",
+    ),
+    ("a\nb\nc\nd\nall is lost", "a\nb\nc\nd\nall is won"),
+    ("error: a is bad\nerror: b is bad\nx\ny", "error: a is bad\nerror: b is good\nx\ny"),
+    (
+        "panic: nil map\n\ngoroutine 1 [running]:\nmain.f()\n\t/x.go:1\nexit status 2",
+        "panic: closed channel\nexit status 2",
+    ),
+]
+
 SAME = [
+    *SAME_LONG,
     # quoted names
     (
         "rm: cannot remove '/tmp/a1/b.txt': No such file or directory",
@@ -98,6 +332,7 @@ SAME = [
 ]
 
 DIFFERENT = [
+    *DIFFERENT_LONG,
     ("No such file or directory", "Permission denied"),
     ("rm: cannot remove 'a': No such file or directory", "rm: cannot remove 'a': Is a directory"),
     ("cannot open 'a'", "cannot close 'a'"),
@@ -215,6 +450,20 @@ def test_a_megabyte_of_anything_has_a_signature(piece):
     made = signature("t", piece * (1_000_000 // len(piece)))
 
     assert len(made) <= SIGNATURE_CHARACTERS + 2
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (_pytest("KeyError: 'a'"), "KeyError: 'a' … "),
+        (_pytest("assert 1 == 2"), "FAILED tests/test_x.py::test_sum - assert 1 == 2 … "),
+        (CARGO.format(count=7, code="E0308", error="mismatched types"), "error[E0308]: mismatched types … "),
+        (JEST.format(file="a", test="adds", count=3), "● sums › adds … "),
+        (LOG.format(count=1, error="连接失败"), "连接失败 … 1 files read Reading"),
+    ],
+)
+def test_a_sample_begins_with_what_tells(text, told):
+    assert sample(text).startswith(told)
 
 
 def test_a_sample_is_one_readable_line():

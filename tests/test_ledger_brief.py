@@ -211,6 +211,17 @@ def test_failures_are_told_from_the_threshold_on_until_a_lesson(memory):  # C8.1
     assert again.count == 1
 
 
+def test_a_failure_without_a_word_is_told_in_words(path):
+    for language, heading, words in (
+        ("en", FAILURES, "- grep ×2: failed without a word"),
+        ("zh", "反复失败，请换一种做法：", "- grep ×2: 失败时没有任何输出"),
+    ):
+        with Memory.open(path.with_suffix(f".{language}"), config=Config(language=language)) as memory:
+            for silence in ("", " \n"):
+                memory.record_failure("grep", silence)
+            assert section(memory, heading) == [words]
+
+
 # ---- stored text stays data
 
 

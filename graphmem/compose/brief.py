@@ -95,6 +95,7 @@ class _Phrases:
     known: str
     lessons: str
     incidents: str
+    silent: str
     hint: str
     project: str
     session: str
@@ -120,6 +121,7 @@ _PHRASES: Mapping[str, _Phrases] = MappingProxyType(
             known="Known facts:",
             lessons="Lessons learnt:",
             incidents="Failed repeatedly, so do it otherwise:",
+            silent="failed without a word",
             hint="(recall finds more; remember keeps what is told for good)",
             project=" (this project)",
             session=" (this session)",
@@ -153,6 +155,7 @@ _PHRASES: Mapping[str, _Phrases] = MappingProxyType(
             known="已知事实：",
             lessons="经验教训：",
             incidents="反复失败，请换一种做法：",
+            silent="失败时没有任何输出",
             hint="（用 recall 可查到更多；长期有效的事用 remember 保存）",
             project="（本项目）",
             session="（本会话）",
@@ -300,7 +303,7 @@ def _of_ledger(ledger: Ledger, told: Collection[int], config: Config, phrases: _
     failures, used = _within(
         "incident",
         phrases.incidents,
-        ((("incident", one.id), _line_of_incident(one)) for one in ledger.incidents),
+        ((("incident", one.id), _line_of_incident(one, phrases)) for one in ledger.incidents),
         int(room * _SHARE_OF_INCIDENTS),
     )
     lessons, taken = _within(
@@ -349,8 +352,9 @@ def _line_of_note(note: RecalledNote, phrases: _Phrases) -> str:
     return f"{title}: {shown(note.body, _TEXT_CHARACTERS)}" if note.body.strip() else title
 
 
-def _line_of_incident(incident: Incident) -> str:
-    return f"- {shown(incident.tool, _WHO_CHARACTERS)} ×{incident.count}: {shown(incident.sample, _TITLE_CHARACTERS)}"
+def _line_of_incident(incident: Incident, phrases: _Phrases) -> str:
+    said = shown(incident.sample, _TITLE_CHARACTERS) or phrases.silent
+    return f"- {shown(incident.tool, _WHO_CHARACTERS)} ×{incident.count}: {said}"
 
 
 def _entries(

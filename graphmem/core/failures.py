@@ -1,10 +1,12 @@
 """Failures as signatures: what is left of an error message without the names and numbers in it."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from graphmem.core.keys import clean_text, entity_key
 from graphmem.core.redaction import redact, refuse_secrets
+from graphmem.core.telling import telling_lines
 from graphmem.errors import InvalidInput
 
 SIGNATURE_CHARACTERS = 160
@@ -141,28 +143,31 @@ def signature(tool: str, text: str) -> str:
     """Return what failures of one kind have in common: `tool|message`, the message of at most 160 characters.
 
     Quoted text becomes `<q>`, paths and addresses `<p>`, hex and random names `<x>`, numbers with times and units
-    `<n>`, several of a kind in a row one. Stack frames and colours are left out. A message that is a quotation from end
-    to end, or what JSON says under `error`, `message` and the like, is read as if no quotes were around it. Takes time
-    linear in the text.
+    `<n>`, several of a kind in a row one. Stack frames and colours are left out, and of a long output all lines but
+    those that tell what failed (`core.telling`). A line that is a quotation from end to end, or what JSON says under
+    `error`, `message` and the like, is read as if no quotes were around it. Takes time linear in the text.
 
     >>> signature("bash", "rm: cannot remove '/tmp/a1/b.txt': No such file or directory (exit 1)")
     'bash|rm: cannot remove <q>: no such file or directory (exit <n>)'
     """
     name = entity_key(tool).replace("|", "_")[:_TOOL_CHARACTERS]
-    message = _without_frames(text).lower()
-    body = _masked(message, quotes=True)
+    told, _ = telling_lines(_without_frames(text))
+    body = _masked_lines(told, quotes=True)
     if not _has_words(body):
-        body = _masked(message, quotes=False)
+        body = _masked_lines(told, quotes=False)
     return f"{name}|{body}"
 
 
 def sample(text: str) -> str:
     """Return a failing text in one line of at most 500 characters, without stack frames and colours.
 
+    The lines that tell what failed come first.
+
     >>> sample("\\x1b[31mError:\\x1b[0m\\n\\n  no such   table")
     'Error: no such table'
     """
-    line = _CONTROLS.sub("\ufffd", " ".join(_without_frames(text).split()))
+    told, others = (" ".join(" ".join(lines).split()) for lines in telling_lines(_without_frames(text)))
+    line = _CONTROLS.sub("\ufffd", f"{told} … {others}" if others else told)
     return line if len(line) <= SAMPLE_CHARACTERS else line[: SAMPLE_CHARACTERS - 1] + "…"
 
 
@@ -177,6 +182,13 @@ def _has_words(body: str) -> bool:
     for placeholder in _PLACEHOLDERS:
         body = body.replace(placeholder, "")
     return any(map(str.isalpha, body))
+
+
+def _masked_lines(lines: Iterable[str], *, quotes: bool) -> str:
+    """Return lines with placeholders in one, those that are then alike once."""
+    return " ".join(dict.fromkeys(_masked(line.lower(), quotes=quotes) for line in lines))[
+        :SIGNATURE_CHARACTERS
+    ].strip()
 
 
 def _masked(message: str, *, quotes: bool) -> str:

@@ -175,8 +175,7 @@ _NOT_OVERRIDDEN = f"""
 _ROWS = f"""SELECT {_COLUMNS} FROM notes n
             WHERE n.id IN ({{marks}}) AND n.status = 'live' AND +n.scope IN (?, ?) AND {_NOT_OVERRIDDEN}"""
 _OF_KIND = f"""
-    SELECT {_COLUMNS} FROM notes n WHERE n.scope = ? AND n.kind = ? AND n.status = 'live'
-        AND NOT EXISTS (SELECT 1 FROM scene_refs ref WHERE ref.kind = 'note' AND ref.ref_id = n.id)
+    SELECT {_COLUMNS} FROM notes n WHERE n.scope = ? AND n.kind = ? AND n.status = 'live' AND n.openly = 1
         AND {_NOT_OVERRIDDEN} ORDER BY n.updated_at DESC, n.id DESC -- {{place}}
 """
 _FAILING = """SELECT id, tool, count, sample FROM incidents WHERE resolved_at IS NULL AND count >= ? AND last_at >= ?

@@ -93,7 +93,7 @@ def incidents_command(
             "open" if one.resolved_at is None else f"note {one.note_id}" if one.note_id else "resolved",
             one.last_at[:19],
             one.scope,
-            one.sample,
+            one.sample or "(failed without a word)",
         )
         for one in found
     ]
