@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from graphmem.compose import grounds, proposing, reminding
     from graphmem.core import candidates, failures, quotes, redaction, trust
     from graphmem.core import reminders as settings
-    from graphmem.records import history, incidents, inspection, notes, reminders
+    from graphmem.records import drafts, history, incidents, inspection, notes, reminders
     from graphmem.store import text_index
     from graphmem.store.text_index import Vocabulary
     from graphmem.upkeep import edit_notes, purge
 else:
     candidates = late("graphmem.core.candidates")
+    drafts = late("graphmem.records.drafts")
     edit_notes = late("graphmem.upkeep.edit_notes")
     failures = late("graphmem.core.failures")
     grounds = late("graphmem.compose.grounds")
@@ -117,7 +118,7 @@ class Curation(Maintenance):
             scope=scope, reason=reason, quote=quote, source=source, session=session, message=message, place=place,
         )  # fmt: skip
         keys = new_keys(scenes, "scenes")
-        draft = notes.check_note(
+        draft = drafts.check_note(
             title, body=body, kind=kind, slot=slot, labels=labels, load_when=load_when, summary=summary,
             highlight=highlight, scope=self._note_scope(kind, scope), pinned=pinned, status=status, source=source,
             reason=reason, config=self.config,
@@ -134,7 +135,7 @@ class Curation(Maintenance):
                 remark = "the quote backs nothing: the user did not say so, or said more; quote all of the sentence"
                 draft = replace(draft, remarks=(*draft.remarks, remark))
                 origin = replace(origin, quote="")
-            draft = notes.ruled(replace(draft, openly=not keys), backed=backed)
+            draft = drafts.ruled(replace(draft, openly=not keys), backed=backed)
             report = notes.remember(tx, draft, origin, at_is_given=at is not None)
             # Where else it binds is a person's to say as well.
             if keys and (report.created or draft.decided or not notes.binds(report.note, self.config)):
@@ -248,8 +249,8 @@ class Curation(Maintenance):
         limit: int | None = None,
     ) -> tuple[model.Note, ...]:
         """Return notes, those told last first. kinds, statuses: all when empty. limit: None for 50, 0 for none."""
-        wanted_kinds = _some_of(notes.KINDS, text_list(kinds, "kinds"), "kinds")
-        wanted = _some_of(notes.STATUSES, text_list(statuses, "statuses"), "statuses")
+        wanted_kinds = _some_of(drafts.KINDS, text_list(kinds, "kinds"), "kinds")
+        wanted = _some_of(drafts.STATUSES, text_list(statuses, "statuses"), "statuses")
         most = checked_limit(limit, default=_NOTES_LISTED)
         with self._store.read() as tx:
             within = self._scopes(tx, scopes)
@@ -264,8 +265,8 @@ class Curation(Maintenance):
         with self._store.read() as tx:
             within = self._scopes(tx, scopes)
             return model.Ledger(
-                grounds.of_ledger(tx, notes.FACTS, scopes=within, limit=most),
-                grounds.of_ledger(tx, notes.LESSONS, scopes=within, limit=most),
+                grounds.of_ledger(tx, drafts.FACTS, scopes=within, limit=most),
+                grounds.of_ledger(tx, drafts.LESSONS, scopes=within, limit=most),
                 tuple(incidents.warnings(tx, within, self._at(None), self.config)),
             )
 
@@ -403,7 +404,7 @@ class Curation(Maintenance):
         """Return the scope of a note: what is learnt at work is of the project, what is so of the user."""
         if scope is not None:
             return self._scope(scope)
-        return self._own_scope("project") if self._project is not None and kind in notes.OF_WORK else ""
+        return self._own_scope("project") if self._project is not None and kind in drafts.OF_WORK else ""
 
     def _act(
         self, act: str, source: str, at: str, *, reason: str, session: str = "", place: str = ""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support import sql
 
 from graphmem import InvalidInput, Memory, NotFound, Part, Situation, StoreCorrupt, StoreFailed, Triple
-from graphmem.records import notes
+from graphmem.records import standing
 from graphmem.store import text_index
 from graphmem.store.database import Store
 
@@ -572,7 +572,7 @@ def test_whether_notes_are_live_is_looked_up_among_those_that_are_not(memory):
     with memory._store.read() as tx:
         asked = []
         tx.set_trace_callback(asked.append)
-        assert notes.withdrawn(tx, [1, 2, 3]) == {1}
+        assert standing.withdrawn(tx, [1, 2, 3]) == {1}
         tx.set_trace_callback(None)
         plan = [row[3] for row in tx.execute(f"EXPLAIN QUERY PLAN {asked[0]}")]
     assert plan == ["SEARCH notes USING INDEX notes_withdrawn (id=? AND rowid=?)"]

@@ -14,8 +14,8 @@ from graphmem.core.situations import Situation
 from graphmem.core.tokens import telling_tokens, tokens_of, words_of
 from graphmem.graph import found
 from graphmem.graph.scenes import Selection, are_notes, noted
-from graphmem.records import notes
-from graphmem.records.notes import Found
+from graphmem.records import notes, standing
+from graphmem.records.standing import Found
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def of_situation(
     """Return the notes for a situation and the words of a turn: rules and pinned ones, those of scenes and triggers."""
     if not are_notes(tx):
         return ()
-    binding = notes.residents(tx, scopes, situation.config.constraint_keys, past=as_of is not None)
+    binding = standing.residents(tx, scopes, situation.config.constraint_keys, past=as_of is not None)
     always = dict.fromkeys(binding, Ground("always", 0.0))
     grounds = _open(tx, situation, {**always, **triggered(tx, situation, text)})
     if selection is not None:
@@ -67,7 +67,7 @@ def of_ledger(
     """Return the notes of some kinds that were told last, in no scene, for everybody."""
     if not limit:
         return ()
-    stored = notes.latest(tx, kinds, scopes, limit)
+    stored = standing.latest(tx, kinds, scopes, limit)
     return _ranked(stored, dict.fromkeys([one.id for one in stored], Ground("ledger", 0.0)), limit)
 
 
@@ -81,7 +81,7 @@ def governing(
     scopes: Sequence[str] | None,
 ) -> tuple[RecalledNote, ...]:
     """Return the rules for what is about to be done: those whose scene, trigger or tool fits."""
-    bound = notes.found(tx, notes.residents(tx, scopes, ()), None, scopes)
+    bound = standing.found(tx, standing.residents(tx, scopes, ()), None, scopes)
     rules = {rule.id: rule for rule in bound if is_rule(rule)}
     name, said, labels = entity_key(tool), set(tokens_of(text)), notes.labels_of(tx, rules)
     grounds = {
@@ -113,7 +113,7 @@ def triggered(tx: sqlite3.Connection, situation: Situation, text: str) -> dict[i
     topics = [feature.value for feature in situation.features if feature.kind == "topic"]
     said = {token for words in (text, *topics) for token in _tokens_said(words)}
     called: dict[int, Ground] = {}
-    for note_id, trigger, token in notes.routes(tx, [*situation.weights, *sorted(said)]):
+    for note_id, trigger, token in standing.routes(tx, [*situation.weights, *sorted(said)]):
         if token in situation.weights or said.issuperset(telling_tokens(tokens_of(trigger))):
             called.setdefault(note_id, Ground("trigger", 1.0, trigger))
     return called
@@ -152,7 +152,7 @@ def _recalled(
     """Return those of some notes that stand in these scopes, ranked."""
     if not grounds or not limit:
         return ()
-    return _ranked(notes.found(tx, grounds, as_of, scopes), grounds, limit)
+    return _ranked(standing.found(tx, grounds, as_of, scopes), grounds, limit)
 
 
 def _ranked(found_notes: Iterable[Found], grounds: Mapping[int, Ground], limit: int) -> tuple[RecalledNote, ...]:

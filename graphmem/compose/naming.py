@@ -10,7 +10,7 @@ from graphmem.core.model import Hit, Reason
 from graphmem.core.precise import Match, NoteText, precise_matches
 from graphmem.core.tokens import query_words, tokens_of
 from graphmem.graph import found
-from graphmem.records import notes
+from graphmem.records import notes, standing
 from graphmem.store import text_index
 
 _NAMES_COMPARED = 1_000
@@ -19,7 +19,7 @@ _NAMES_COMPARED = 1_000
 def named_notes(pool: Pool) -> list[Hit]:
     """Return the notes that the query names by their title, slot or labels."""
     text = pool.request.text
-    ids = {*_ids_with_words(pool, "note"), *notes.pinned(pool.tx)}
+    ids = {*_ids_with_words(pool, "note"), *standing.pinned(pool.tx)}
     admit(pool, (("note", note_id) for note_id in ids))
     stored = notes.notes(pool.tx, [ref_id for kind, ref_id in pool.told if kind == "note"])
     texts = [

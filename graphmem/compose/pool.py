@@ -18,7 +18,7 @@ from graphmem.errors import InvalidInput
 from graphmem.graph import found
 from graphmem.graph.found import Holding
 from graphmem.graph.neighbours import Edge, Reading, facts_around
-from graphmem.records import history, notes
+from graphmem.records import history, standing
 from graphmem.records.history import Turn
 from graphmem.store.text_index import Passage, Vocabulary
 
@@ -186,7 +186,7 @@ def _trusted(pool: Pool, kind: str, told: Mapping[int, _Told]) -> Mapping[int, _
     if kind == "part":
         sources = history.roles(pool.tx, ids)
     else:
-        sources = notes.sources(pool.tx, ids) if kind == "note" else found.sources(pool.tx, kind, ids)
+        sources = standing.sources(pool.tx, ids) if kind == "note" else found.sources(pool.tx, kind, ids)
     trusted = {ref_id for ref_id, source in sources if suffices(source, least)}
     return {ref_id: each for ref_id, each in told.items() if ref_id in trusted}
 
@@ -253,10 +253,10 @@ def _standing(pool: Pool, kind: str, ids: Sequence[int]) -> Mapping[int, str]:
     if kind == "relation":
         return found.standing(tx, ids, request.moment, request.scopes, past=request.asks_the_past)
     if kind == "note" and request.asks_for_now and request.scopes is None:
-        gone = notes.withdrawn(tx, ids)
+        gone = standing.withdrawn(tx, ids)
         return {ref_id: "" for ref_id in ids if ref_id not in gone}
     if kind == "note":
-        return notes.standing(tx, ids, request.as_of, request.scopes, past=request.asks_the_past)
+        return standing.standing(tx, ids, request.as_of, request.scopes, past=request.asks_the_past)
     if kind == "entity":
         return found.entity_standing(tx, ids, request.scopes)
     if kind == "scene":

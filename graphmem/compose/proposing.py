@@ -9,7 +9,7 @@ from graphmem.core.candidates import Candidate, Screened, screen
 from graphmem.core.model import Note, Proposed, Provenance
 from graphmem.core.redaction import find_secrets
 from graphmem.core.tokens import tokens_of
-from graphmem.records import notes
+from graphmem.records import drafts, notes
 from graphmem.store import text_index
 from graphmem.store.text_index import Vocabulary
 
@@ -46,9 +46,9 @@ def _alike(tx: sqlite3.Connection, vocabulary: Vocabulary, candidate: Candidate,
 def _settled(tx: sqlite3.Connection, one: Screened, scope: str, origin: Provenance, config: Config) -> Proposed:
     candidate, note = one.candidate, None
     if one.outcome == "accepted":
-        draft = notes.check_note(
+        draft = drafts.check_note(
             candidate.title, body=candidate.body, kind=candidate.kind, slot="", labels=(),
-            load_when=candidate.load_when, summary=candidate.summary[: notes.LONGEST_SUMMARY],
+            load_when=candidate.load_when, summary=candidate.summary[: drafts.LONGEST_SUMMARY],
             highlight=candidate.highlight, scope=scope, pinned=False, status=one.status, source=origin.actor, reason="",
             config=config,
         )  # fmt: skip

@@ -30,7 +30,7 @@ from graphmem.core.tokens import QueryWord, is_stop_token, query_words, tokens_o
 from graphmem.errors import InvalidInput
 from graphmem.graph import found
 from graphmem.graph.scenes import Selection, chosen, noted, recall
-from graphmem.records import history, notes
+from graphmem.records import history, standing
 from graphmem.store import text_index
 from graphmem.store.text_index import Passage, Vocabulary
 
@@ -394,7 +394,7 @@ def _replaced(pool: Pool, words: Mapping[Item, float]) -> dict[Item, float]:
     if not pool.request.asks_the_past:
         return {}
     before: dict[Item, float] = {}
-    for kind, predecessors in (("relation", found.predecessors), ("note", notes.predecessors)):
+    for kind, predecessors in (("relation", found.predecessors), ("note", standing.predecessors)):
         ids = [ref_id for each, ref_id in words if each == kind]
         for old, new in predecessors(pool.tx, ids).items():
             before[kind, old] = words[kind, new]

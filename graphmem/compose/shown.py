@@ -8,7 +8,7 @@ from graphmem.core.model import Hit, Reason
 from graphmem.core.tokens import piece_of
 from graphmem.graph import found
 from graphmem.graph.found import StoredFact
-from graphmem.records import history, notes
+from graphmem.records import history, standing
 from graphmem.store.text_index import Passage
 
 _Scores = Mapping[int, float]  # of the items of one kind, by id
@@ -90,7 +90,7 @@ def _show_notes(pool: Pool, scores: _Scores, best: Mapping[Item, Passage]) -> di
             one.reason,
             one.place,
         )
-        for one in notes.shown(pool.tx, list(scores))
+        for one in standing.shown(pool.tx, list(scores))
     }
 
 

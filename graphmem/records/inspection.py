@@ -8,7 +8,7 @@ from operator import itemgetter
 
 from graphmem.core.model import Inspection, Note, NoteCount, NoteDetail, Route
 from graphmem.core.times import utc_text
-from graphmem.records import notes, provenance, usage
+from graphmem.records import drafts, notes, provenance, usage
 from graphmem.store.lists import of_scopes
 
 _STALE_DAYS = 180
@@ -106,5 +106,5 @@ def inspect(tx: sqlite3.Connection, scopes: Sequence[str] | None, now: dt.dateti
 
 def _listed(tx: sqlite3.Connection, status: str, scopes: Sequence[str] | None) -> tuple[Note, ...]:
     """Return the rules in force, or what is proposed."""
-    kinds = ("rule",) if status == "live" else notes.KINDS
+    kinds = ("rule",) if status == "live" else drafts.KINDS
     return notes.list_notes(tx, kinds=kinds, statuses=[status], scopes=scopes, limit=_MOST_SHOWN)

@@ -1,129 +1,24 @@
-"""Notes: what was curated. Of the notes of one scope and slot one is live; a new one takes its place.
+"""Notes: what was curated. Of the notes of one scope and slot one is live; a new one takes its place."""
 
-What binds everybody who reads it, a rule, a pin or a note of a slot that is a constraint, is a person's to make: an
-agent proposes it, unless it quotes what the user said.
-"""
-
-import heapq
-import itertools
 import sqlite3
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
-from graphmem.config import KIND_WEIGHTS, Config
-from graphmem.core.keys import clean_text, entity_key, feature_key, text_list, title_key
+from graphmem.config import Config
+from graphmem.core.keys import entity_key, title_key
 from graphmem.core.model import Note, Provenance, RememberReport
-from graphmem.core.tokens import telling_tokens, tokens_of
 from graphmem.core.trust import is_person
-from graphmem.errors import Conflict, InvalidInput, NotFound, StoreCorrupt
+from graphmem.errors import Conflict, NotFound, StoreCorrupt
 from graphmem.records import provenance
+from graphmem.records.drafts import MOST_TRIGGERS, Draft, as_proposal, by_key, needs_a_person
 from graphmem.store import text_index
 from graphmem.store.lists import in_list, in_parts, of_scopes
 
-KINDS = ("fact", "lesson", "rule", "preference", "decision", "pitfall", "checkpoint")
-STATUSES = ("live", "proposed", "archived", "superseded", "forgotten")
-LESSONS = ("lesson", "pitfall")
-FACTS = ("fact", "preference", "decision")
-OF_WORK = (*LESSONS, "decision", "checkpoint")
-_LONGEST_TITLE = 500
-LONGEST_SUMMARY = 100  # of the sentence that an index shows of a note
-_MOST_TRIGGERS = 8
 _COLUMNS = (
     "n.id, n.kind, n.title, n.body, n.slot, n.summary, n.highlight, n.scope, n.status, n.pinned, n.source, n.reason, "
     "n.seen, n.created_at, n.updated_at, n.superseded_by"
 )
-_FOUND_COLUMNS = "n.id, n.kind, n.title, n.body, n.slot, n.scope, n.pinned, n.source, n.reason, n.updated_at"
-# Why a note is kept where nobody says why, by language and kind.
-_REASONS: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {
-        "en": {
-            "fact": "a standing fact, worth not telling twice",
-            "lesson": "learnt from a problem that was solved",
-            "rule": "to be kept at all times",
-            "preference": "how somebody wants it",
-            "decision": "decided, so that it is not discussed anew",
-            "pitfall": "went wrong once and may again",
-            "checkpoint": "where the work stood",
-        },
-        "zh": {
-            "fact": "长期有效的事实，免得再说一遍",
-            "lesson": "来自一次已解决的问题",
-            "rule": "任何时候都要遵守",
-            "preference": "有人希望如此",
-            "decision": "已经决定，不再重新讨论",
-            "pitfall": "曾经出错，可能再犯",
-            "checkpoint": "当时工作的进展",
-        },
-    }
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A note that may be written: texts cleaned, words chosen from the known ones.
-
-    routes: its triggers, each with what it is looked for by, a feature or a word. binds: it is a rule, or its slot is a
-    constraint, so that a person decides on it. openly: told in no scene, so for everybody. decided: a person says so,
-    or is quoted.
-    """
-
-    kind: str
-    title: str
-    body: str
-    slot: str
-    labels: tuple[str, ...]
-    routes: tuple[tuple[str, str], ...]
-    summary: str
-    highlight: str
-    scope: str
-    status: str
-    pinned: bool
-    source: str
-    reason: str
-    openly: bool
-    binds: bool
-    remarks: tuple[str, ...]
-    decided: bool
-
-    @property
-    def slot_key(self) -> str:
-        """The canonical form of the slot, '' for none."""
-        return entity_key(self.slot)
-
-    @property
-    def load_when(self) -> tuple[str, ...]:
-        """Its triggers."""
-        return tuple(trigger for trigger, _ in self.routes)
-
-
-class Shown(NamedTuple):
-    """What is shown of a note. at: when it was changed last. place: where it was told first."""
-
-    id: int
-    text: str
-    source: str
-    at: str
-    status: str
-    pinned: bool
-    reason: str
-    place: str
-
-
-class Found(NamedTuple):
-    """What recalls look at of a note, without what few of them tell: labels, triggers, its origin."""
-
-    id: int
-    kind: str
-    title: str
-    body: str
-    slot: str
-    scope: str
-    pinned: bool
-    source: str
-    reason: str
-    updated_at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,75 +30,6 @@ class _Holder:
     content: tuple[str, str, str]
 
 
-# ---- checking
-
-
-def check_note(
-    title: str,
-    *,
-    body: str,
-    kind: str,
-    slot: str,
-    labels: Iterable[str],
-    load_when: Iterable[str],
-    summary: str,
-    highlight: str,
-    scope: str,
-    pinned: bool,
-    status: str,
-    source: str,
-    reason: str,
-    config: Config,
-) -> Draft:
-    """Return a note that may be written; raise InvalidInput naming the argument for one that may not."""
-    given = {
-        "title": title,
-        "body": body,
-        "slot": slot,
-        "summary": summary,
-        "highlight": highlight,
-        "scope": scope,
-        "source": source,
-        "reason": reason,
-    }
-    for name, value in given.items():
-        if not isinstance(value, str):
-            raise InvalidInput(name, value, "give a text")
-    names = [label for label in text_list(labels, "labels") if entity_key(label)]
-    triggers = text_list(load_when, "load_when")
-    cleaned = {name: clean_text(value) for name, value in given.items()}
-    # A scope is compared as it is given, here as everywhere.
-    texts = {name: text if name == "scope" else text.strip() for name, text in cleaned.items()}
-    marks = _by_key(clean_text(label).strip() for label in names)
-    if not entity_key(texts["title"]):
-        raise InvalidInput("title", title, "nothing that can be seen is left of it; say in one line what to remember")
-    if len(texts["title"]) > _LONGEST_TITLE:
-        at_most = f"a title has at most {_LONGEST_TITLE} characters; put the rest into the body"
-        raise InvalidInput("title", f"{title[:40]}…", at_most)
-    if len(texts["summary"]) > LONGEST_SUMMARY:
-        at_most = f"a summary has at most {LONGEST_SUMMARY} characters; put the rest into the body"
-        raise InvalidInput("summary", f"{summary[:40]}…", at_most)
-    if kind not in KINDS:
-        raise InvalidInput("kind", kind, f"give one of {', '.join(KINDS)}")
-    if status not in STATUSES:
-        raise InvalidInput("status", status, f"give one of {', '.join(STATUSES)}")
-    if not isinstance(pinned, bool):
-        raise InvalidInput("pinned", pinned, "give true or false")
-    texts["reason"] = texts["reason"] or _REASONS[config.language][kind]
-    replaced = cleaned != given or any(clean_text(label) != label for label in names)
-    remarks = ("characters that cannot be stored were replaced by U+FFFD",) if replaced else ()
-    return Draft(
-        kind, labels=tuple(marks.values()), routes=_checked_routes(triggers, config), status=status, pinned=pinned,
-        binds=needs_a_person(kind, texts["slot"], config), remarks=remarks, openly=True, decided=False,
-        **texts,
-    )  # fmt: skip
-
-
-def needs_a_person(kind: str, slot: str, config: Config) -> bool:
-    """Tell whether a note of this kind and slot is in force only where a person wants it so."""
-    return kind == "rule" or entity_key(slot) in map(entity_key, config.constraint_keys)
-
-
 def binds(known: Note, config: Config) -> bool:
     """Tell whether a note binds everybody who reads it: a rule, a pin, a note of a slot that is a constraint."""
     return known.pinned or needs_a_person(known.kind, known.slot, config)
@@ -213,69 +39,6 @@ def require_person(known: Note, act: Provenance, config: Config) -> None:
     """Raise Conflict where anybody but a person would change or put away what binds, or did before."""
     if not is_person(act.actor) and known.status != "proposed" and binds(known, config):
         raise Conflict(f"note {known.id} binds: a person changes it or puts it away")
-
-
-def _by_key(labels: Iterable[str]) -> dict[str, str]:
-    """Return labels by their canonical form, the first spelling of each.
-
-    >>> _by_key(["Redis", "redis", "缓存"])
-    {'redis': 'Redis', '缓存': '缓存'}
-    """
-    found: dict[str, str] = {}
-    for label in labels:
-        found.setdefault(entity_key(label), label)
-    return found
-
-
-def _checked_routes(given: Iterable[str], config: Config) -> tuple[tuple[str, str], ...]:
-    """Return triggers, features in their canonical form, each once; raise InvalidInput for what can call nothing."""
-    found: dict[str, tuple[str, str]] = {}
-    for text in map(clean_text, given):
-        if entity_key(text):
-            trigger = _feature(text, config.weights) or text.strip()
-            token = token_of(trigger, config.weights)
-            if not token:
-                raise InvalidInput(
-                    "load_when", text, "no word to look for; give words, or a feature such as tool:shell"
-                )
-            found.setdefault(entity_key(trigger), (trigger, token))
-    if len(found) > _MOST_TRIGGERS:
-        raise InvalidInput("load_when", len(found), f"a note has at most {_MOST_TRIGGERS} triggers; choose the best")
-    return tuple(found.values())
-
-
-def token_of(trigger: str, kinds: Container[str] = KIND_WEIGHTS) -> str:
-    """Return what a trigger is looked for by: the feature of one of some kinds, else its longest word; '' for neither.
-
-    >>> token_of("tool:shell"), token_of("deploy to production")
-    ('tool:shell', 'product')
-    """
-    return _feature(trigger, kinds) or max(telling_tokens(tokens_of(trigger)), key=len, default="")
-
-
-def _feature(trigger: str, kinds: Container[str]) -> str:
-    """Return the key of the feature that a trigger names, '' where it is words.
-
-    >>> _feature(" Tool:Shell ", {"tool"}), _feature("note: this", {"tool"})
-    ('tool:shell', '')
-    """
-    kind, separator, value = trigger.strip().partition(":")
-    return feature_key(kind, value) if separator and kind.strip().casefold() in kinds else ""
-
-
-def ruled(draft: Draft, *, backed: bool) -> Draft:
-    """Return a note as its source may write it. backed: a quoted statement of the user backs it."""
-    if backed or is_person(draft.source):
-        return replace(draft, decided=True)
-    if draft.pinned:
-        draft = replace(draft, pinned=False, remarks=(*draft.remarks, "not pinned: that is for a person to do"))
-    if draft.status == "live" and draft.binds:
-        draft = _as_proposal(draft, "proposed: in force once a person approves it")
-    return draft
-
-
-def _as_proposal(draft: Draft, remark: str) -> Draft:
-    return replace(draft, status="proposed", remarks=(*draft.remarks, remark))
 
 
 # ---- writing
@@ -290,7 +53,7 @@ def remember(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, at_is_
     before, after = _in_slot(tx, draft, at if at_is_given else None)
     displaced = None if after or draft.decided else displaced_by(tx, draft)
     if displaced is not None:
-        draft = _as_proposal(draft, f"proposed: it would take the place of note {displaced}, which a person wants")
+        draft = as_proposal(draft, f"proposed: it would take the place of note {displaced}, which a person wants")
         before = None
     same = next((one for one in (before, after) if one and one.content == _content(draft)), None)
     same_id = same.id if same else _elsewhere(tx, draft)
@@ -444,12 +207,12 @@ def _seen_again(tx: sqlite3.Connection, note_id: int, draft: Draft, origin: Prov
     )
     routed = {entity_key(trigger) for trigger in known.load_when}
     fresh = [route for route in draft.routes if entity_key(route[0]) not in routed]
-    room = _MOST_TRIGGERS - len(routed)
+    room = MOST_TRIGGERS - len(routed)
     if len(fresh) > room:
-        remark = f"a note has at most {_MOST_TRIGGERS} triggers: {len(fresh) - room} were left out"
+        remark = f"a note has at most {MOST_TRIGGERS} triggers: {len(fresh) - room} were left out"
         draft = replace(draft, remarks=(*draft.remarks, remark))
     _route(tx, note_id, fresh[:room])
-    named = _by_key(known.labels)
+    named = by_key(known.labels)
     unknown = [label for label in draft.labels if entity_key(label) not in named]
     if unknown:
         _label(tx, note_id, unknown)
@@ -625,175 +388,3 @@ def list_notes(
     ids = [note_id for (note_id,) in rows]
     found = notes(tx, ids)
     return tuple(found[note_id] for note_id in ids)
-
-
-def shown(tx: sqlite3.Connection, note_ids: Sequence[int]) -> list[Shown]:
-    """Return what is shown of notes."""
-    marks, ids = in_list(note_ids)
-    rows = tx.execute(
-        f"""SELECT n.id, n.title, n.body, n.source, n.updated_at, n.status, n.pinned, n.reason, o.place
-            FROM notes n LEFT JOIN provenance o ON o.kind = 'note' AND o.ref_id = n.id AND o.seq = 0
-            WHERE n.id IN ({marks})""",
-        ids,
-    )
-    return [
-        Shown(note_id, f"{title}\n{body}" if body else title, source, at, status, bool(pinned), reason, place or "")
-        for note_id, title, body, source, at, status, pinned, reason, place in rows.fetchall()
-    ]
-
-
-def yielding(scopes: Sequence[str] | None) -> tuple[str, list[str]]:
-    """Return the condition that a note `n` gives way to none of a project that is read, and its parameters.
-
-    A note of the user does to one of the same slot or, where neither has any, of the same title that says otherwise. A
-    rule binds everywhere, so it never does.
-    """
-    own = [scope for scope in scopes or () if scope]
-    if not own:
-        return "", []
-    marks, wanted = in_list(own)
-    # One look-up for each way to be about the same: together in one they would read all notes of the scopes.
-    same = f"SELECT 1 FROM notes own WHERE own.scope IN ({marks}) AND own.status = 'live' AND own.slot_key = n.slot_key"
-    return (
-        f"""AND (n.scope <> '' OR n.kind = 'rule' OR CASE n.slot_key
-            WHEN '' THEN NOT EXISTS ({same} AND own.title_key = n.title_key AND own.body <> n.body)
-            ELSE NOT EXISTS ({same} AND own.slot_key <> '') END)""",
-        wanted * 2,
-    )
-
-
-def standing(
-    tx: sqlite3.Connection, note_ids: Sequence[int], at: str | None, scopes: Sequence[str] | None, *, past: bool
-) -> dict[int, str]:
-    """Return the notes that were live at an instant and, with `past`, those that were superseded by then.
-
-    at: None for now, whatever the clock says. Each with the time it was written.
-    """
-    return dict(_standing(tx, "n.id, n.updated_at", note_ids, at, scopes, past=past))
-
-
-def found(tx: sqlite3.Connection, note_ids: Iterable[int], at: str | None, scopes: Sequence[str] | None) -> list[Found]:
-    """Return those of some notes that were live at an instant, None for now."""
-    return [
-        Found._make(row)
-        for ids, _ in in_parts(note_ids)
-        for row in _standing(tx, _FOUND_COLUMNS, ids, at, scopes, past=False)
-    ]
-
-
-def _standing(
-    tx: sqlite3.Connection,
-    columns: str,
-    note_ids: Sequence[int],
-    at: str | None,
-    scopes: Sequence[str] | None,
-    *,
-    past: bool,
-) -> list[tuple[Any, ...]]:
-    marks, ids = in_list(note_ids)
-    in_scope, parameters = of_scopes(scopes, column="+n.scope")  # by the ids: of a scope there are very many
-    in_force, own = yielding(scopes)
-    parameters += own
-    chosen = f"FROM notes n WHERE n.id IN ({marks}) {in_scope} {in_force} AND n.status"
-    if at is None or past:
-        statuses, moments = "IN ('live', 'superseded')" if past else "= 'live'", []
-    else:
-        later = "(SELECT later.created_at FROM notes later WHERE later.id = n.superseded_by)"
-        statuses, moments = f"IN ('live', 'superseded') AND (n.status = 'live' OR {later} > ?)", [at]
-    written, bound = ("", []) if at is None else ("AND n.created_at <= ?", [at])
-    rows = tx.execute(f"SELECT {columns} {chosen} {statuses} {written}", (*ids, *parameters, *moments, *bound))
-    return rows.fetchall()
-
-
-def sources(tx: sqlite3.Connection, note_ids: Sequence[int]) -> list[tuple[int, str]]:
-    """Return who told notes, with their ids."""
-    marks, ids = in_list(note_ids)
-    return tx.execute(f"SELECT id, source FROM notes WHERE id IN ({marks})", ids).fetchall()
-
-
-def withdrawn(tx: sqlite3.Connection, note_ids: Sequence[int]) -> set[int]:
-    """Return those of some notes that are not live: few, so that this takes a fifth of the time of reading them all."""
-    marks, ids = in_list(note_ids)
-    # Else SQLite looks for the rows, of which it knows that they are unique.
-    rows = tx.execute(
-        f"SELECT id FROM notes INDEXED BY notes_withdrawn WHERE status <> 'live' AND id IN ({marks})", ids
-    )
-    return {note_id for (note_id,) in rows.fetchall()}
-
-
-def routes(tx: sqlite3.Connection, tokens: Iterable[str]) -> list[tuple[int, str, str]]:
-    """Return the triggers that features or words may call: the note, the trigger, what it was looked for by."""
-    return [
-        route
-        for part, marks in in_parts(tokens)
-        for route in tx.execute(
-            f"SELECT note_id, load_when, token FROM note_triggers WHERE token IN ({marks}) ORDER BY note_id, load_when",
-            part,
-        )
-    ]
-
-
-def pinned(tx: sqlite3.Connection) -> set[int]:
-    """Return the ids of the pinned notes that are live."""
-    return {note_id for (note_id,) in tx.execute("SELECT id FROM notes WHERE pinned = 1 AND status = 'live'")}
-
-
-def residents(
-    tx: sqlite3.Connection, scopes: Sequence[str] | None, slots: Iterable[str], *, past: bool = False
-) -> set[int]:
-    """Return the ids of what binds everybody: rules in force, pinned notes, and those of some slots.
-
-    past: with those that were superseded since.
-    """
-    in_force = "n.status IN ('live', 'superseded')" if past else "n.status = 'live'"
-    in_scope, parameters = of_scopes(scopes, column="n.scope")
-    # Else SQLite reads all notes of a scope, since it takes them for as few.
-    by = "" if past else "INDEXED BY notes_resident"
-    query = f"SELECT n.id FROM notes n {by} WHERE {in_force} AND (n.pinned = 1 OR n.kind = 'rule') {in_scope}"
-    marks, keys = in_list([entity_key(slot) for slot in slots])
-    if keys:
-        query += f""" UNION ALL SELECT n.id FROM notes n
-                      WHERE {in_force} AND n.slot_key <> '' AND n.slot_key IN ({marks}) {in_scope}"""
-        parameters += (*keys, *parameters)
-    return {note_id for (note_id,) in tx.execute(query, parameters).fetchall()}
-
-
-def latest(tx: sqlite3.Connection, kinds: Sequence[str], scopes: Sequence[str] | None, most: int) -> list[Found]:
-    """Return the live notes of some kinds that were told openly, those told last first."""
-    in_force, own = yielding(scopes)
-    one = f"""SELECT {_FOUND_COLUMNS} FROM notes n
-        WHERE n.scope = ? AND n.kind = ? AND n.status = 'live' AND n.openly = 1 {in_force}
-        ORDER BY n.updated_at DESC, n.id DESC"""
-    known = _scopes_of_notes(tx) if scopes is None else [*dict.fromkeys(("", *scopes))]
-    # Each scope and kind comes in order, so that no more is read of it than is returned. Each is a statement of its
-    # own: one that is being read is not there for a second use, and would be prepared anew.
-    rows = [
-        tx.execute(f"{one} -- {number}", (scope, kind, *own))
-        for number, (scope, kind) in enumerate(itertools.product(known, kinds))
-    ]
-    try:
-        in_order = heapq.merge(*rows, key=lambda row: (row[-1], row[0]), reverse=True)
-        return list(map(Found._make, itertools.islice(in_order, most)))
-    finally:
-        for cursor in rows:
-            cursor.close()
-
-
-def _scopes_of_notes(tx: sqlite3.Connection) -> list[str]:
-    """Return the scopes of live notes that were told openly, each looked up behind the one before."""
-    rows = tx.execute(
-        """WITH RECURSIVE known(scope) AS (
-               SELECT MIN(scope) FROM notes WHERE status = 'live' AND openly = 1
-               UNION ALL SELECT (SELECT MIN(n.scope) FROM notes n
-                                 WHERE n.status = 'live' AND n.openly = 1 AND n.scope > k.scope)
-               FROM known k WHERE k.scope IS NOT NULL)
-           SELECT scope FROM known WHERE scope IS NOT NULL"""
-    )
-    return [scope for (scope,) in rows]
-
-
-def predecessors(tx: sqlite3.Connection, note_ids: Sequence[int]) -> dict[int, int]:
-    """Return the notes that some notes took the slot of, each with its successor."""
-    marks, ids = in_list(note_ids)
-    rows = tx.execute(f"SELECT id, superseded_by FROM notes WHERE superseded_by IN ({marks})", ids)
-    return dict(rows.fetchall())

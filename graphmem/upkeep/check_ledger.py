@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from graphmem.records import notes, provenance, scopes
+from graphmem.records import drafts, provenance, scopes
 
 # Rows that belong to another, by table: the column that names it, and where it lies.
 _BESIDE = {
@@ -74,7 +74,7 @@ def _misled(tx: sqlite3.Connection) -> list[tuple[int, str, str]]:
     return [
         (note_id, trigger, own)
         for note_id, trigger, token in rows
-        if token not in ((own := notes.token_of(trigger)), trigger)
+        if token not in ((own := drafts.token_of(trigger)), trigger)
     ]
 
 

@@ -9,7 +9,7 @@ from graphmem.core.keys import title_key
 from graphmem.core.model import Note, NoteEditReport, Provenance
 from graphmem.core.trust import class_of, is_person, suffices
 from graphmem.errors import Conflict, InvalidInput
-from graphmem.records import notes, provenance
+from graphmem.records import drafts, notes, provenance
 from graphmem.store import text_index
 from graphmem.upkeep.journal import Journal, rows_of
 
@@ -30,7 +30,7 @@ def edit(
     if not changes:
         raise InvalidInput("changes", None, f"give at least one of {', '.join(EDITABLE)}")
     known = notes.require_note(tx, note_id)
-    draft = notes.check_note(
+    draft = drafts.check_note(
         **{name: getattr(known, name) for name in (*EDITABLE, "scope", "source")} | dict(changes),
         status=known.status,
         config=config,
@@ -59,7 +59,7 @@ def edit(
     return NoteEditReport(notes.note(tx, note_id), journal.close("edit note", act.at, {"note": note_id}))
 
 
-def _binds(known: Note, draft: notes.Draft, config: Config) -> bool:
+def _binds(known: Note, draft: drafts.Draft, config: Config) -> bool:
     """Tell whether a note binds everybody who reads it, or did or may again, before a change or behind it."""
     if draft.pinned or known.pinned:
         return True

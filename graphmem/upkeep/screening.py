@@ -17,7 +17,7 @@ from graphmem.core.keys import entity_key, normalize_key, title_key
 from graphmem.core.model import StoredSecret
 from graphmem.core.redaction import REDACTED, find_secrets, joined, replaced
 from graphmem.core.secret_forms import Secret
-from graphmem.records.notes import token_of
+from graphmem.records.drafts import token_of
 from graphmem.store import postings, text_index
 
 Finder = Callable[[str], Sequence[Secret]]

@@ -20,7 +20,7 @@ from graphmem.compose.brief import _RECALLED
 from graphmem.core.keys import entity_key
 from graphmem.core.times import utc_text
 from graphmem.core.tokens import tokens_of
-from graphmem.records.notes import _REASONS, FACTS, LESSONS, token_of
+from graphmem.records.drafts import FACTS, LESSONS, REASONS, token_of
 
 TURNS = 400
 SECONDS = 30.0
@@ -80,7 +80,7 @@ class BareNotes:
         rows, origins, labels, triggers, index, length = [], [], [], [], [], 0
         for one in notes:
             self._last += 1
-            reason = _REASONS["en"][one.kind]
+            reason = REASONS["en"][one.kind]
             head, named, body = (
                 tokens_of(text) for text in (f"{one.title} {one.slot}", " ".join(sorted(one.labels)), one.body)
             )
