@@ -11,7 +11,7 @@ import stat
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from graphmem.errors import InvalidInput
 from graphmem.late import late
@@ -24,15 +24,15 @@ else:
     urls = late("urllib.parse")
 
 _ID_DIGITS = 12
-_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
-_SCP = re.compile(r"(?:[^@/:]+@)?(\[[^\]/]+\]|[^:/@\[\]]+):(?!//)(.*)", re.DOTALL)  # [user@]host:path
+# Texts, since few of them are ever needed: `re` compiles and keeps those that are.
+_WINDOWS = r"[A-Za-z]:[\\/]|\\\\"
+_SCP = r"(?s)(?:[^@/:]+@)?(\[[^\]/]+\]|[^:/@\[\]]+):(?!//)(.*)"  # [user@]host:path
 _LONGEST_FILE = 1 << 20  # bytes of what git keeps about a folder; a repository may hold anything
-_SECTION = re.compile(r"\[\s*([-.\w]+)(?:\s+\"((?:[^\"\\]|\\.)*)\")?\s*\]")
-_VARIABLE = re.compile(r"([A-Za-z][-A-Za-z0-9]*)\s*(?:=(.*))?", re.DOTALL)
+_SECTION = r"\[\s*([-.\w]+)(?:\s+\"((?:[^\"\\]|\\.)*)\")?\s*\]"
+_VARIABLE = r"(?s)([A-Za-z][-A-Za-z0-9]*)\s*(?:=(.*))?"
 
 
-@dataclass(frozen=True, slots=True)
-class Signs:
+class Signs(NamedTuple):
     """What a folder tells of its project. Paths are absolute, links followed, '/' between their parts.
 
     place: the main working tree of its repository, which linked worktrees share, else the folder itself. root: the top
@@ -62,7 +62,7 @@ def canonical_path(path: str) -> str:
     >>> canonical_path("/a//b/./c/"), canonical_path("D:\\X"), canonical_path("d:/x/")
     ('/a/b/c', 'd:/x', 'd:/x')
     """
-    if _WINDOWS.match(path):
+    if re.match(_WINDOWS, path):
         network = path.startswith("\\\\")
         plain = posixpath.normpath("/" + path.replace("\\", "/").lstrip("/")).casefold()
         return "/" + plain if network else plain[1:]
@@ -89,7 +89,7 @@ def other_ids(path: str) -> tuple[tuple[str, str], ...]:
     """
     slashed = path.replace("\\", "/")
     joined = posixpath.normpath(slashed) + ("/" if slashed.endswith("/") and slashed.strip("/") else "")
-    absolute = path.lower() if _WINDOWS.match(path) else path
+    absolute = path.lower() if re.match(_WINDOWS, path) else path
     return ("promem", _hash(joined)), ("dsh", _hash(absolute))
 
 
@@ -110,7 +110,7 @@ def remote_form(url: str) -> str:
     text = url.strip()
     if not text:
         return ""
-    if _WINDOWS.match(text) or text.startswith(("/", "./", "../", "~")):
+    if re.match(_WINDOWS, text) or text.startswith(("/", "./", "../", "~")):
         host, path = "", text
     elif "://" in text:
         try:
@@ -119,14 +119,14 @@ def remote_form(url: str) -> str:
         except ValueError:
             return ""
         path = urls.unquote(parts.path)
-    elif (match := _SCP.fullmatch(text)) is not None:
+    elif (match := re.fullmatch(_SCP, text)) is not None:
         host, path = match[1].strip("[]"), match[2]
     else:
         host, path = "", text
     path = path.rstrip("/\\")
     path = path.removesuffix(".git").rstrip("/\\")
     if not host:
-        return canonical_path(path) if path.startswith("/") or _WINDOWS.match(path) else path
+        return canonical_path(path) if path.startswith("/") or re.match(_WINDOWS, path) else path
     return f"{host.casefold()}{posixpath.normpath('/' + path.lstrip('/'))}"
 
 
@@ -305,10 +305,10 @@ def read_config(text: str) -> Iterator[tuple[tuple[str, str, str], str]]:
     section, subsection = "", ""
     for line in text.replace("\r\n", "\n").replace("\\\n", "").split("\n"):
         rest = line.strip()
-        if (match := _SECTION.match(rest)) is not None:
+        if (match := re.match(_SECTION, rest)) is not None:
             section, subsection = match[1].lower(), re.sub(r"\\(.)", r"\1", match[2] or "")
             rest = rest[match.end() :].strip()
-        if (match := _VARIABLE.fullmatch(rest)) is not None:
+        if (match := re.fullmatch(_VARIABLE, rest)) is not None:
             yield (section, subsection, match[1].lower()), "true" if match[2] is None else _value(match[2])
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from graphmem.core import model
@@ -28,8 +27,7 @@ class _Known(NamedTuple):
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """The project of a folder, and what is not stored of it yet. is_new: whether the project itself is not.
 
     unknown: aliases. moved: whether its place is another than the one that is stored.
