@@ -186,7 +186,6 @@ class Memory(Curation):
         nothing is written: the answer is the scene that would be joined, with its strength as it is.
         """
         situation = checked_situation(situation).under(self.config)
-        refuse_secret_names("situation", [feature.value for feature in situation.given])
         keys = () if declared == () else scene_graph.with_derived(new_keys(declared, "declared"), situation)
         if not situation and not keys:
             return model.Visit()
@@ -197,6 +196,8 @@ class Memory(Curation):
         with self._writing(at) as tx:
             made = [scene_graph.declare(tx, key, at, self.config) for key in keys]
             entered = scene_graph.enter(tx, situation, at) if situation else scene_graph.Entered()
+            if entered.is_news:  # what is known was looked at when it came
+                refuse_secret_names("situation", [feature.value for feature in situation.given])
         return scene_graph.visit_of(entered, made, situation)
 
     def declare_scene(self, key: str) -> model.DeclaredScene:

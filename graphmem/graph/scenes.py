@@ -64,12 +64,13 @@ _MOST_ROWS = 1 << 60
 
 
 class Entered(NamedTuple):
-    """What a situation came to among the emergent scenes."""
+    """What a situation came to among the emergent scenes. is_news: a feature or a label of it was stored anew."""
 
     key: str = ""
     created: bool = False
     similarity: float = 0.0
     strength: int = 0
+    is_news: bool = True
 
 
 def enter(tx: sqlite3.Connection, situation: Situation, at: str) -> Entered:
@@ -130,7 +131,7 @@ def _join(tx: sqlite3.Connection, situation: Situation, at: str, scene: matching
         if fresh:
             _give_up_surplus(tx, scene.scene_id, len(scene.masses) + len(fresh), situation.config)
     log.debug("joined %r with score %.3f", scene.key, scene.score)
-    return Entered(scene.key, False, scene.score, scene.strength + 1)
+    return Entered(scene.key, False, scene.score, scene.strength + 1, is_news=bool(fresh))
 
 
 def _channel_weights(scene: matching.Candidate, situation: Situation) -> tuple[float | None, float | None]:
