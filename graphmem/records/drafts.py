@@ -148,7 +148,8 @@ def check_note(
 
 def needs_a_person(kind: str, slot: str, config: Config) -> bool:
     """Tell whether a note of this kind and slot is in force only where a person wants it so."""
-    return kind == "rule" or entity_key(slot) in map(entity_key, config.constraint_keys)
+    key = entity_key(slot)
+    return kind == "rule" or (key != "" and key in map(entity_key, config.constraint_keys))
 
 
 def by_key(labels: Iterable[str]) -> dict[str, str]:
