@@ -242,7 +242,7 @@ def test_what_git_makes_is_read_as_git_means_it(tmp_path, path, clock):
         assert memory.project.place == str(app / "lib")
         assert not memory.recall("panel")
     with opened(tmp_path / "bare.git") as bare, opened(tmp_path / "of-bare") as tree:
-        assert bare.project.key == tree.project.key != key
+        assert bare.project.key == tree.project.key == key  # a clone of it
     with opened(trees[1], config=APART) as memory:
         assert memory.project.key != key
         assert not memory.recall("panel")
@@ -317,6 +317,18 @@ def test_a_moved_repository_is_found_by_its_remote_and_the_user_is_told(tmp_path
     old.mkdir(parents=True)
     assert project(old).key != key
     assert project(new).remarks == ()
+
+
+@pytest.mark.parametrize("remote", ["", REMOTE])
+def test_a_clone_of_a_folder_is_its_project(tmp_path, project, remote):
+    app = plain_repository(tmp_path / "app", remote)
+    key = project(app).key
+
+    clone = project(plain_repository(tmp_path / "clone", str(app)))
+
+    assert clone.key == key
+    assert "another clone" in clone.remarks[0]
+    assert project(plain_repository(tmp_path / "other", str(tmp_path / "elsewhere"))).key != key
 
 
 def test_a_folder_with_another_remote_holds_another_project(tmp_path, path, project):

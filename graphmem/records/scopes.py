@@ -47,9 +47,10 @@ class Found(NamedTuple):
 def find_project(tx: sqlite3.Connection, signs: Signs) -> Found:
     """Return the project that a folder is, a new one where nothing stored leads to one. Writes nothing.
 
-    It is the one of the same folder, else of the same repository, else of the same remote, else one that was reached by
-    the same path and whose folder is gone. A folder whose remotes are others than those of the project that was there
-    holds another one: folders are used again, and what one project holds is not for the next.
+    It is the one of the same folder, else of the same repository, else of the same remote, be that a URL or its folder,
+    else one that was reached by the same path and whose folder is gone. A folder whose remotes are others than those of
+    the project that was there holds another one: folders are used again, and what one project holds is not for the
+    next.
     """
     place = _storable(signs.place)
     aliases = _aliases_of(signs)
@@ -58,7 +59,8 @@ def find_project(tx: sqlite3.Connection, signs: Signs) -> Found:
     for known in _leads(tx, signs):
         stored = _stored_aliases(tx, known.key)
         remotes = {value for scheme, value in stored if scheme == "remote"}
-        if remotes and signs.remotes and remotes.isdisjoint(signs.remotes):
+        is_its_clone = ("path", _storable(signs.remote)) in stored
+        if remotes and signs.remotes and remotes.isdisjoint(signs.remotes) and not is_its_clone:
             stranger = stranger or known
             continue
         moved = not is_one_folder(known.place, place) and not is_there(known.place)
@@ -218,7 +220,8 @@ def _leads(tx: sqlite3.Connection, signs: Signs) -> Iterator[_Known]:
     yield from sorted((each for each in known.values() if each.place == place), key=lambda each: each.key != own_key)
     # What is left of a project that was forgotten, or was written by who knew the key alone.
     yield from (each for each in known.values() if each.key == own_key and not each.place)
-    for scheme, value in (("git", signs.common), ("remote", signs.remote)):
+    # A clone of a folder has its path for a remote.
+    for scheme, value in (("git", signs.common), ("remote", signs.remote), ("path", signs.remote)):
         led_to = value and _led_to(tx, (scheme, _storable(value)))
         if led_to:
             yield known[led_to]
