@@ -1106,6 +1106,15 @@ def test_a_closed_standard_output_is_no_traceback(filled):
     assert b"Traceback" not in ran.stderr
 
 
+@pytest.fixture
+def heeds_interrupts():
+    """What this process starts heeds SIGINT, even if this process was started with `&` in a script and does not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeds_interrupts")
 def test_an_interrupt_ends_with_130_and_a_word(path, tmp_path):
     log = tmp_path / "log"
     os.mkfifo(log)
