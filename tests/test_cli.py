@@ -30,6 +30,7 @@ from support import HashEmbedder
 from graphmem import Memory, Part, Situation, Triple
 from graphmem.compose.pool import KINDS, MODES
 from graphmem.core.model import Visit
+from graphmem.core.trust import CLASSES
 from graphmem.surfaces.cli import graphmem, main
 from graphmem.surfaces.cli.group import WholeNumber
 from graphmem.surfaces.cli.recall import recall_command
@@ -636,6 +637,7 @@ def test_the_choices_of_recall_are_those_of_memory():
 
     assert tuple(options["kinds"].choices) == KINDS
     assert tuple(options["mode"].choices) == MODES
+    assert tuple(options["trust"].choices) == CLASSES
 
 
 def test_brief_tells_what_belongs_into_the_prompt_and_writes_nothing(cli, filled):
@@ -1238,6 +1240,18 @@ def test_no_encoding_of_the_terminal_breaks_a_command(path, encoding):  # CLI-01
     assert "没有🎉.db" in json.loads(failed_json.stdout)["error"]["message"]
 
 
+def test_the_body_of_a_note_is_utf_8_whatever_the_code_page(path):  # TXT-03
+    written = shell(
+        "--db", path, "remember", "Deploy", "--body", "-", "--json", encoding="latin-1", input="发布用 pnpm".encode()
+    )
+    changed = shell("--db", path, "notes", "edit", "1", "--body", "-", encoding="latin-1", input=b"n\xe4")
+
+    assert json.loads(written.stdout)["note"]["body"] == "发布用 pnpm"
+    assert (changed.returncode, changed.stdout) == (1, b"")
+    assert b"--body" in changed.stderr
+    assert b"UTF-8" in changed.stderr
+
+
 def test_facts_on_standard_input_are_utf_8_whatever_the_code_page(path):  # TXT-03
     facts = [{"subject": "中文 ★ Đ", "relation": "是", "object": "🎉"}]
 
@@ -1445,6 +1459,13 @@ def test_a_key_of_which_nothing_is_left_is_refused_by_name(cli, filled, key, arg
         ["commit", "a", "b", "c", "--scene", "///"],
         ["commit", "a", "b", "c", "--confidence", "2"],
         ["commit", "", "b", "c"],
+        ["remember", ""],
+        ["remember", "a", "--body", "password=Tr0ub4dor9"],
+        ["remember", "a", "--at", "yesterday"],
+        ["record-failure", "", "it broke"],
+        ["enter", "--chan", "qq", "--declare", "password=Tr0ub4dor9"],
+        ["block", "put", ""],
+        ["document", "put", " "],
         ["replay", "missing.jsonl"],
         ["replay", ROOT / "README.md"],
         ["turn", "no json"],

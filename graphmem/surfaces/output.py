@@ -72,6 +72,12 @@ def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
         yield advance
 
 
+def print_remarks(remarks: Iterable[str]) -> None:
+    """Print what a report says beside its numbers, on standard error."""
+    for remark in remarks:
+        click.echo(printable(f"note: {remark}"), err=True)
+
+
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, empty: str) -> None:
     """Print rows as a table, or what is said when there are none.
 

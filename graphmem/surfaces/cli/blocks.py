@@ -45,8 +45,7 @@ def put_block_command(
       graphmem block put "the rota on the wall" --scene chan:qq
     """
     payload = None if file is None else _bytes_of(file)
-    with session.open(create=True) as memory:
-        block = memory.put_block(text, modality=modality, payload=payload, **options)
+    block = session.run(lambda memory: memory.put_block(text, modality=modality, payload=payload, **options))
     _print_block(block, as_json=as_json)
 
 
@@ -139,8 +138,7 @@ def put_document_command(session: Session, /, text: str, file: Any, as_json: boo
         whole = text if file is None else file.read()
     except UnicodeDecodeError as error:
         raise InvalidInput("--file", file.name, f"is no UTF-8 text: {error.reason} at byte {error.start}") from None
-    with session.open(create=True) as memory:
-        document = memory.put_document(whole, **options)
+    document = session.run(lambda memory: memory.put_document(whole, **options))
     if as_json:
         click.echo(to_json(document))
     else:

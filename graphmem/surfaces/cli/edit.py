@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from graphmem.surfaces.cli.group import Session, WholeNumber, dry_run_option, json_option
-from graphmem.surfaces.output import counted, print_operation, print_table, printable, to_json
+from graphmem.surfaces.output import counted, print_operation, print_remarks, print_table, printable, to_json
 
 if TYPE_CHECKING:
     from graphmem.core.model import PurgeReport
@@ -161,8 +161,7 @@ def _print_purge(report: "PurgeReport", *, as_json: bool) -> None:
     stays = "stays" if report.applied else "would stay"
     for kind, each in report.left:
         click.echo(f"note: {kind} {each} tells of it too and {stays}", err=True)
-    for remark in report.remarks:
-        click.echo(printable(f"note: {remark}"), err=True)
+    print_remarks(report.remarks)
     if not report.hard:
         print_operation(report.operation)
 
@@ -190,8 +189,7 @@ def verify_forgotten_command(session: Session, /, text: str, file: Path | None, 
     else:
         rows = [(trace.where, trace.count, "" if trace.offset is None else trace.offset) for trace in report.found]
         print_table(["where", "how often#", "first at byte#"], rows, empty="nothing is left of it")
-        for remark in report.remarks:
-            click.echo(printable(f"note: {remark}"), err=True)
+        print_remarks(report.remarks)
     return 0 if report.ok else 1
 
 

@@ -8,7 +8,7 @@ import click
 
 from graphmem.errors import InvalidInput
 from graphmem.surfaces.cli.group import Session, WholeNumber, dry_run_option, json_option
-from graphmem.surfaces.output import counted, none_of, print_operation, print_table, printable, to_json
+from graphmem.surfaces.output import counted, none_of, print_operation, print_remarks, print_table, printable, to_json
 
 if TYPE_CHECKING:
     from graphmem.core.model import EntityMergeReport, EntityPair, EntityReview
@@ -61,8 +61,7 @@ def review_entities_command(session: Session, /, limit: int, as_json: bool) -> N
     print_table(columns, rows, empty=none_of(limit, _nothing_of(report)))
     if report.more:
         click.echo("there are more: --limit shows them", err=True)
-    for remark in report.remarks:
-        click.echo(printable(f"note: {remark}"), err=True)
+    print_remarks(report.remarks)
 
 
 def _nothing_of(report: "EntityReview") -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from graphmem.surfaces.cli.group import Session, WholeNumber, json_option, scope_option
-from graphmem.surfaces.output import counted, print_table, printable, to_json
+from graphmem.surfaces.output import counted, print_remarks, print_table, printable, to_json
 
 if TYPE_CHECKING:
     from graphmem.core.model import IncidentReport
@@ -28,16 +28,12 @@ def record_failure_command(
     Example:
       graphmem record-failure bash "rm: cannot remove 'a': No such file"
     """
-    from graphmem.core.failures import check_failure
-
     if text in (None, "-"):
         if text is None and (sys.stdin is None or sys.stdin.isatty()):  # closed, or nobody pipes anything in
             raise click.UsageError("give TEXT, or pipe it into standard input")
         # What a tool prints need not be UTF-8.
         text = click.open_file("-", encoding="utf-8", errors="replace").read()
-    check_failure(tool, text or "")  # what is refused makes no file
-    with session.open(create=True) as memory:
-        report = memory.record_failure(tool, text or "", scope=scope, at=at)
+    report = session.run(lambda memory: memory.record_failure(tool, text or "", scope=scope, at=at))
     if as_json:
         click.echo(to_json(report))
     else:
@@ -45,8 +41,7 @@ def record_failure_command(
 
 
 def _print_report(report: "IncidentReport") -> None:
-    for remark in report.remarks:
-        click.echo(printable(f"note: {remark}"), err=True)
+    print_remarks(report.remarks)
     incident = report.incident
     if incident is None:
         return

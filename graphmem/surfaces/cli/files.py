@@ -1,12 +1,20 @@
 """Commands about the file of a memory: backup, restore, check, repair."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
 from graphmem.surfaces.cli.group import Session, dry_run_option, json_option
-from graphmem.surfaces.output import counted, print_operation, print_table, printable, progress_bar, to_json
+from graphmem.surfaces.output import (
+    counted,
+    print_operation,
+    print_remarks,
+    print_table,
+    printable,
+    progress_bar,
+    to_json,
+)
 
 
 @click.command("backup")
@@ -34,7 +42,7 @@ def backup_command(session: Session, /, dest: Path, as_json: bool) -> None:
         click.echo(to_json(report))
         return
     click.echo(printable(f"{report.path}: {counted(report.bytes, 'byte')}, {_told(report.counts, report.payloads)}"))
-    _print_remarks(report.remarks)
+    print_remarks(report.remarks)
 
 
 @click.command("restore")
@@ -62,7 +70,7 @@ def restore_command(session: Session, /, src: Path, without_payloads: bool, as_j
     click.echo(printable(f"{report.path}: restored, {_told(report.counts, report.payloads)}"))
     if report.kept:
         click.echo(printable(f"the memory as it was: {report.kept}"))
-    _print_remarks(report.remarks)
+    print_remarks(report.remarks)
 
 
 def _told(counts: Mapping[str, int], payloads: int) -> str:
@@ -70,11 +78,6 @@ def _told(counts: Mapping[str, int], payloads: int) -> str:
         f"{count} {table.replace('_', ' ')}" for table, count in {**counts, "payload files": payloads}.items() if count
     ]
     return ", ".join(told) or "nothing in it"
-
-
-def _print_remarks(remarks: Sequence[str]) -> None:
-    for remark in remarks:
-        click.echo(printable(f"note: {remark}"), err=True)
 
 
 @click.command("check")
@@ -104,7 +107,7 @@ def check_command(session: Session, /, file: Path | None, as_json: bool) -> int:
         click.echo(printable(problem))
     print_table(["part of it", "bytes#"], list(report.sizes.items()), empty="")
     click.echo(counted(len(report.problems), "problem") if report.problems else "sound")
-    _print_remarks(report.remarks)
+    print_remarks(report.remarks)
     return int(not report.ok)
 
 

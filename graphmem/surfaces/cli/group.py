@@ -15,6 +15,7 @@ from graphmem.errors import InvalidInput, StoreFailed
 from graphmem.late import late
 
 if TYPE_CHECKING:
+    import dataclasses
     import logging
     import pathlib
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from graphmem.core.situations import Situation
     from graphmem.memory import Memory
 else:
+    dataclasses = late("dataclasses")
     logging = late("logging")
     memories = late("graphmem.memory")
     pathlib = late("pathlib")
@@ -34,6 +36,7 @@ else:
     situations = late("graphmem.core.situations")
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+_Result = TypeVar("_Result")
 
 # The module of each command, and what the list of commands says of it, which so needs none of the modules.
 _COMMANDS = {
@@ -147,12 +150,16 @@ class Session:
         """
         if self._project is not None:
             return self._project or None
-        try:
-            here = os.getcwd()  # noqa: PTH109
-        except OSError:  # it was removed
-            return None
-        tree = projects.working_tree(here)
+        tree = projects.working_tree(current_folder())
         return None if tree is None or tree == os.path.realpath(os.path.expanduser("~")) else tree
+
+    def run(self, verb: "Callable[[Memory], _Result]") -> "_Result":
+        """Run a verb that may make the memory, and return what it does. What is refused makes no file."""
+        if not os.path.exists(os.path.expanduser(self.path())):
+            with memories.Memory.open(":memory:", config=dataclasses.replace(self.config(), read_only=False)) as trial:
+                verb(trial)
+        with self.open(create=True) as memory:
+            return verb(memory)
 
     @contextlib.contextmanager
     def open(self, *, create: bool) -> "Iterator[Memory]":
@@ -190,6 +197,17 @@ class Session:
             except OSError as error:
                 raise StoreFailed(f"{folder} cannot be made: {error.strerror}; name a file with --db") from error
         return path
+
+
+def read_input(argument: str) -> str:
+    """Return what is piped in, UTF-8 whatever the code page. Raises InvalidInput naming the argument for another."""
+    if sys.stdin is None:
+        raise InvalidInput(argument, "-", "standard input is closed: pipe the text in")
+    try:
+        text: str = click.open_file("-", encoding="utf-8-sig").read()
+    except UnicodeDecodeError as error:
+        raise InvalidInput(argument, error.reason, f"is no UTF-8 text at byte {error.start}") from None
+    return text
 
 
 def default_settings_file() -> str:
@@ -305,7 +323,7 @@ class WholeNumber(click.ParamType[int]):
 def current_folder() -> str:
     """Return the folder in which the command was called, '' where it is gone."""
     try:
-        return str(pathlib.Path.cwd())
+        return os.getcwd()  # noqa: PTH109 (pathlib takes longer to load than a command may take)
     except OSError:
         return ""
 

@@ -1,6 +1,5 @@
 """Commands about notes: remember, forget, restore-note, approve, reject, notes, rules."""
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,17 +10,19 @@ from graphmem.surfaces.cli.group import (
     WholeNumber,
     current_folder,
     json_option,
+    read_input,
     scene_option,
     scope_option,
     situation_of,
     situation_options,
 )
-from graphmem.surfaces.output import counted, none_of, print_operation, print_table, printable, to_json
+from graphmem.surfaces.output import counted, none_of, print_operation, print_remarks, print_table, printable, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from graphmem.core.model import Inspection, Note, NoteDetail, RecalledNote, RememberReport
+    from graphmem.core.model import Inspection, Note, NoteDetail, Project, RecalledNote, RememberReport
+    from graphmem.memory import Memory
 
 _KINDS = ["fact", "lesson", "rule", "preference", "decision", "pitfall", "checkpoint"]
 _STATUSES = ["live", "proposed", "archived", "superseded", "forgotten"]
@@ -37,9 +38,11 @@ class _Source(click.ParamType[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the source that was typed."""
+        from graphmem.core.trust import CLASSES
+
         source = str(value)
-        if source.partition(":")[0].strip().casefold() not in ("user", "agent", "tool", "import"):
-            self.fail(f"{source!r} is none of user, agent, tool, import; a name goes behind a colon", param, ctx)
+        if source.partition(":")[0].strip().casefold() not in CLASSES:
+            self.fail(f"{source!r} is none of {', '.join(CLASSES)}; a name goes behind a colon", param, ctx)
         return source
 
 
@@ -88,30 +91,37 @@ def remember_command(
       graphmem remember "Deploy with pnpm" --kind lesson --slot deploy --when 发布
       graphmem remember "Never force push" --kind rule --label git
     """
-    with session.open(create=True) as memory:
-        report = memory.remember(title, body=_read(body), session=conversation, place=current_folder(), **options)
-        project = memory.project
+    told = _read(body)
+
+    def remember(memory: "Memory") -> "tuple[RememberReport, Project | None]":
+        report = memory.remember(title, body=told, session=conversation, place=current_folder(), **options)
+        return report, memory.project
+
+    report, project = session.run(remember)
     if as_json:
         click.echo(to_json(report))
         return
     scope = report.note.scope
     home = f"project {project.label}" if project is not None and scope == project.key else scope or "user"
     click.echo(printable(f"{_told(report)}; scope: {home}"))
-    _print_remarks(report.remarks)
+    print_remarks(report.remarks)
 
 
-def _read(text: str) -> str:
+def _read(body: str) -> str:
     """Return a text that was typed, or for '-' what is piped in."""
-    return sys.stdin.read() if text == "-" and sys.stdin is not None else text
+    return read_input("--body") if body == "-" else body
 
 
 def _told(report: "RememberReport") -> str:
     note = report.note
     if not report.created:
         return f"note {note.id} was known: {note.title} (told {counted(note.seen, 'time')}, {note.status})"
-    taken = f", in the place of {', '.join(map(str, report.superseded))}" if report.superseded else ""
     resolved = f"; resolves {counted(len(report.resolved), 'incident')}" if report.resolved else ""
-    return f"note {note.id}: {note.kind}, {note.status}{taken}{resolved}"
+    return f"note {note.id}: {note.kind}, {note.status}{_taken(report)}{resolved}"
+
+
+def _taken(report: "RememberReport") -> str:
+    return f", in the place of {', '.join(map(str, report.superseded))}" if report.superseded else ""
 
 
 @click.command("forget")
@@ -135,7 +145,7 @@ def forget_command(session: Session, /, note_id: int, hard: bool, as_json: bool,
         return
     done = "removed for good" if report.hard else f"archived; 'graphmem restore-note {report.id}' brings it back"
     click.echo(printable(f"note {report.id}, {report.title}: {done}"))
-    _print_remarks(report.remarks)
+    print_remarks(report.remarks)
 
 
 @click.command("restore-note")
@@ -174,8 +184,7 @@ def approve_command(session: Session, /, note_id: int, as_json: bool, **options:
     if as_json:
         click.echo(to_json(report))
         return
-    taken = f", in the place of {', '.join(map(str, report.superseded))}" if report.superseded else ""
-    click.echo(printable(f"note {report.note.id}, {report.note.title}: in force{taken}"))
+    click.echo(printable(f"note {report.note.id}, {report.note.title}: in force{_taken(report)}"))
 
 
 @click.command("reject")
@@ -437,8 +446,3 @@ def _print_rules(state: "Inspection") -> None:
     if state.proposals:
         click.echo("proposed; 'graphmem approve ID' or 'graphmem reject ID' decides:")
         _print_notes(state.proposals, empty="")
-
-
-def _print_remarks(remarks: "Iterable[str]") -> None:
-    for remark in remarks:
-        click.echo(printable(f"note: {remark}"), err=True)

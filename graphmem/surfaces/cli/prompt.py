@@ -10,6 +10,7 @@ from graphmem.surfaces.cli.group import (
     Session,
     WholeNumber,
     json_option,
+    read_input,
     scene_option,
     scope_option,
     situation_of,
@@ -108,10 +109,7 @@ def _event(text: str | None, config: "Config") -> "Event":
     if text is None:
         if sys.stdin is None or sys.stdin.isatty():  # closed, or nobody pipes anything in
             raise click.UsageError("give EVENT, or pipe it into standard input")
-        try:
-            text = click.open_file("-", encoding="utf-8-sig").read()
-        except UnicodeDecodeError as error:
-            raise InvalidInput(place, error.reason, f"is no UTF-8 text at byte {error.start}") from None
+        text = read_input(place)
     events = parse_events(text.replace("\n", " "), place)  # an object over several lines is one event too
     if len(events) != 1:
         raise InvalidInput(place, text.strip(), "give one event, a JSON object")

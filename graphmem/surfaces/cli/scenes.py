@@ -40,15 +40,12 @@ def enter_command(session: Session, /, declared: tuple[str, ...], as_json: bool,
     Example:
       graphmem enter --chan qq --peer boss --topic 排班 --declare chan:qq
     """
-    from graphmem.core.keys import key_list
     from graphmem.core.model import Visit
 
     situation = situation_of(options, session.config())
-    key_list(declared, "--declare")  # a key that is refused makes no file
     visit = Visit()
     if situation or declared:
-        with session.open(create=True) as memory:
-            visit = memory.enter_scene(situation, declared=declared or situation.derived_key)
+        visit = session.run(lambda memory: memory.enter_scene(situation, declared=declared or situation.derived_key))
     if as_json:
         click.echo(to_json(visit))
         return

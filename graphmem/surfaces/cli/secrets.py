@@ -3,7 +3,7 @@
 import click
 
 from graphmem.surfaces.cli.group import Session, json_option
-from graphmem.surfaces.output import counted, print_table, progress_bar, to_json
+from graphmem.surfaces.output import counted, print_remarks, print_table, progress_bar, to_json
 
 
 @click.group("secrets")
@@ -37,8 +37,7 @@ def scan_command(session: Session, /, redact: bool, as_json: bool) -> None:
         return
     rows = [(one.table, "" if one.id is None else str(one.id), one.kind) for one in report.found]
     print_table(["table", "id", "kind"], rows, empty="no secrets found")
-    for remark in report.remarks:
-        click.echo(remark, err=True)
+    print_remarks(report.remarks)
     if report.applied and report.found:
         click.echo(f"taken out of {counted(report.redacted, 'row')}", err=True)
     elif report.found:

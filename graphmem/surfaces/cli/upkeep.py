@@ -11,7 +11,16 @@ import click
 
 from graphmem.errors import Conflict, StoreBusy
 from graphmem.surfaces.cli.group import Session, WholeNumber, dry_run_option, json_option
-from graphmem.surfaces.output import counted, none_of, print_operation, print_table, printable, progress_bar, to_json
+from graphmem.surfaces.output import (
+    counted,
+    none_of,
+    print_operation,
+    print_remarks,
+    print_table,
+    printable,
+    progress_bar,
+    to_json,
+)
 
 if TYPE_CHECKING:
     from graphmem.core.model import DedupeReport, UpkeepReport
@@ -67,8 +76,7 @@ def dedupe_command(session: Session, /, file: Path | None, dry_run: bool, as_jso
         click.echo(to_json(report))
         return
     _print_dedupe(report)
-    for remark in report.remarks:
-        click.echo(printable(f"note: {remark}"), err=True)
+    print_remarks(report.remarks)
 
 
 def _print_dedupe(report: "DedupeReport") -> None:
@@ -118,8 +126,7 @@ def undo_command(session: Session, /, operation: int, dry_run: bool, as_json: bo
         f"{done} operation {report.operation} ({report.kind}): {counted(report.restored, 'row')} restored, "
         f"{report.changed} changed back, {report.removed} removed"
     )
-    for remark in report.remarks:
-        click.echo(printable(f"note: {remark}"), err=True)
+    print_remarks(report.remarks)
 
 
 @click.command("operations")
