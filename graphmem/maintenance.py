@@ -689,7 +689,9 @@ class Maintenance:
             return scope_rows.USER
         if word == "project":
             if self._project is None:
-                raise InvalidInput(argument, word, "there is no current project: open the memory with project=FOLDER")
+                raise InvalidInput(
+                    argument, word, "there is no current project: name its folder, with project= or --project"
+                )
             return self._project.key
         if not self._session:
             raise InvalidInput(argument, word, "there is no current session: open the memory with session=NAME")

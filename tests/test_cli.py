@@ -672,6 +672,23 @@ def test_a_refused_fact_is_told_in_short(cli, path):
     assert "subject" in refused.err
 
 
+def test_a_part_of_the_day_alone_makes_no_scene_and_enter_says_so(cli):
+    entered = cli("enter", "--part", "morning")
+
+    assert "give --chan" in entered.out
+    assert cli("enter", "--part", "noon").code == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "form"),
+    [("JOURNAL_DAYS", "abc", "a number"), ("MAX_INCIDENTS", "1.5", "a whole number"), ("UI", "maybe", "true or false")],
+)
+def test_a_setting_that_cannot_be_read_says_what_to_give(cli, monkeypatch, name, value, form):
+    monkeypatch.setenv(f"GRAPHMEM_{name}", value)
+
+    assert cli("config").err == f"graphmem: GRAPHMEM_{name} = {value!r}: give {form}\n"
+
+
 def test_a_fact_of_the_command_line_is_a_persons_unless_told_otherwise(cli):
     cli("commit", "panel", "uses", "pnpm")
     cli("commit", "panel", "needs", "node", "--source", "agent:builder")

@@ -371,7 +371,12 @@ def situation_options(command: _Command) -> _Command:
             click.option("--group", multiple=True, help="The group spoken in."),
             click.option("--tool", multiple=True, help="The tool in use."),
             click.option("--topic", multiple=True, help="A topic; may be repeated."),
-            click.option("--part", multiple=True, help="Part of the day: night, morning, afternoon, evening."),
+            click.option(
+                "--part",
+                multiple=True,
+                type=click.Choice(["night", "morning", "afternoon", "evening"]),
+                help="Part of the day.",
+            ),
             click.option("--at", metavar="TIME", help="When, in ISO 8601.  [default: now]"),
         )
     ):

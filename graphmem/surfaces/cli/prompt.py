@@ -48,7 +48,7 @@ def brief_command(
 ) -> None:
     """Show what belongs into a prompt: the rules of the situation, what QUERY finds, what else is known.
 
-    Writes nothing. Without --scene the keys are read that a turn of this situation declares.
+    Only the use of its notes is counted. Without --scene the keys are read that a turn of this situation declares.
 
     \b
     Example:
