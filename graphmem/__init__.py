@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from graphmem.core.model import Note as Note
     from graphmem.core.model import Overview as Overview
     from graphmem.core.model import Part as Part
+    from graphmem.core.model import PastHit as PastHit
     from graphmem.core.model import PurgeReport as PurgeReport
     from graphmem.core.model import Recollection as Recollection
     from graphmem.core.model import RememberReport as RememberReport
@@ -99,6 +100,7 @@ _HOMES = {
     "Note": "graphmem.core.model",
     "Overview": "graphmem.core.model",
     "Part": "graphmem.core.model",
+    "PastHit": "graphmem.core.model",
     "PurgeReport": "graphmem.core.model",
     "Ranking": "graphmem.config",
     "Recollection": "graphmem.core.model",

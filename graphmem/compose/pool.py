@@ -46,7 +46,8 @@ _ASKS_THE_PAST = re.compile(
 class Request:
     """What is asked, checked. as_of, since, until: stored times. now: the present in the memory's time zone.
 
-    trust: the class of sources of which somebody must have told it, or a more trusted one; None for any.
+    trust: the class of sources of which somebody must have told it, or a more trusted one; None for any. session: that
+    parts must be of, '' for any.
     asks_the_past: whether what was superseded is wanted too. named_times: those that the text names.
     """
 
@@ -63,6 +64,7 @@ class Request:
     explain: bool
     situation: Situation | None
     trust: str | None
+    session: str = ""
     asks_the_past: bool = field(init=False)
     named_times: tuple[NamedTime, ...] = field(init=False)
 
@@ -156,7 +158,7 @@ def admit(pool: Pool, items: Iterable[Item]) -> None:
         ids = sorted(by_kind[kind])
         if kind == "part":
             if pool.within is None:  # scenes hold no parts
-                admit_turns(pool, history.turns(pool.tx, ids, pool.request.scopes))
+                admit_turns(pool, history.turns(pool.tx, ids, pool.request.scopes, pool.request.session))
             continue
         told = _trusted(pool, kind, _standing(pool, kind, ids))
         if not pool.request.timeless:

@@ -67,8 +67,10 @@ if TYPE_CHECKING:
     from graphmem.core.model.recalled import RecalledNote as RecalledNote
     from graphmem.core.model.recalled import RecalledRelation as RecalledRelation
     from graphmem.core.model.recalled import Recollection as Recollection
+    from graphmem.core.model.records import DeletedParts as DeletedParts
     from graphmem.core.model.records import MirrorReport as MirrorReport
     from graphmem.core.model.records import Part as Part
+    from graphmem.core.model.records import PastHit as PastHit
     from graphmem.core.model.records import StoredPart as StoredPart
     from graphmem.core.model.replayed import Learnt as Learnt
     from graphmem.core.model.replayed import ReplayReport as ReplayReport
@@ -104,6 +106,7 @@ _SUBJECTS = {
     "CommitReport": "facts",
     "DeclaredScene": "visits",
     "DedupeReport": "upkeep",
+    "DeletedParts": "records",
     "Document": "content",
     "DropReport": "edits",
     "EditReport": "edits",
@@ -131,6 +134,7 @@ _SUBJECTS = {
     "Operation": "upkeep",
     "Overview": "upkeep",
     "Part": "records",
+    "PastHit": "records",
     "Proposed": "notes",
     "Provenance": "notes",
     "Project": "scopes",

@@ -68,3 +68,20 @@ class StoredPart:
     outcome: str
     text: str
     at: str
+
+
+@dataclass(frozen=True, slots=True)
+class PastHit:
+    """A part that answers a query. score: 0 to 1, comparable within one answer. snippet: the place in its text."""
+
+    part: StoredPart
+    score: float
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedParts:
+    """How many parts of a session were removed."""
+
+    session: str
+    removed: int
