@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from graphmem.core import candidates
 from graphmem.core.candidates import (
     DUPLICATE,
     MOST_CANDIDATES,
@@ -399,8 +400,8 @@ def stored_note(note_id, title, body="", status="live"):
     return Stored(note_id, title, body, status)
 
 
-def screened(*candidates, stored=()):
-    return screen(candidates, lambda _: stored, find_secrets=find_secrets)
+def screened(*proposed, stored=()):
+    return screen(proposed, lambda _: stored, find_secrets=find_secrets)
 
 
 def test_titles_of_marks_alone_are_told_apart():
@@ -500,6 +501,18 @@ def test_each_is_looked_up_once():
     )
 
     assert asked == ["a", "b", "c"]
+
+
+def test_a_stored_note_is_read_once_however_many_candidates_there_are(monkeypatch):
+    read = []
+    said = candidates._said
+    monkeypatch.setattr(candidates, "_said", lambda text: read.append(text) or said(text))
+    proposed = [candidate(f"fact number {number}") for number in range(5)]
+    known = [stored_note(number, f"Unlike note {number}") for number in range(7)]
+
+    screened(*proposed, stored=known)
+
+    assert len(read) == len(proposed) + len(known)
 
 
 @pytest.mark.parametrize(

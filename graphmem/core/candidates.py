@@ -4,6 +4,7 @@ A model is not trusted: its reply may be anything, it may tell a secret, tell ag
 nobody made. Nothing here writes; who writes is told of each candidate what became of it, and why.
 """
 
+import functools
 import itertools
 import json
 import re
@@ -292,7 +293,8 @@ def likeness(a: str, b: str) -> float:
 def _likeness(a: _Said, b: _Said) -> float:
     if a.key == b.key:
         return 1.0
-    shared, either = (a.shingles & b.shingles).total(), (a.shingles | b.shingles).total()
+    shared = (a.shingles & b.shingles).total()
+    either = a.shingles.total() + b.shingles.total() - shared
     score = shared / either if either else 0.0
     if score < DUPLICATE or (
         a.telling <= b.spelled and b.telling <= a.spelled and _adds_single_words(a.words, b.words)
@@ -316,6 +318,10 @@ def _adds_single_words(a: Sequence[str], b: Sequence[str]) -> bool:
             return False
         place += 1 if longer[place] == word else 2
     return len(longer) - place <= 1
+
+
+def _said_of(title: str, body: str) -> _Said:
+    return _said(note_text(title, body))
 
 
 def _said(text: str) -> _Said:
@@ -372,13 +378,15 @@ def screen(
     refused, then what is too long, then what repeats a stored note or a candidate accepted before; what a person put
     away does not come back, but what was superseded may. A reply of more than 100 candidates is refused from there on.
     """
+    # One stored note is like many candidates of a reply; no longer than this call is it kept.
+    said_of = functools.cache(_said_of)
     found: list[Screened] = []
     accepted: dict[int, _Said] = {}
     for place, candidate in enumerate(candidates):
         screened = _refusal(candidate, place, find_secrets)
         if screened is None:
-            said = _said(note_text(candidate.title, candidate.body))
-            screened = _compared(candidate, said, stored(candidate), accepted)
+            said = said_of(candidate.title, candidate.body)
+            screened = _compared(candidate, said, stored(candidate), accepted, said_of)
             if screened.outcome == "accepted":
                 accepted[place] = said
         found.append(screened)
@@ -415,13 +423,17 @@ def _status(candidate: Candidate) -> Literal["live", "proposed"]:
 
 
 def _compared(
-    candidate: Candidate, said: _Said, stored: Iterable[StoredNote], accepted: Mapping[int, _Said]
+    candidate: Candidate,
+    said: _Said,
+    stored: Iterable[StoredNote],
+    accepted: Mapping[int, _Said],
+    said_of: Callable[[str, str], _Said],
 ) -> Screened:
     status, score, note = _status(candidate), 0.0, None
     for known in stored:
         # What was replaced may hold again.
         if known.status != "superseded":
-            alike = _likeness(said, _said(note_text(known.title, known.body)))
+            alike = _likeness(said, said_of(known.title, known.body))
             if alike > score:
                 score, note = alike, known
     if note is not None and score >= DUPLICATE:
