@@ -7,7 +7,6 @@ from dataclasses import replace
 from graphmem.config import Config
 from graphmem.core.candidates import Candidate, Screened, screen
 from graphmem.core.model import Note, Proposed, Provenance
-from graphmem.core.redaction import find_secrets
 from graphmem.core.tokens import tokens_of
 from graphmem.records import drafts, notes
 from graphmem.store import text_index
@@ -29,10 +28,7 @@ def propose(
     def alike(candidate: Candidate) -> list[Note]:
         return _alike(tx, vocabulary, candidate, scope_of(candidate.kind))
 
-    return tuple(
-        _settled(tx, one, scope_of(one.candidate.kind), origin, config)
-        for one in screen(candidates, alike, find_secrets=find_secrets)
-    )
+    return tuple(_settled(tx, one, scope_of(one.candidate.kind), origin, config) for one in screen(candidates, alike))
 
 
 def _alike(tx: sqlite3.Connection, vocabulary: Vocabulary, candidate: Candidate, scope: str) -> list[Note]:
@@ -49,8 +45,8 @@ def _settled(tx: sqlite3.Connection, one: Screened, scope: str, origin: Provenan
         draft = drafts.check_note(
             candidate.title, body=candidate.body, kind=candidate.kind, slot="", labels=(),
             load_when=candidate.load_when, summary=candidate.summary[: drafts.LONGEST_SUMMARY],
-            highlight=candidate.highlight, scope=scope, pinned=False, status=one.status, source=origin.actor, reason="",
-            config=config,
+            highlight=candidate.highlight, scope=scope, pinned=False, status=candidate.status, source=origin.actor,
+            reason="", config=config,
         )  # fmt: skip
         report = notes.remember(tx, draft, replace(origin, reason=draft.reason))
         note = report.note
