@@ -182,13 +182,10 @@ def admit_turns(pool: Pool, turns: Mapping[int, Turn]) -> None:
 
 def _trusted(pool: Pool, kind: str, told: Mapping[int, _Told]) -> Mapping[int, _Told]:
     """Leave out what nobody told who is trusted enough. Names of entities and scenes tell nothing."""
-    least, ids = pool.request.trust, list(told)
+    least = pool.request.trust
     if least is None or kind in ("entity", "scene"):
         return told
-    if kind == "part":
-        sources = history.roles(pool.tx, ids)
-    else:
-        sources = standing.sources(pool.tx, ids) if kind == "note" else found.sources(pool.tx, kind, ids)
+    sources = found.sources(pool.tx, kind, list(told))
     trusted = {ref_id for ref_id, source in sources if suffices(source, least)}
     return {ref_id: each for ref_id, each in told.items() if ref_id in trusted}
 

@@ -286,12 +286,6 @@ def beside(tx: sqlite3.Connection, these: Sequence[Turn]) -> dict[int, Turn]:
     return found
 
 
-def roles(tx: sqlite3.Connection, part_ids: Sequence[int]) -> list[tuple[int, str]]:
-    """Return in which role parts were said, with their ids."""
-    marks, ids = in_list(part_ids)
-    return tx.execute(f"SELECT id, role FROM parts WHERE id IN ({marks})", ids).fetchall()
-
-
 def session_lengths(tx: sqlite3.Connection, session_ids: Sequence[int]) -> tuple[dict[int, int], int]:
     """Return the lengths of some sessions in tokens, and how many sessions there have been."""
     marks, ids = in_list(session_ids)
