@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from graphmem.core.keys import clean_text, entity_key, fold, slug, visible
+from graphmem.core.model.notes import LONGEST_TITLE, MOST_TRIGGERS
 from graphmem.core.redaction import REDACTED, find_secrets
 from graphmem.core.tokens import tokens_of, words_of
 
@@ -36,8 +37,7 @@ _RULE_CATEGORY = "rules"
 _RESERVED_CATEGORIES = frozenset({_RULE_CATEGORY, "proposals", "root.md", "index.md"})
 _KIND_OF_CATEGORY = {"preferences": "preference", "decisions": "decision", "pitfalls": "pitfall"}
 _KINDS_OF_A_MODEL = frozenset({"fact", "lesson", "preference", "decision", "pitfall"})
-_MOST_TRIGGERS = 8
-_LONGEST = {"title": 500, "summary": 500, "highlight": 500, "load_when": 500, "body": 10_000}
+_LONGEST = {"title": LONGEST_TITLE, "summary": 500, "highlight": 500, "load_when": 500, "body": 10_000}
 
 # The most that two texts come to that say different things.
 _MOST_APART = 0.89
@@ -258,7 +258,7 @@ def _triggers(given: object) -> tuple[str, ...]:
     for value in values:
         if isinstance(value, str) and entity_key(value):
             found.setdefault(entity_key(value), clean_text(value).strip())
-    return tuple(found.values())[:_MOST_TRIGGERS]
+    return tuple(found.values())[:MOST_TRIGGERS]
 
 
 # ---- likeness

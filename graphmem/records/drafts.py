@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from graphmem.config import KIND_WEIGHTS, Config
 from graphmem.core.keys import clean_text, entity_key, feature_key, text_list
+from graphmem.core.model.notes import LONGEST_TITLE, MOST_TRIGGERS
 from graphmem.core.tokens import telling_tokens, tokens_of
 from graphmem.core.trust import is_person
 from graphmem.errors import InvalidInput
@@ -19,9 +20,7 @@ STATUSES = ("live", "proposed", "archived", "superseded", "forgotten")
 LESSONS = ("lesson", "pitfall")
 FACTS = ("fact", "preference", "decision")
 OF_WORK = (*LESSONS, "decision", "checkpoint")
-_LONGEST_TITLE = 500
 LONGEST_SUMMARY = 100  # of the sentence that an index shows of a note
-MOST_TRIGGERS = 8
 # Why a note is kept where nobody says why, by language and kind.
 REASONS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
@@ -124,8 +123,8 @@ def check_note(
     marks = by_key(clean_text(label).strip() for label in names)
     if not entity_key(texts["title"]):
         raise InvalidInput("title", title, "nothing that can be seen is left of it; say in one line what to remember")
-    if len(texts["title"]) > _LONGEST_TITLE:
-        at_most = f"a title has at most {_LONGEST_TITLE} characters; put the rest into the body"
+    if len(texts["title"]) > LONGEST_TITLE:
+        at_most = f"a title has at most {LONGEST_TITLE} characters; put the rest into the body"
         raise InvalidInput("title", f"{title[:40]}…", at_most)
     if len(texts["summary"]) > LONGEST_SUMMARY:
         at_most = f"a summary has at most {LONGEST_SUMMARY} characters; put the rest into the body"

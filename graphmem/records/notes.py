@@ -8,10 +8,11 @@ from typing import Any
 from graphmem.config import Config
 from graphmem.core.keys import entity_key, title_key
 from graphmem.core.model import Note, Provenance, RememberReport
+from graphmem.core.model.notes import MOST_TRIGGERS
 from graphmem.core.trust import is_person
 from graphmem.errors import Conflict, NotFound, StoreCorrupt
 from graphmem.records import provenance
-from graphmem.records.drafts import MOST_TRIGGERS, Draft, as_proposal, by_key, needs_a_person
+from graphmem.records.drafts import Draft, as_proposal, by_key, needs_a_person
 from graphmem.store import text_index
 from graphmem.store.lists import in_list, in_parts, of_scopes
 
