@@ -177,7 +177,7 @@ def _propose_again(tx: sqlite3.Connection, met: tuple[int, str], draft: Draft, o
     """Let a proposal that is said again come into force, or tell why it stays as it is."""
     note_id, status = met
     if status == "proposed":
-        taken = _put_in_force(tx, note_id, replace(origin, act="approve"))
+        taken = _put_in_force(tx, note(tx, note_id), replace(origin, act="approve"))
         report = _seen_again(tx, note_id, draft, origin)
         return replace(report, superseded=taken, remarks=(*draft.remarks, "was proposed before and is in force now"))
     told = "is in force already" if status == "live" else "was rejected before, and is not proposed again"
@@ -271,7 +271,7 @@ def approve(tx: sqlite3.Connection, note_id: int, act: Provenance) -> RememberRe
     known = require_note(tx, note_id)
     if known.status != "proposed":
         raise Conflict(f"note {note_id} is {known.status}, not proposed: nothing to approve")
-    taken = _put_in_force(tx, note_id, act)
+    taken = _put_in_force(tx, known, act)
     return RememberReport(note(tx, note_id), created=False, superseded=taken)
 
 
@@ -283,14 +283,13 @@ def reject(tx: sqlite3.Connection, note_id: int, act: Provenance) -> Note:
     return _turn(tx, known, "forgotten", act)
 
 
-def _put_in_force(tx: sqlite3.Connection, note_id: int, act: Provenance) -> tuple[int, ...]:
-    known = note(tx, note_id)
+def _put_in_force(tx: sqlite3.Connection, known: Note, act: Provenance) -> tuple[int, ...]:
     holder = holder_of(tx, known.scope, entity_key(known.slot), known.id)
     if holder is not None:
-        tx.execute("UPDATE notes SET status = 'superseded', superseded_by = ? WHERE id = ?", (note_id, holder))
+        tx.execute("UPDATE notes SET status = 'superseded', superseded_by = ? WHERE id = ?", (known.id, holder))
     _turn(tx, known, "live", act)
     # It holds since now: what had the slot until then did, and no one else.
-    tx.execute("UPDATE notes SET created_at = MAX(created_at, ?) WHERE id = ?", (act.at, note_id))
+    tx.execute("UPDATE notes SET created_at = MAX(created_at, ?) WHERE id = ?", (act.at, known.id))
     return () if holder is None else (holder,)
 
 

@@ -15,7 +15,7 @@ from graphmem.core.model import PurgeReport
 from graphmem.errors import InvalidInput, NotFound
 from graphmem.graph import entities
 from graphmem.graph.scenes import below
-from graphmem.records import scopes
+from graphmem.records import notes, scopes
 from graphmem.store import text_index
 from graphmem.upkeep import erase
 from graphmem.upkeep.erase import Gone
@@ -154,8 +154,7 @@ def plan_delete(tx: sqlite3.Connection, relation_id: int, *, hard: bool) -> Plan
 
 def plan_note(tx: sqlite3.Connection, note_id: int) -> Plan:
     """Return what the removal of one note for good would remove; raise NotFound for an unknown one."""
-    if not rows_of(tx, "notes", "id = ?", (note_id,)):
-        raise NotFound(f"note {note_id}: there is none of this id; 'notes' lists the ids")
+    notes.require_note(tx, note_id)
     return _plan(tx, {**{kind: set() for kind in _KINDS}, "note": {note_id}}, hard=True)
 
 
