@@ -116,7 +116,7 @@ def check_note(
         if not isinstance(value, str):
             raise InvalidInput(name, value, "give a text")
     names = [label for label in text_list(labels, "labels") if entity_key(label)]
-    triggers = text_list(load_when, "load_when")
+    triggers = [trigger for trigger in text_list(load_when, "load_when") if entity_key(trigger)]
     cleaned = {name: clean_text(value) for name, value in given.items()}
     # A scope is compared as it is given, here as everywhere.
     texts = {name: text if name == "scope" else text.strip() for name, text in cleaned.items()}
@@ -136,7 +136,7 @@ def check_note(
     if not isinstance(pinned, bool):
         raise InvalidInput("pinned", pinned, "give true or false")
     texts["reason"] = texts["reason"] or REASONS[config.language][kind]
-    replaced = cleaned != given or any(clean_text(label) != label for label in names)
+    replaced = cleaned != given or any(clean_text(text) != text for text in (*names, *triggers))
     remarks = ("characters that cannot be stored were replaced by U+FFFD",) if replaced else ()
     return Draft(
         kind, labels=tuple(marks.values()), routes=_checked_routes(triggers, config), status=status, pinned=pinned,
@@ -167,14 +167,11 @@ def _checked_routes(given: Iterable[str], config: Config) -> tuple[tuple[str, st
     """Return triggers, features in their canonical form, each once; raise InvalidInput for what can call nothing."""
     found: dict[str, tuple[str, str]] = {}
     for text in map(clean_text, given):
-        if entity_key(text):
-            trigger = _feature(text, config.weights) or text.strip()
-            token = token_of(trigger, config.weights)
-            if not token:
-                raise InvalidInput(
-                    "load_when", text, "no word to look for; give words, or a feature such as tool:shell"
-                )
-            found.setdefault(entity_key(trigger), (trigger, token))
+        trigger = _feature(text, config.weights) or text.strip()
+        token = token_of(trigger, config.weights)
+        if not token:
+            raise InvalidInput("load_when", text, "no word to look for; give words, or a feature such as tool:shell")
+        found.setdefault(entity_key(trigger), (trigger, token))
     if len(found) > MOST_TRIGGERS:
         raise InvalidInput("load_when", len(found), f"a note has at most {MOST_TRIGGERS} triggers; choose the best")
     return tuple(found.values())
