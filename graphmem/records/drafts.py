@@ -52,7 +52,7 @@ class Draft:
 
     routes: its triggers, each with what it is looked for by, a feature or a word. binds: it is a rule, or its slot is a
     constraint, so that a person decides on it. openly: told in no scene, so for everybody. decided: a person says so,
-    or is quoted.
+    or is quoted. held_back: why it is proposed though it was to be live, '' where it is as it was to be.
     """
 
     kind: str
@@ -72,11 +72,17 @@ class Draft:
     binds: bool
     remarks: tuple[str, ...]
     decided: bool
+    held_back: str = ""
 
     @property
     def slot_key(self) -> str:
         """The canonical form of the slot, '' for none."""
         return entity_key(self.slot)
+
+    @property
+    def remarks_as_written(self) -> tuple[str, ...]:
+        """What is to be said of it where it is written with its status."""
+        return (*self.remarks, self.held_back) if self.held_back else self.remarks
 
     @property
     def load_when(self) -> tuple[str, ...]:
@@ -203,10 +209,10 @@ def ruled(draft: Draft, *, backed: bool) -> Draft:
     if draft.pinned:
         draft = replace(draft, pinned=False, remarks=(*draft.remarks, "not pinned: that is for a person to do"))
     if draft.status == "live" and draft.binds:
-        draft = as_proposal(draft, "proposed: in force once a person approves it")
+        draft = as_proposal(draft, "in force once a person approves it")
     return draft
 
 
-def as_proposal(draft: Draft, remark: str) -> Draft:
+def as_proposal(draft: Draft, reason: str) -> Draft:
     """Return a note as something that is proposed, and why."""
-    return replace(draft, status="proposed", remarks=(*draft.remarks, remark))
+    return replace(draft, status="proposed", held_back=f"proposed: {reason}")

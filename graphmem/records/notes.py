@@ -54,7 +54,7 @@ def remember(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, at_is_
     before, after = _in_slot(tx, draft, at if at_is_given else None)
     displaced = None if after or draft.decided else displaced_by(tx, draft)
     if displaced is not None:
-        draft = as_proposal(draft, f"proposed: it would take the place of note {displaced}, which a person wants")
+        draft = as_proposal(draft, f"it would take the place of note {displaced}, which a person wants")
         before = None
     same = next((one for one in (before, after) if one and one.content == _content(draft)), None)
     same_id = same.id if same else _elsewhere(tx, draft)
@@ -69,7 +69,7 @@ def remember(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, at_is_
     if before:
         tx.execute("UPDATE notes SET superseded_by = ? WHERE id = ?", (written.id, before.id))
     taken = (before.id,) if before and before.live else ()
-    return RememberReport(written, created=True, superseded=taken, remarks=draft.remarks)
+    return RememberReport(written, created=True, superseded=taken, remarks=draft.remarks_as_written)
 
 
 def _insert(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, superseded_by: int | None) -> Note:
@@ -179,9 +179,9 @@ def _propose_again(tx: sqlite3.Connection, met: tuple[int, str], draft: Draft, o
     if status == "proposed":
         taken = _put_in_force(tx, note(tx, note_id), replace(origin, act="approve"))
         report = _seen_again(tx, note_id, draft, origin)
-        return replace(report, superseded=taken, remarks=(*draft.remarks, "was proposed before and is in force now"))
+        return replace(report, superseded=taken, remarks=(*report.remarks, "was proposed before and is in force now"))
     told = "is in force already" if status == "live" else "was rejected before, and is not proposed again"
-    return RememberReport(note(tx, note_id), created=False, remarks=(told,))
+    return RememberReport(note(tx, note_id), created=False, remarks=(*draft.remarks, told))
 
 
 def see_again(tx: sqlite3.Connection, note_id: int, at: str) -> bool:
@@ -218,7 +218,7 @@ def _seen_again(tx: sqlite3.Connection, note_id: int, draft: Draft, origin: Prov
     if unknown:
         _label(tx, note_id, unknown)
         text_index.replace(tx, "note", [note_id])
-    return RememberReport(note(tx, note_id), created=False, remarks=draft.remarks)
+    return RememberReport(note(tx, note_id), created=False, remarks=draft.remarks_as_written)
 
 
 def _label(tx: sqlite3.Connection, note_id: int, labels: Iterable[str]) -> None:
