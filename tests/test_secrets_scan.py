@@ -1,5 +1,7 @@
 """The scan of what is stored: what it finds, what it takes out, and that nothing of it stays in the file."""
 
+import hashlib
+
 import pytest
 from secret_corpus import TOKENS
 from support import sql, text_index_of
@@ -122,6 +124,27 @@ def test_what_stands_beside_notes_is_cleaned_too(tmp_path, unscreened):
             assert len(memory.notes(scopes=[key], statuses=())) == 1
     for secret in (TOKEN, other, PASSWORD):
         assert Memory.verify_forgotten(path, secret).found == ()
+
+
+def purged_sentences(memory, path, *texts):
+    """Let upkeep remove sentences that nothing tells any more; return its operation."""
+    memory.commit([Triple(f"thing {place}", "is", "told", sentence=text) for place, text in enumerate(texts)])
+    for table in ("relations", "evidence", "scene_refs"):
+        sql(path, f"UPDATE {table} SET sentence_id = NULL")
+    (operation,) = next(step.operations for step in memory.upkeep().steps if step.name == "purge sentences")
+    return operation
+
+
+def test_journaled_sentences_that_begin_like_a_secret_are_left_as_they_are(memory, path, unscreened):
+    begins = f"of {TOKEN.lower()[:8]} and more"
+    operation = purged_sentences(memory, path, begins)
+    memory.commit([Triple("Ann", "has", "it", sentence=f"Ann has {TOKEN}")])
+    unscreened.undo()
+
+    assert memory.scan_secrets(redact=True).redacted == 1
+    memory.undo(operation)
+    digest = hashlib.sha256(begins.encode()).digest()
+    assert sql(path, "SELECT hash FROM sentences WHERE text = ?", begins) == [(digest,)]
 
 
 # Columns of text that hold nothing from outside: words of graphmem's own, times, digests.

@@ -19,9 +19,9 @@ from graphmem.core.redaction import REDACTED, find_secrets, joined, replaced
 from graphmem.core.secret_forms import Secret
 from graphmem.records.drafts import token_of
 from graphmem.store import postings, text_index
+from graphmem.upkeep.journal import Row, image_of, row_of
 
 Finder = Callable[[str], Sequence[Secret]]
-_Row = dict[str, Any]
 
 # Tables of numbers, and of what graphmem itself writes.
 _OWN = frozenset({"text_sizes", "counters", "active_days", "leases", "vectors", "_sqlite_migrations"})
@@ -129,7 +129,7 @@ def _tables(tx: sqlite3.Connection) -> list[_Table]:
     return tables
 
 
-def _rows(tx: sqlite3.Connection, table: _Table) -> Iterator[_Row]:
+def _rows(tx: sqlite3.Connection, table: _Table) -> Iterator[Row]:
     extra = {"operation_rows": ["name"], "parts": ["session_id", "length"]}.get(table.name, [])
     number = _INDEXED.get(table.name, ("", ""))[1]
     columns = list(dict.fromkeys([*table.key, *table.texts, *extra, *([number] if number else [])]))
@@ -166,14 +166,14 @@ class _Cleaner:
     folded: set[str] = field(default_factory=set)
     beginnings: set[str] = field(default_factory=set)
 
-    def kinds(self, table: _Table, row: _Row) -> Iterator[str]:
+    def kinds(self, table: _Table, row: Row) -> Iterator[str]:
         """Yield the kinds of the secrets in a row."""
         texts = [text for column in table.texts for text in _texts(table.name, column, row[column])]
         if table.name == "entities" and row["name"] in self.beside:
             yield self.beside[row["name"]]
         yield from (secret.kind for secret in self.find("\n".join(texts)))
 
-    def clean(self, table: str, row: _Row) -> _Row:
+    def clean(self, table: str, row: Row) -> Row:
         """Return a row without secrets, and with the new names of what was renamed."""
         texts = [text for column, value in row.items() for text in _texts(table, column, value)]
         if not self.find("\n".join(texts)) and self.beside.keys().isdisjoint(row.values()) and not self._knows(texts):
@@ -185,8 +185,7 @@ class _Cleaner:
         if table == "operation_rows":
             for side in ("before", "after"):
                 if row[side] is not None:
-                    image = self.clean(row["name"], json.loads(row[side]))
-                    cleaned[side] = json.dumps(image, ensure_ascii=False, separators=(",", ":"))
+                    cleaned[side] = image_of(self.clean(row["name"], row_of(row[side])))
         return cleaned
 
     def _knows(self, texts: Sequence[str]) -> bool:
@@ -265,7 +264,7 @@ def finder(*more: Callable[[str], Iterable[Secret]]) -> Finder:
 # ---- writing
 
 
-def _rewrite(tx: sqlite3.Connection, table: _Table, row: _Row, cleaner: _Cleaner) -> None:
+def _rewrite(tx: sqlite3.Connection, table: _Table, row: Row, cleaner: _Cleaner) -> None:
     """Write a row as it is without secrets, under a number where it has to be one of its kind and would not be."""
     cleaned = cleaner.clean(table.name, row)
     for number in range(_MOST_NUMBERS):
@@ -297,7 +296,7 @@ def _rewrite(tx: sqlite3.Connection, table: _Table, row: _Row, cleaner: _Cleaner
     raise sqlite3.IntegrityError(f"{table.name}: no free name was found for what a secret was taken out of")
 
 
-def _numbered(table: str, row: _Row, cleaned: _Row, number: int) -> _Row:
+def _numbered(table: str, row: Row, cleaned: Row, number: int) -> Row:
     if not number:
         return cleaned
     changed = {column for column, value in cleaned.items() if isinstance(value, str) and value != row[column]}
