@@ -9,6 +9,7 @@ from support import sql, text_index_of
 from graphmem import Feature, Memory, Part, Situation, Triple
 from graphmem.core import redaction
 from graphmem.core.redaction import REDACTED
+from graphmem.store import text_index
 from graphmem.upkeep import detectors, screening
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
@@ -145,6 +146,45 @@ def test_journaled_sentences_that_begin_like_a_secret_are_left_as_they_are(memor
     memory.undo(operation)
     digest = hashlib.sha256(begins.encode()).digest()
     assert sql(path, "SELECT hash FROM sentences WHERE text = ?", begins) == [(digest,)]
+
+
+def test_sentences_that_are_one_without_their_secrets_come_back_as_one(memory, path, unscreened):
+    operation = purged_sentences(memory, path, f"the token is {TOKEN}", f"the token is {ID}")
+    memory.commit([Triple("Ann", "has", "it", sentence=f"the token is {TOKEN[::-1]}{TOKEN}")])
+    unscreened.undo()
+
+    memory.scan_secrets(redact=True)
+    memory.undo(operation)
+    (text,) = {text for (text,) in sql(path, "SELECT text FROM sentences")}
+    assert REDACTED in text
+    assert memory.check().problems == ()
+
+
+def test_what_an_undo_brings_back_after_redaction_tells_nothing_of_the_secret(memory, path, unscreened):
+    said = f"the token is {TOKEN} of Ann"
+    sentences = purged_sentences(memory, path, said)
+    parts = [Part("1", text=f"we use password={PASSWORD}-of-Ann then"), Part("2", text="words")]
+    for session in ("gone", "kept"):
+        memory.mirror(session, parts, redact=False, scope=session)
+    purge = memory.purge(scope="gone").operation
+    unscreened.undo()
+
+    memory.scan_secrets(redact=True)
+    kept = "".join(image for row in sql(path, "SELECT before, after FROM operation_rows") for image in row if image)
+    assert hashlib.sha256(said.encode()).hexdigest() not in kept
+    for operation in (purge, sentences):
+        memory.undo(operation)
+    ((text, digest),) = sql(path, "SELECT text, hash FROM sentences")
+    assert (text, digest) == (said.replace(TOKEN, REDACTED), hashlib.sha256(text.encode()).digest())
+    told = sql(path, "SELECT text, length FROM parts ORDER BY id")
+    assert [length for _, length in told] == [text_index.tokens(body=text).length for text, _ in told]
+    assert REDACTED in told[0][0]
+    assert told[:2] == told[2:]
+    assert sql(path, "SELECT length FROM sessions") == [(told[0][1] + told[1][1],)] * 2
+    assert memory.check().problems == ()
+    before = text_index_of(path)
+    memory.reindex()
+    assert text_index_of(path) == before
 
 
 # Columns of text that hold nothing from outside: words of graphmem's own, times, digests.

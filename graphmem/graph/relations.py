@@ -338,7 +338,7 @@ def _with_history(tx: sqlite3.Connection, claims: Iterable[_Claim], scope: str) 
 
 def put_sentences(tx: sqlite3.Connection, texts: Sequence[str], at: str) -> tuple[list[int | None], list[int]]:
     """Return the ids of sentences, None for '', and of those the new ones, to be indexed."""
-    digests = {text: hashlib.sha256(text.encode()).digest() for text in texts if text}
+    digests = {text: digest_of(text) for text in texts if text}
     ids: dict[bytes, int] = {}
     for part, marks in in_parts(digests.values()):
         ids.update(tx.execute(f"SELECT hash, id FROM sentences WHERE hash IN ({marks})", part).fetchall())
@@ -350,6 +350,15 @@ def put_sentences(tx: sqlite3.Connection, texts: Sequence[str], at: str) -> tupl
             ids[digest] = made.lastrowid
             fresh.append(ids[digest])
     return [ids[digests[text]] if text else None for text in texts], fresh
+
+
+def digest_of(sentence: str) -> bytes:
+    """Return the SHA-256 of a sentence, by which its row is found.
+
+    >>> digest_of("Ann likes tea")[:3].hex()
+    '240f88'
+    """
+    return hashlib.sha256(sentence.encode()).digest()
 
 
 def _put_in_order(tx: sqlite3.Connection, told: int, fact: tuple[int, str, int, str], at: str) -> int:

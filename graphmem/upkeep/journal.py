@@ -68,7 +68,7 @@ TABLES = {
     "entities": _Table(("id",), ("mention_count",), ("updated_at",), ("entity", "name")),
     "entity_aliases": _Table(("key",)),
     "entities_apart": _Table(("a", "b")),
-    "sentences": _Table(("id",), indexed=("sentence", "text")),
+    "sentences": _Table(("id",), indexed=("sentence", "text"), place=("hash",)),
     "relations": _Table(("id",), indexed=("relation", "source_id", "target_id", "relation_type")),
     "evidence": _Table(("id",)),
     "notes": _Table(("id",), ("seen",), indexed=("note", "title", "slot", "body", "status")),

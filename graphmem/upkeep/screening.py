@@ -5,11 +5,10 @@ an operation, whose images would keep it. What is made of a text (a key, a hash,
 made anew. A name that has to be one of its kind and is not any more gets a number.
 """
 
-import hashlib
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +16,10 @@ from graphmem.core.keys import entity_key, normalize_key, title_key
 from graphmem.core.model import StoredSecret
 from graphmem.core.redaction import REDACTED, find_secrets, joined, replaced
 from graphmem.core.secret_forms import Secret
+from graphmem.graph.relations import digest_of
 from graphmem.records.drafts import token_of
 from graphmem.store import postings, text_index
-from graphmem.upkeep.journal import Row, image_of, row_of
+from graphmem.upkeep.journal import VALUES, Row, image_of, row_of
 
 Finder = Callable[[str], Sequence[Secret]]
 
@@ -39,12 +39,16 @@ _KEYS = frozenset(
 # Tables of what has a name by which others tell of it: cleaned first, so that no two names become one.
 _NAMING = ("entities", "entity_aliases", "scenes", "scene_aliases", "scopes", "sessions")
 # What is made of another column of the row, and how.
-_DERIVED: Mapping[str, Mapping[str, tuple[str, Callable[[str], str]]]] = {
+_DERIVED: Mapping[str, Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "entities": {"key": ("name", entity_key)},
     "notes": {"title_key": ("title", title_key), "slot_key": ("slot", entity_key)},
     "note_triggers": {"token": ("load_when", token_of)},
-    "parts": {"author_key": ("author", entity_key)},
+    "parts": {
+        "author_key": ("author", entity_key),
+        "length": ("text", lambda text: text_index.tokens(body=text).length),
+    },
     "relations": {"relation_key": ("relation_type", entity_key)},
+    "sentences": {"hash": ("text", digest_of)},
 }
 # The kind in the text index, and the column of its number.
 _INDEXED = {
@@ -91,6 +95,7 @@ def redact_stored(tx: sqlite3.Connection, find: Finder, progress: Callable[[int,
             progress(done, len(tables))
         if (len(changed), len(cleaner.renamed)) == before:
             break
+    _settle_lengths(tx, touched["part"])
     _made_anew(tx, touched)
     return len(changed)
 
@@ -130,9 +135,8 @@ def _tables(tx: sqlite3.Connection) -> list[_Table]:
 
 
 def _rows(tx: sqlite3.Connection, table: _Table) -> Iterator[Row]:
-    extra = {"operation_rows": ["name"], "parts": ["session_id", "length"]}.get(table.name, [])
-    number = _INDEXED.get(table.name, ("", ""))[1]
-    columns = list(dict.fromkeys([*table.key, *table.texts, *extra, *([number] if number else [])]))
+    number = _INDEXED.get(table.name, ())[1:]
+    columns = list(dict.fromkeys([*table.key, *table.texts, *_DERIVED.get(table.name, ()), *number]))
     for values in tx.execute(f"SELECT {', '.join(columns)} FROM {table.name}"):
         yield dict(zip(columns, values, strict=True))
 
@@ -270,10 +274,6 @@ def _rewrite(tx: sqlite3.Connection, table: _Table, row: Row, cleaner: _Cleaner)
     for number in range(_MOST_NUMBERS):
         wanted = _numbered(table.name, row, cleaned, number)
         values = {column: value for column, value in wanted.items() if value != row[column]}
-        if table.name == "sentences":
-            values["hash"] = hashlib.sha256(wanted["text"].encode()).digest()
-        if table.name == "parts":
-            values["length"] = text_index.tokens(body=wanted["text"]).length
         columns = ", ".join(f"{column} = ?" for column in values)
         same = " AND ".join(f"{column} = ?" for column in table.key)
         try:
@@ -283,9 +283,6 @@ def _rewrite(tx: sqlite3.Connection, table: _Table, row: Row, cleaner: _Cleaner)
             )
         except sqlite3.IntegrityError:
             continue
-        if table.name == "parts":
-            grown = values["length"] - row["length"]
-            tx.execute("UPDATE sessions SET length = length + ? WHERE id = ?", (grown, row["session_id"]))
         if table.name in _NAMING:
             cleaner.renamed |= {
                 row[column]: wanted[column]
@@ -299,14 +296,33 @@ def _rewrite(tx: sqlite3.Connection, table: _Table, row: Row, cleaner: _Cleaner)
 def _numbered(table: str, row: Row, cleaned: Row, number: int) -> Row:
     if not number:
         return cleaned
-    changed = {column for column, value in cleaned.items() if isinstance(value, str) and value != row[column]}
+    changed = {column for column, value in cleaned.items() if value != row[column]}
     derived = _DERIVED.get(table, {})
     numbered = dict(cleaned)
     for column in changed - derived.keys():
         if (table, column) not in _JSON:
             numbered[column] = f"{cleaned[column]}{'-' if (table, column) in _KEYS else ' '}{number}"
-    made = {column: derived[column] for column in changed & derived.keys()}
-    return numbered | {column: make(numbered[source]) for column, (source, make) in made.items()}
+    return numbered | {
+        column: make(numbered[source]) for column, (source, make) in derived.items() if source in changed
+    }
+
+
+def _settle_lengths(tx: sqlite3.Connection, part_ids: Collection[int]) -> None:
+    """Let sessions be as long as their parts are now: those of some parts, and those that a purge keeps for an undo."""
+    tx.execute(
+        f"""UPDATE sessions SET length = (SELECT SUM(p.length) FROM parts p WHERE p.session_id = sessions.id)
+            WHERE id IN (SELECT session_id FROM parts WHERE id IN {VALUES})""",
+        (json.dumps(sorted(part_ids)),),
+    )
+    tx.execute(
+        """WITH kept AS (
+               SELECT operation_id, json_extract(before, '$.session_id') AS session,
+                      SUM(json_extract(before, '$.length')) AS length
+               FROM operation_rows WHERE name = 'parts' GROUP BY 1, 2)
+           UPDATE operation_rows SET before = json_set(before, '$.length', kept.length) FROM kept
+           WHERE operation_rows.name = 'sessions' AND operation_rows.operation_id = kept.operation_id
+               AND json_extract(before, '$.id') = kept.session AND json_extract(before, '$.length') <> kept.length"""
+    )
 
 
 def _made_anew(tx: sqlite3.Connection, touched: Mapping[str, set[int]]) -> None:
