@@ -621,13 +621,13 @@ class Maintenance:
         )
         if not redact:
             with self._store.read() as tx:
-                return model.SecretReport(screening.scan(tx, find, progress), 0, applied=False, remarks=remarks)
-        traces.require_room(self.path)
-        with self._writing(self._at(None)) as tx, traces.overwriting(tx):
-            found = screening.scan(tx, find, progress)
-            redacted = screening.redact_stored(tx, find, progress) if found else 0
-        remarks += traces.clean(self._store) + traces.copies_remark(self.path)
-        return model.SecretReport(found, redacted, applied=True, remarks=remarks)
+                found, redacted = screening.screen(tx, find, progress, redact=False)
+        else:
+            traces.require_room(self.path)
+            with self._writing(self._at(None)) as tx, traces.overwriting(tx):
+                found, redacted = screening.screen(tx, find, progress, redact=True)
+            remarks += traces.clean(self._store) + traces.copies_remark(self.path)
+        return model.SecretReport(found, redacted, applied=redact, remarks=remarks)
 
     def _purge(self, plan: Callable[[sqlite3.Connection], Plan], kind: str, *, hard: bool) -> model.PurgeReport:
         at = self._at(None)

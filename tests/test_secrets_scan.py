@@ -95,6 +95,16 @@ def test_what_is_taken_out_is_nowhere_and_the_rest_is_sound(tmp_path, unscreened
         assert Memory.verify_forgotten(path, secret).found == ()
 
 
+def test_the_names_that_relations_make_secrets_are_looked_for_once(memory, unscreened):
+    memory.commit([Triple("数据库", "密码", PASSWORD)])
+    unscreened.undo()
+    asked = []
+    memory._store._writer.set_trace_callback(asked.append)
+    assert memory.scan_secrets(redact=True).redacted
+    memory._store._writer.set_trace_callback(None)
+    assert sum(one.startswith("SELECT r.relation_type, e.name") for one in asked) == 1
+
+
 def test_what_stands_beside_notes_is_cleaned_too(tmp_path, unscreened):
     path = tmp_path / "m.db"
     other = TOKEN[:-1] + "z"

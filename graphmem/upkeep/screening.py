@@ -62,42 +62,22 @@ _ROUNDS = 3
 _LONG = 8  # characters of a secret that is no word
 
 
-def scan(tx: sqlite3.Connection, find: Finder, progress: Callable[[int, int], None]) -> tuple[StoredSecret, ...]:
-    """Return which rows hold secrets, and of what kinds. progress: tables done, and all."""
-    found: dict[StoredSecret, None] = {}
+def screen(
+    tx: sqlite3.Connection, find: Finder, progress: Callable[[int, int], None], *, redact: bool
+) -> tuple[tuple[StoredSecret, ...], int]:
+    """Return which rows hold secrets, and of what kinds; with redact replace them, and return how many rows changed.
+
+    progress: tables done, and all.
+    """
     tables = _tables(tx)
-    beside = _named_by_relation(tx, find)
+    cleaner = _Cleaner(find, _named_by_relation(tx, find))
+    found: dict[StoredSecret, None] = {}
     for done, table in enumerate(tables, 1):
         for row in _rows(tx, table):
-            for kind in _Cleaner(find, beside).kinds(table, row):
+            for kind in cleaner.kinds(table, row):
                 found[StoredSecret(table.name, table.id_of(row), kind)] = None
         progress(done, len(tables))
-    return tuple(found)
-
-
-def redact_stored(tx: sqlite3.Connection, find: Finder, progress: Callable[[int, int], None]) -> int:
-    """Replace the secrets in all rows; return how many rows were changed."""
-    # A name is replaced in its own row first, and then wherever it is told.
-    tx.execute("PRAGMA defer_foreign_keys = ON")
-    cleaner = _Cleaner(find, _named_by_relation(tx, find))
-    touched: dict[str, set[int]] = defaultdict(set)
-    changed: set[tuple[str, str]] = set()
-    tables = _tables(tx)
-    for _ in range(_ROUNDS):
-        before = len(changed), len(cleaner.renamed)
-        for done, table in enumerate(tables, 1):
-            for row in [row for row in _rows(tx, table) if cleaner.clean(table.name, row) != row]:
-                _rewrite(tx, table, row, cleaner)
-                changed.add((table.name, json.dumps([row[column] for column in table.key], default=str)))
-                if table.name in _INDEXED:
-                    kind, column = _INDEXED[table.name]
-                    touched[kind].add(row[column])
-            progress(done, len(tables))
-        if (len(changed), len(cleaner.renamed)) == before:
-            break
-    _settle_lengths(tx, touched["part"])
-    _made_anew(tx, touched)
-    return len(changed)
+    return tuple(found), _redact(tx, tables, cleaner, progress) if redact and found else 0
 
 
 # ---- what there is
@@ -165,7 +145,7 @@ class _Cleaner:
     """
 
     find: Finder
-    beside: Mapping[str, str] = field(default_factory=dict)
+    beside: Mapping[str, str]
     renamed: dict[str, str] = field(default_factory=dict)
     folded: set[str] = field(default_factory=set)
     beginnings: set[str] = field(default_factory=set)
@@ -266,6 +246,31 @@ def finder(*more: Callable[[str], Iterable[Secret]]) -> Finder:
 
 
 # ---- writing
+
+
+def _redact(
+    tx: sqlite3.Connection, tables: Sequence[_Table], cleaner: _Cleaner, progress: Callable[[int, int], None]
+) -> int:
+    """Replace the secrets in all rows; return how many rows were changed."""
+    # A name is replaced in its own row first, and then wherever it is told.
+    tx.execute("PRAGMA defer_foreign_keys = ON")
+    touched: dict[str, set[int]] = defaultdict(set)
+    changed: set[tuple[str, str]] = set()
+    for _ in range(_ROUNDS):
+        before = len(changed), len(cleaner.renamed)
+        for done, table in enumerate(tables, 1):
+            for row in [row for row in _rows(tx, table) if cleaner.clean(table.name, row) != row]:
+                _rewrite(tx, table, row, cleaner)
+                changed.add((table.name, json.dumps([row[column] for column in table.key], default=str)))
+                if table.name in _INDEXED:
+                    kind, column = _INDEXED[table.name]
+                    touched[kind].add(row[column])
+            progress(done, len(tables))
+        if (len(changed), len(cleaner.renamed)) == before:
+            break
+    _settle_lengths(tx, touched["part"])
+    _made_anew(tx, touched)
+    return len(changed)
 
 
 def _rewrite(tx: sqlite3.Connection, table: _Table, row: Row, cleaner: _Cleaner) -> None:
