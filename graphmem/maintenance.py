@@ -614,18 +614,19 @@ class Maintenance:
         """
         if not isinstance(redact, bool):
             raise InvalidInput("redact", redact, "give true or false")
-        more = detectors.is_installed()
-        find = screening.finder(*[detectors.more_secrets] * more)
-        remarks: tuple[str, ...] = (
-            () if more else ("looked with graphmem's own patterns alone: 'graphmem[secrets]' adds others",)
-        )
-        if not redact:
-            with self._store.read() as tx:
-                found, redacted = screening.screen(tx, find, progress, redact=False)
-        else:
-            traces.require_room(self.path)
-            with self._writing(self._at(None)) as tx, traces.overwriting(tx):
-                found, redacted = screening.screen(tx, find, progress, redact=True)
+        with detectors.detecting() as more:
+            find = screening.finder(more)
+            if not redact:
+                with self._store.read() as tx:
+                    found, redacted = screening.screen(tx, find, progress, redact=False)
+            else:
+                traces.require_room(self.path)
+                with self._writing(self._at(None)) as tx, traces.overwriting(tx):
+                    found, redacted = screening.screen(tx, find, progress, redact=True)
+        remarks: tuple[str, ...] = ()
+        if more is None:
+            remarks += ("looked with graphmem's own patterns alone: 'graphmem[secrets]' adds others",)
+        if redact:
             remarks += traces.clean(self._store) + traces.copies_remark(self.path)
         return model.SecretReport(found, redacted, applied=redact, remarks=remarks)
 

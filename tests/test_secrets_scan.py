@@ -1,6 +1,7 @@
 """The scan of what is stored: what it finds, what it takes out, and that nothing of it stays in the file."""
 
 import hashlib
+import sys
 
 import pytest
 from secret_corpus import TOKENS
@@ -236,7 +237,7 @@ def test_a_sound_memory_is_left_as_it_is(tmp_path):
 
 
 def test_without_the_extra_the_scan_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(detectors, "is_installed", lambda: False)
+    monkeypatch.setitem(sys.modules, "detect_secrets", None)
     with Memory.open(tmp_path / "m.db") as memory:
         assert any("graphmem[secrets]" in remark for remark in memory.scan_secrets().remarks)
 
@@ -253,5 +254,17 @@ def test_the_extra_finds_tokens_in_long_texts():
 
     token = TOKENS["github"](random.Random(7))
     text = "words " * 2000 + token + " more words" * 10
-    (found,) = set(detectors.more_secrets(text))
+    with detectors.detecting() as more:
+        (found,) = set(more(text))
     assert text[found.start : found.end] in token
+
+
+def test_the_plug_ins_of_the_extra_are_chosen_once_for_a_scan(tmp_path, monkeypatch):
+    settings = pytest.importorskip("detect_secrets.settings")
+    chosen = []
+    choose = settings.transient_settings
+    monkeypatch.setattr(settings, "transient_settings", lambda wanted: chosen.append(wanted) or choose(wanted))
+    with Memory.open(tmp_path / "m.db") as memory:
+        memory.commit([Triple("Ann", "likes", "tea"), Triple("Ann", "likes", "coffee")])
+        memory.scan_secrets()
+    assert len(chosen) == 1

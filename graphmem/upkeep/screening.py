@@ -232,14 +232,14 @@ def _inside(value: Any) -> Iterator[str]:
             yield from (name, *_inside(one))
 
 
-def finder(*more: Callable[[str], Iterable[Secret]]) -> Finder:
+def finder(more: Callable[[str], Iterable[Secret]] | None) -> Finder:
     """Return what finds secrets by our rules, and by others besides."""
-    if not more:
+    if more is None:
         return find_secrets
 
     def find(text: str) -> Sequence[Secret]:
         # What others find beside a mark is what they take the mark itself for.
-        others = [each for one in more for each in one(text) if REDACTED not in text[each.start : each.end]]
+        others = [each for each in more(text) if REDACTED not in text[each.start : each.end]]
         return joined([*find_secrets(text), *others])
 
     return find
