@@ -1,6 +1,7 @@
 """No secret gets into the file: each way of writing, and what is said about it."""
 
 import pytest
+from support import dump
 
 from graphmem import Feature, Memory, Part, SecretRefused, Situation, Triple
 from graphmem.core.redaction import REDACTED, refuse_secrets
@@ -70,6 +71,29 @@ def test_names_that_are_secrets_are_refused_without_a_character_of_them(tmp_path
         told = f"{caught.value!r} {caught.value}"
         assert not any(part[i : i + 4] in told for part in (KEY[8:], PASSWORD) for i in range(len(part) - 3))
     assert not traces(path, KEY, PASSWORD)
+
+
+def test_a_number_under_the_name_of_a_secret_is_refused_as_no_text(memory):
+    (refused,) = memory.commit([Triple("数据库", "密码", 12345678)]).refused
+    assert "a name is text" in refused.reason
+
+
+@pytest.mark.parametrize(
+    ("told", "changes"),
+    [
+        (Triple("数据库", "密码", "在保险箱里"), {"object": PASSWORD}),
+        (Triple("数据库", "在", PASSWORD), {"relation": "password"}),
+        (Triple("数据库", "密码", "在保险箱里"), {"object": PASSWORD, "sentence": "it is new", "confidence": 0.5}),
+    ],
+)
+def test_an_edit_that_makes_a_secret_with_what_is_stored_is_refused(memory, path, told, changes):
+    memory.commit([told], scenes="chan:qq")
+    before = dump(path)
+    with pytest.raises(SecretRefused) as caught:
+        memory.edit_relation(1, **changes)
+    assert (caught.value.argument, caught.value.kind) == (next(iter(changes)), "password")
+    assert dump(path) == before
+    assert memory.edit_relation(1, relation="密码", object="在柜子里").new
 
 
 def test_the_mirror_replaces_secrets_before_anything_else_is_done(tmp_path):

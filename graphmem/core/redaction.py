@@ -11,7 +11,7 @@ import bisect
 import functools
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from graphmem.core.secret_forms import Secret, compiled, key_secrets, number_secrets, token_secrets
 from graphmem.core.secret_names import REDACTED as REDACTED
@@ -36,6 +36,20 @@ def find_secrets(text: str) -> tuple[Secret, ...]:
         return ()
     secrets = _without_marks(plain, joined(found))
     return tuple(secrets if len(plain) == len(text) else _moved(text, secrets))
+
+
+def secrets_of(name: str, value: str, find: Callable[[str], Iterable[Secret]] = find_secrets) -> tuple[Secret, ...]:
+    """Return the secrets of a value that are ones by what it is called too: its relation is the name of an object.
+
+    >>> secrets_of("密码", "Tr0ub4dor"), secrets_of("likes", "Tr0ub4dor")
+    ((Secret(kind='password', start=0, end=9),), ())
+    """
+    before = f"{name}: "
+    return tuple(
+        Secret(kind, start - len(before), end - len(before))
+        for kind, start, end in find(before + value)
+        if start >= len(before)
+    )
 
 
 def redact(text: str) -> str:

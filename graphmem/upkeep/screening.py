@@ -14,7 +14,7 @@ from typing import Any
 
 from graphmem.core.keys import entity_key, normalize_key, title_key
 from graphmem.core.model import StoredSecret
-from graphmem.core.redaction import REDACTED, find_secrets, joined, replaced
+from graphmem.core.redaction import REDACTED, find_secrets, joined, replaced, secrets_of
 from graphmem.core.secret_forms import Secret
 from graphmem.graph.relations import digest_of
 from graphmem.records.drafts import token_of
@@ -123,14 +123,8 @@ def _rows(tx: sqlite3.Connection, table: _Table) -> Iterator[Row]:
 
 def _named_by_relation(tx: sqlite3.Connection, find: Finder) -> dict[str, str]:
     """Return names of entities that are secrets by the relation they are told with, and their kinds."""
-    kinds: dict[str, str] = {}
     rows = tx.execute("SELECT r.relation_type, e.name FROM relations r JOIN entities e ON e.id = r.target_id")
-    for relation, name in rows:
-        before = f"{relation}: "
-        for secret in find(before + name):
-            if secret.start >= len(before):
-                kinds[name] = secret.kind
-    return kinds
+    return {name: secret.kind for relation, name in rows for secret in secrets_of(relation, name, find)}
 
 
 # ---- cleaning
