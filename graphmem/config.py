@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,10 +14,14 @@ from graphmem.errors import Conflict, InvalidInput
 from graphmem.late import late
 
 if TYPE_CHECKING:
+    import shlex
     import tomllib
+    import urllib.parse as addresses
     import zoneinfo
 else:
+    shlex = late("shlex")
     tomllib = late("tomllib")
+    addresses = late("urllib.parse")
     zoneinfo = late("zoneinfo")
 
 # Weights of the reference engine, but for peer and peer_group, which lead: at the channel's own weight a channel
@@ -31,11 +35,14 @@ LANGUAGES = ("en", "zh")
 # How words can be looked for without knowing who asks.
 SEARCH_MODES = ("hybrid", "keyword", "vector", "graph")
 
+LONGEST_WAIT = 3600.0  # seconds for one answer of a model or a program
 _LARGEST_COUNT = 2**63 - 1  # what a column of SQLite holds
 
 ENVIRONMENT = "GRAPHMEM_"
-_OTHER_VARIABLES = frozenset({"DB", "CONFIG", "PROJECT", "SESSION", "ARBITER_KEY"})  # read by the command line
+# Read elsewhere, or told to the program of a writer.
+_OTHER_VARIABLES = frozenset({"DB", "CONFIG", "PROJECT", "SESSION", "ARBITER_KEY", "WRITER_KEY", "WRITER"})
 _NO_VARIABLES = frozenset({"weights", "ranking"})  # tables
+_COMMANDS = frozenset({"writer_command"})  # written in a variable as for a shell
 _ROUTE = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+")
 
 _SHARE = (0.0, 1.0)
@@ -70,8 +77,9 @@ _BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType(
         "max_incidents": _SOME,
         "incident_max_age_days": _TIME,
         "search_score_floor": _SHARE,
-        "writer_timeout": _INTERVAL,
+        "writer_timeout": (0.01, LONGEST_WAIT),
         "writer_max_retries": (0, 100),
+        "writer_tokens_per_day": _ANY_COUNT,
         "idle_checkpoint_after": _TIME,
         "idle_check_every": _INTERVAL,
         "retention_days": _TIME,
@@ -103,6 +111,30 @@ def check_count(name: str, value: object, *, low: int = 0, high: int = _LARGEST_
         raise InvalidInput(name, value, "give a whole number")
     if not low <= value <= high:
         raise InvalidInput(name, value, f"give a whole number from {low} to {high}")
+
+
+def check_program(name: str, argv: object) -> None:
+    """Raise InvalidInput unless the value is a program and its arguments, as no shell reads them."""
+    words = argv if isinstance(argv, Sequence) and not isinstance(argv, str) else ()
+    told = all(isinstance(word, str) and "\0" not in word for word in words)
+    if not words or not told or not words[0].strip():
+        raise InvalidInput(name, argv, "give a list of texts: the program and its arguments")
+
+
+def check_address(name: str, value: object) -> None:
+    """Raise InvalidInput unless the value is an address of HTTP, with nothing in it that may be a secret."""
+    form = "give an address such as http://localhost:11434/v1, with http:// or https://"
+    if not isinstance(value, str):
+        raise InvalidInput(name, value, form)
+    if any(mark in value for mark in "@?#"):
+        raise InvalidInput(name, "(hidden)", f"{form}; a user, a password or a key is no part of it")
+    try:
+        parts = addresses.urlsplit(value)
+        written = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        written = False
+    if not written or not value.isascii() or not value.isprintable() or " " in value:
+        raise InvalidInput(name, value, form)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,11 +244,17 @@ class Config:
     constraint_keys: slots whose notes are constraints. include_usage_hint: say how to remember more. section_order:
     place of the section among those of a host, rising (issue 9).
 
-    Checkpoints (issue 7). writer_timeout: seconds for one answer of a writer. writer_max_retries: how often it is asked
-    again. idle_checkpoint_after: seconds of silence until a session gets one; idle_check_every: seconds between two
-    looks. retention_days: days that sessions are kept, 0 for ever; retention_check_every_days: days between two looks.
-    dream_interval_days, distill_interval_days: days from one consolidation of a project, and from one distilling of
-    skills, to the next.
+    Writers, who turn sessions into checkpoints and notes. writer_command: a program and its arguments, which reads a
+    prompt and prints a text. Or writer_url and writer_model: the address of an OpenAI-compatible endpoint, such as
+    http://localhost:11434/v1, and a model there. Its key is no setting: it is read from GRAPHMEM_WRITER_KEY. Without
+    either rules write, and nothing leaves this machine. writer_timeout: seconds for one answer. writer_max_retries: how
+    often an endpoint that fails is asked again. writer_tokens_per_day: tokens of a day in UTC, question and answer,
+    beyond which an endpoint is not asked; 0 for no limit.
+
+    Checkpoints (issue 7). idle_checkpoint_after: seconds of silence until a session gets one; idle_check_every: seconds
+    between two looks. retention_days: days that sessions are kept, 0 for ever; retention_check_every_days: days between
+    two looks. dream_interval_days, distill_interval_days: days from one consolidation of a project, and from one
+    distilling of skills, to the next.
 
     Hosts (issue 9). ui: serve the panel. route_prefix: path of the older HTTP interface.
     """
@@ -263,6 +301,10 @@ class Config:
     constraint_keys: tuple[str, ...] = ("pen_name", "signature")
     include_usage_hint: bool = True
     section_order: int = 100
+    writer_command: tuple[str, ...] = ()
+    writer_url: str = ""
+    writer_model: str = ""
+    writer_tokens_per_day: int = 0
     writer_timeout: float = 120.0
     writer_max_retries: int = 3
     idle_checkpoint_after: float = 3600.0
@@ -284,6 +326,7 @@ class Config:
         object.__setattr__(self, "weights", MappingProxyType({**KIND_WEIGHTS, **self.weights}))
         object.__setattr__(self, "self_names", frozenset(_names("self_names", self.self_names)))
         object.__setattr__(self, "constraint_keys", _names("constraint_keys", self.constraint_keys))
+        object.__setattr__(self, "writer_command", _names("writer_command", self.writer_command))
         for each in dataclasses.fields(self):
             _check(each.name, each.type, getattr(self, each.name))
         for kind, weight in self.weights.items():
@@ -304,10 +347,25 @@ class Config:
             raise InvalidInput(
                 "route_prefix", self.route_prefix, "give a path such as '/memory/v1', with no '/' behind"
             )
+        self._check_writer()
         try:
             self.zone  # noqa: B018 (it is looked for)
         except (ValueError, TypeError, OSError, zoneinfo.ZoneInfoNotFoundError):
             raise InvalidInput("timezone", self.timezone, "not a known IANA time zone; try 'Asia/Shanghai'") from None
+
+    def _check_writer(self) -> None:
+        if self.writer_command:
+            check_program("writer_command", self.writer_command)
+        if self.writer_url:
+            check_address("writer_url", self.writer_url)
+            if self.writer_command:
+                raise InvalidInput(
+                    "writer_url", self.writer_url, "there is a writer_command too; leave out one of both"
+                )
+            if not self.writer_model.strip():
+                raise InvalidInput("writer_model", self.writer_model, "give the name of a model at writer_url")
+        elif self.writer_model:
+            raise InvalidInput("writer_model", self.writer_model, "give the writer_url where it is, or leave it out")
 
     def __reduce__(self) -> tuple[Callable[..., "Config"], tuple[dict[str, Any]]]:
         # A read-only mapping can be neither pickled nor copied.
@@ -349,8 +407,8 @@ def read_settings(
     """Return what a TOML file and GRAPHMEM_* variables set, by name; the variables win.
 
     A file that was named must exist; None reads no file. An unknown setting of the file is refused by name, an unknown
-    variable is only logged. Lists are written with commas in a variable; `weights` and `ranking` have none. Raises
-    InvalidInput.
+    variable is only logged. Lists are written with commas in a variable, a command as for a shell; `weights` and
+    `ranking` have none. Raises InvalidInput.
     """
     found: dict[str, Given] = {}
     if path is not None:
@@ -360,7 +418,7 @@ def read_settings(
         variable = ENVIRONMENT + name.upper()
         text = None if name in _NO_VARIABLES else environ.get(variable)
         if text is not None:
-            found[name] = Given(_parse(variable, text, kind), f"environment {variable}")
+            found[name] = Given(_parse(name, text, kind), f"environment {variable}")
     known = {name.upper() for name in _types().keys() - _NO_VARIABLES}
     for variable in environ:
         name = variable.removeprefix(ENVIRONMENT)
@@ -430,7 +488,7 @@ def _config_of(values: dict[str, Any]) -> Config:
     return Config(**values)
 
 
-def _parse(variable: str, text: str, kind: Any) -> Any:
+def _parse(name: str, text: str, kind: Any) -> Any:
     readers: dict[Any, tuple[Callable[[str], Any], str]] = {
         int: (int, "a whole number"),
         float: (float, "a number"),
@@ -441,10 +499,12 @@ def _parse(variable: str, text: str, kind: Any) -> Any:
         str: (str, "a text"),
     }
     read, form = readers.get(kind, (_parts, "names with commas between them"))
+    if name in _COMMANDS:
+        read, form = shlex.split, "a command as a shell reads it, each quotation closed"
     try:
         return read(text)
     except (ValueError, KeyError):
-        raise InvalidInput(variable, text, f"give {form}") from None
+        raise InvalidInput(ENVIRONMENT + name.upper(), text, f"give {form}") from None
 
 
 def _parts(text: str) -> tuple[str, ...]:

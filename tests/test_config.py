@@ -50,6 +50,10 @@ SWITCHES = {
     "redact_mirror": True,
     "project_identity": "repository",
     "inject": True,
+    "writer_command": (),
+    "writer_url": "",
+    "writer_model": "",
+    "writer_tokens_per_day": 0,
 }
 # For each setting that a variable can hold: the text of another value, and the value.
 OTHERS = {
@@ -61,7 +65,12 @@ OTHERS = {
     "route_prefix": ("/memory", "/memory"),
     "constraint_keys": ("signature, 笔名,", ("signature", "笔名")),
     "self_names": ("jarvis, 小助手", frozenset({"jarvis", "小助手"})),
+    "writer_command": ("claude -p 'one, two'", ("claude", "-p", "one, two")),
+    "writer_url": ("https://models.example/v1", "https://models.example/v1"),
+    "writer_model": ("m1", "m1"),
 }
+# What has to be told along with a setting.
+ALONG = {"writer_url": {"writer_model": "m1"}, "writer_model": {"writer_url": "http://localhost/v1"}}
 KINDS = {each.name: each.type for each in dataclasses.fields(Config) if each.name not in ("weights", "ranking")}
 BOOLEANS, COUNTS, NUMBERS, TEXTS = (
     sorted(name for name, found in KINDS.items() if found is kind) for kind in (bool, int, float, str)
@@ -91,7 +100,9 @@ def test_every_setting_is_told_by_file_and_by_environment(tmp_path, name):
     file = tmp_path / "config.toml"
     file.write_text(f"{name} = {json.dumps(list(value) if KINDS[name] not in (bool, int, float, str) else value)}\n")
 
-    by_file, by_environment = Config.load(file, {}), Config.load(None, {f"GRAPHMEM_{name.upper()}": text})
+    along = ALONG.get(name, {})
+    by_file = Config.load(file, {}, **along)
+    by_environment = Config.load(None, {f"GRAPHMEM_{name.upper()}": text}, **along)
 
     assert getattr(by_file, name) == getattr(by_environment, name) == value
     assert getattr(Config(), name) != value
@@ -104,7 +115,11 @@ def test_every_setting_is_told_by_file_and_by_environment(tmp_path, name):
         *itertools.product(COUNTS, (-1, 2**63, 1.5, True, "2", None)),
         *itertools.product(NUMBERS, (-0.1, math.nan, math.inf, True, "1", None)),
         *itertools.product(TEXTS, (5, None, ["hybrid"])),
-        *itertools.product(("constraint_keys", "self_names"), ("signature", 5, None, [5])),
+        *itertools.product(("constraint_keys", "self_names", "writer_command"), ("signature", 5, None, [5])),
+        *itertools.product(("writer_command",), (("",), (" ", "-p"), ("a\0b",))),
+        *itertools.product(
+            ("writer_url",), ("localhost:11434", "ftp://h", "http://", "http://a b", "http://[", "http://h:x")
+        ),
         *(("search_mode", value) for value in ("", "fuzzy", "scene", "Hybrid")),
         *(("project_identity", value) for value in ("", "path")),
         *(
@@ -116,6 +131,7 @@ def test_every_setting_is_told_by_file_and_by_environment(tmp_path, name):
         *itertools.product(("writer_timeout", "idle_check_every", "retention_check_every_days"), (0, 2e6)),
         *itertools.product(("search_score_floor", "decay_floor", "shrink_limit"), (1.01,)),
         ("writer_max_retries", 101),
+        ("writer_timeout", 3601),
     ],
     ids=lambda value: str(value)[:24],
 )
@@ -133,6 +149,43 @@ def test_a_value_that_cannot_be_used_is_refused_by_name_value_and_remedy(name, v
 )
 def test_nothing_is_a_value_where_it_switches_off(name):
     assert getattr(Config(**{name: 0}), name) == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "refused"),
+    [
+        ({"writer_command": ["claude"], "writer_url": "http://h/v1", "writer_model": "m1"}, "writer_url"),
+        ({"writer_url": "http://h/v1"}, "writer_model"),
+        ({"writer_url": "http://h/v1", "writer_model": " "}, "writer_model"),
+        ({"writer_model": "m1"}, "writer_model"),
+        ({"writer_command": ["claude"], "writer_model": "m1"}, "writer_model"),
+    ],
+)
+def test_there_is_one_writer_and_all_of_it(settings, refused):
+    with pytest.raises(InvalidInput) as caught:
+        Config(**settings)
+
+    assert caught.value.argument == refused
+
+
+@pytest.mark.parametrize("url", ["http://me:sekrit-77@h/v1", "http://sekrit-77@h", "http://h/v1?key=sekrit-77"])
+def test_a_secret_in_an_address_is_refused_and_not_shown(url):
+    with pytest.raises(InvalidInput, match="no part of it") as caught:
+        Config(writer_url=url, writer_model="m1")
+
+    assert "sekrit" not in str(caught.value)
+
+
+def test_a_command_in_a_variable_has_each_quotation_closed():
+    with pytest.raises(InvalidInput, match="GRAPHMEM_WRITER_COMMAND"):
+        Config.load(None, {"GRAPHMEM_WRITER_COMMAND": "claude 'p"})
+
+
+def test_what_a_writer_is_told_is_no_unknown_setting(caplog):
+    read_settings(None, {"GRAPHMEM_WRITER": "1", "GRAPHMEM_WRITER_KEY": "sekrit-77", "GRAPHMEM_COLOUR": "red"})
+
+    (record,) = caplog.records
+    assert "GRAPHMEM_COLOUR is no setting" in record.getMessage()
 
 
 def test_the_modes_of_settings_are_those_that_need_no_situation():
@@ -294,7 +347,8 @@ def test_config_says_in_words_what_is_in_use(cli, home):
 
 
 def test_config_never_shows_a_key(cli, home, monkeypatch):
-    monkeypatch.setenv("GRAPHMEM_ARBITER_KEY", "sekrit-77")
+    for name in ("GRAPHMEM_ARBITER_KEY", "GRAPHMEM_WRITER_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, "sekrit-77")
 
     for form in ([], ["--json"]):
         code, out, err = cli("-v", "config", *form)
