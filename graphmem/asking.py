@@ -232,7 +232,8 @@ def _post(endpoint: Endpoint, body: bytes) -> bytes:
                 answer += part
                 if len(answer) > _LONGEST_ANSWER:
                     raise NoAnswer(f"{address} answered more than {_LONGEST_ANSWER} bytes; check the address")
-            broken = bool(response.length)
+            # Who closes within the head has said nothing; `length` is what is missing of what was announced.
+            broken = not answer or bool(response.length)
     except urllib.error.HTTPError as error:
         with error:
             raise _refusal(endpoint, error) from None

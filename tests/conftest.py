@@ -1,11 +1,13 @@
 """What all tests share: a clock that stands still, and real files in a fresh folder."""
 
+import contextlib
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from support import Asked, Served, model_server
 
 from graphmem import Memory
 
@@ -40,3 +42,16 @@ def path(tmp_path: Path) -> Path:
 def memory(path: Path, clock: FakeClock) -> Iterator[Memory]:
     with Memory.open(path, clock=clock) as opened:
         yield opened
+
+
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[str, list[Asked]]]]:
+    """Start servers that give scripted answers; each is its address and what it was asked."""
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with contextlib.ExitStack() as stack:
+
+        def start(*served: Served) -> tuple[str, list[Asked]]:
+            return stack.enter_context(model_server(*served))
+
+        yield start

@@ -2,13 +2,17 @@
 
 import ast
 import contextlib
+import http.server
 import json
 import os
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 import zlib
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -150,3 +154,62 @@ class HashEmbedder:
             meant = SAME.get(token, token)
             vector += np.random.default_rng(zlib.crc32(meant.encode())).standard_normal(self.dimensions)
         return vector
+
+
+class Served(NamedTuple):
+    """What a server gives. delay: seconds before it, drip: between its bytes. raw: all of it, with its own head."""
+
+    body: bytes = b""
+    status: int = 200
+    delay: float = 0.0
+    drip: float = 0.0
+    headers: tuple = ()
+    raw: bytes | None = None
+
+
+class Asked(NamedTuple):
+    path: str
+    authorization: str | None
+    body: dict
+
+
+def answer_of(content, **more):
+    """An answer of a model; what more there is of it stands where endpoints have it."""
+    usage = {"usage": more.pop("usage")} if "usage" in more else {}
+    return json.dumps({"choices": [{"message": {"content": content}, **more}], **usage}).encode()
+
+
+@contextlib.contextmanager
+def model_server(*served):
+    """A server on this machine that gives one answer after another, the last for ever; its address and what it got."""
+    asked = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            asked.append(Asked(self.path, self.headers["Authorization"], json.loads(body)))
+            answer = served[min(len(asked), len(served)) - 1]
+            time.sleep(answer.delay)
+            with contextlib.suppress(OSError):
+                if answer.raw is None:
+                    self.send_response(answer.status)
+                    for name, value in answer.headers:
+                        self.send_header(name, value)
+                    self.end_headers()
+                said = answer.body if answer.raw is None else answer.raw
+                if not answer.drip:
+                    self.wfile.write(said)
+                    return
+                for byte in said:
+                    self.wfile.write(bytes([byte]))
+                    time.sleep(answer.drip)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/v1", asked
+        finally:
+            server.shutdown()

@@ -1,18 +1,14 @@
 """Entities that may be one: what a review offers, what is kept apart, what an arbiter decides."""
 
-import contextlib
 import dataclasses
-import http.server
 import json
 import shlex
 import sys
-import threading
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
-from support import dump, sql
+from support import Served, answer_of, dump, sql
 
 from graphmem import (
     Conflict,
@@ -456,55 +452,9 @@ def test_a_program_has_a_name(argv):
 # ---- a model as arbiter
 
 
-class Request(NamedTuple):
-    path: str
-    authorization: str | None
-    body: dict
-
-
-def answer_of(content):
-    return json.dumps({"choices": [{"message": {"content": content}}]}).encode()
-
-
-@pytest.fixture
-def endpoint(monkeypatch):
-    """Start a server on this machine that gives an answer; yields its address and what was asked."""
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    with contextlib.ExitStack() as stack:
-
-        def start(answer, *, status=200, delay=0.0, drip=0.0, headers=()):
-            asked = []
-
-            class Handler(http.server.BaseHTTPRequestHandler):
-                def do_POST(self):
-                    body = self.rfile.read(int(self.headers["Content-Length"]))
-                    asked.append(Request(self.path, self.headers["Authorization"], json.loads(body)))
-                    time.sleep(delay)
-                    with contextlib.suppress(OSError):
-                        self.send_response(status)
-                        for name, value in headers:
-                            self.send_header(name, value)
-                        self.end_headers()
-                        for byte in answer:
-                            self.wfile.write(bytes([byte]))
-                            time.sleep(drip)
-
-                def log_message(self, *_):
-                    pass
-
-            server = stack.enter_context(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler))
-            server.daemon_threads = True
-            threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-            stack.callback(server.shutdown)
-            return f"http://127.0.0.1:{server.server_address[1]}/v1", asked
-
-        yield start
-
-
 @pytest.mark.parametrize(("content", "verdict"), [("merge", "merge"), (" Apart.\n", "apart"), ("leave", None)])
 def test_a_model_gets_the_pair_and_says_a_word(endpoint, content, verdict):
-    address, asked = endpoint(answer_of(content))
+    address, asked = endpoint(Served(answer_of(content)))
 
     assert endpoint_arbiter(address + "/", "m1", key="secret-key")(PAIR) == verdict
 
@@ -514,7 +464,7 @@ def test_a_model_gets_the_pair_and_says_a_word(endpoint, content, verdict):
 
 
 def test_without_a_key_none_is_sent(endpoint):
-    address, asked = endpoint(answer_of("leave"))
+    address, asked = endpoint(Served(answer_of("leave")))
 
     endpoint_arbiter(address, "m1")(PAIR)
 
@@ -524,23 +474,23 @@ def test_without_a_key_none_is_sent(endpoint):
 @pytest.mark.parametrize(
     ("served", "told"),
     [
-        ({"answer": answer_of("They are the same."), "status": 200}, "said 'They are the same.', not one of"),
-        ({"answer": b"<html>\n<body>"}, "no answer of a model: <html> <body>"),
-        ({"answer": b"[]"}, "no answer of a model"),
-        ({"answer": b'{"choices": []}'}, "no answer of a model"),
-        ({"answer": answer_of(None)}, "no answer of a model"),
-        ({"answer": b"\xff\xfe"}, "no answer of a model"),
-        ({"answer": b"", "status": 401}, "refused: 401"),
-        ({"answer": b"", "status": 500}, "refused: 500"),
-        ({"answer": b"", "status": 307, "headers": [("Location", "/elsewhere")]}, "refused: 307"),
-        ({"answer": b"", "status": 302, "headers": [("Location", "/elsewhere")]}, "refused: 302"),
-        ({"answer": answer_of("merge"), "delay": 2.0}, "within 0.5 s"),
-        ({"answer": answer_of("merge") * 10, "drip": 0.02}, "within 0.5 s"),
-        ({"answer": answer_of("merge")[:-3], "headers": [("Content-Length", "99")]}, "no answer of a model"),
+        (Served(answer_of("They are the same.")), "said 'They are the same.', not one of"),
+        (Served(b"<html>\n<body>"), "no answer of a model: <html> <body>"),
+        (Served(b"[]"), "no answer of a model"),
+        (Served(b'{"choices": []}'), "no answer of a model"),
+        (Served(answer_of(None)), "no answer of a model"),
+        (Served(b"\xff\xfe"), "no answer of a model"),
+        (Served(status=401), "refused: 401"),
+        (Served(status=500), "refused: 500"),
+        (Served(status=307, headers=[("Location", "/elsewhere")]), "refused: 307"),
+        (Served(status=302, headers=[("Location", "/elsewhere")]), "refused: 302"),
+        (Served(answer_of("merge"), delay=2.0), "within 0.5 s"),
+        (Served(answer_of("merge") * 10, drip=0.02), "within 0.5 s"),
+        (Served(answer_of("merge")[:-3], headers=[("Content-Length", "99")]), "no answer of a model"),
     ],
 )
 def test_an_endpoint_that_fails_is_one_line_without_the_key(endpoint, served, told):
-    address, asked = endpoint(**served)
+    address, asked = endpoint(served)
 
     with pytest.raises(WriterFailed, match=told) as failed:
         endpoint_arbiter(address, "m1", key="secret-key", timeout=0.5)(PAIR)
@@ -679,7 +629,7 @@ def test_settle_asks_a_program(typos, cli, tmp_path):
 
 def test_settle_asks_a_model_with_the_key_of_the_environment(typos, cli, endpoint, monkeypatch):
     monkeypatch.setenv("GRAPHMEM_ARBITER_KEY", "secret-key")
-    address, asked = endpoint(answer_of("merge"))
+    address, asked = endpoint(Served(answer_of("merge")))
 
     _, out, _ = cli("settle", "--endpoint", address, "--model", "m1", "--json")
 
