@@ -60,5 +60,5 @@ def _told(pair: EntityPair) -> str:
 def _verdict(said: str, who: str) -> str | None:
     word = said.strip().strip("'\"`.").lower()
     if word not in _WORDS:
-        raise WriterFailed(f"{who} said {shown(said.encode())!r}, not one of {', '.join(_WORDS)}")
+        raise WriterFailed(f"{who} said {shown(said)!r}, not one of {', '.join(_WORDS)}")
     return None if word == _LEAVE else word

@@ -63,7 +63,7 @@ def run_program(
     except OSError as error:
         raise WriterFailed(f"{argv[0]} cannot be run: {error.strerror}; check the command") from error
     if code:
-        reason = _last_words(complained)
+        reason = _last_words(complained.decode("utf-8", "replace"))
         raise WriterFailed(f"{argv[0]} failed with exit code {code}{': ' if reason else ''}{reason}")
     return said
 
@@ -196,7 +196,7 @@ def ask_model(endpoint: Endpoint, instructions: str, text: str, **options: objec
         content = choice["message"]["content"]
         finish = choice.get("finish_reason")
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise NoAnswer(none + _without_key(endpoint, shown(said))) from None
+        raise NoAnswer(none + _told_by(endpoint, said.decode("utf-8", "replace"))) from None
     tokens = _tokens_told(answer)
     if finish == "length":
         raise NoAnswer(f"{endpoint.model} was cut off before its end: let it say more, or tell it less", tokens=tokens)
@@ -206,7 +206,8 @@ def ask_model(endpoint: Endpoint, instructions: str, text: str, **options: objec
         content = "".join(str(piece["text"]) for piece in content if isinstance(piece, dict) and "text" in piece)
     if not isinstance(content, str) or not content.strip():
         raise NoAnswer(f"{none}its text is empty", tokens=tokens)
-    return Answer(content, tokens)
+    # JSON can hold half a character, which no file can.
+    return Answer(content.encode("utf-8", "replace").decode(), tokens)
 
 
 def _tokens_told(answer: Mapping[str, Any]) -> int | None:
@@ -238,15 +239,14 @@ def _post(endpoint: Endpoint, body: bytes) -> bytes:
         with error:
             raise _refusal(endpoint, error) from None
     except urllib.error.URLError as error:
-        told = f"{address} cannot be reached: {error.reason}; check the address"
+        told = f"{address} cannot be reached: {_told_by(endpoint, str(error.reason))}; check the address"
         raise NoAnswer(late if isinstance(error.reason, TimeoutError) else told, again=True, tokens=0) from None
     except TimeoutError:
         raise NoAnswer(late, again=True) from None
     except http.client.IncompleteRead:
         broken = True
     except (OSError, http.client.HTTPException, ValueError) as error:
-        # A line of what is no HTTP may stand in the error, and that is as long as its sender likes.
-        reason = shown(str(error).encode("utf-8", "replace")) or type(error).__name__
+        reason = _told_by(endpoint, str(error)) or type(error).__name__
         again = not isinstance(error, ValueError)
         raise NoAnswer(f"{address} cannot be reached: {reason}; check the address", again=again) from None
     if broken:
@@ -255,23 +255,27 @@ def _post(endpoint: Endpoint, body: bytes) -> bytes:
 
 
 def _refusal(endpoint: Endpoint, error: urllib.error.HTTPError) -> NoAnswer:
-    said = b""
+    said = ""
     with suppress(OSError, http.client.HTTPException):
-        said = error.read1(_READ)
+        said = error.read(_READ).decode("utf-8", "replace")
     with suppress(ValueError, LookupError, TypeError, RecursionError):
-        said = str(json.loads(said)["error"]["message"]).encode("utf-8", "replace")
+        said = str(json.loads(said)["error"]["message"])
     remedy = _REMEDIES.get(error.code, "try again later" if error.code >= 500 else "check address, model and key")
     if 300 <= error.code < 400:
         # It may be anybody's, and the key is for who was named.
-        remedy = f"give the address to which it sends: {shown(error.headers.get('Location', '').encode())}"
-    words = _without_key(endpoint, shown(said))
-    told = f"{endpoint.address} refused: {error.code} {error.reason}{': ' if words else ''}{words}; {remedy}"
-    again = error.code >= 500 or error.code in _PASSING
-    return NoAnswer(told, again=again, after=error.headers.get("Retry-After", ""), tokens=0)
+        remedy = f"give the address to which it sends: {_told_by(endpoint, error.headers.get('Location', ''))}"
+    reason = _told_by(endpoint, f"{error.reason}: {said}" if said else str(error.reason))
+    return NoAnswer(
+        f"{endpoint.address} refused: {error.code} {reason}; {remedy}",
+        again=error.code >= 500 or error.code in _PASSING,
+        after=error.headers.get("Retry-After", ""),
+        tokens=0,
+    )
 
 
-def _without_key(endpoint: Endpoint, text: str) -> str:
-    return text.replace(endpoint.key, "(hidden)") if endpoint.key else text
+def _told_by(endpoint: Endpoint, text: str) -> str:
+    """Return the beginning of what an endpoint told, which may be as long as it likes and hold the key."""
+    return shown(text.replace(endpoint.key, "(hidden)") if endpoint.key else text)
 
 
 class _NoRedirection(urllib.request.HTTPRedirectHandler):
@@ -333,25 +337,21 @@ class _TimedReads(io.RawIOBase):
 # ---- what is shown of what they said
 
 
-def shown(said: bytes) -> str:
+def shown(said: str) -> str:
     """Return the beginning of what was said, in one line.
 
-    >>> shown(b"<html>\\n  <body>"), len(shown(b"x" * 1000))
+    >>> shown("<html>\\n  <body>"), len(shown("x" * 1000))
     ('<html> <body>', 160)
     """
-    text = _in_one_line(said)
+    text = " ".join(said.split())
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
-def _last_words(said: bytes) -> str:
+def _last_words(said: str) -> str:
     """Return the end of what was said, in one line: who fails says last why.
 
-    >>> _last_words(b"Traceback:\\n  KeyError: 'model'\\n")
+    >>> _last_words("Traceback:\\n  KeyError: 'model'\\n")
     "Traceback: KeyError: 'model'"
     """
-    text = _in_one_line(said)
+    text = " ".join(said.split())
     return text if len(text) <= _SHOWN else f"...{text[3 - _SHOWN :]}"
-
-
-def _in_one_line(said: bytes) -> str:
-    return " ".join(said.decode("utf-8", "replace").split())
