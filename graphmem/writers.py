@@ -160,8 +160,9 @@ def endpoint_writer(
                 told = failed
             wanted = _seconds_until(told.after, clock())
             if turn > retries or wanted > _LONGEST_PAUSE:
-                later = f"; it asks for {wanted:.0f} s of rest" if wanted > _LONGEST_PAUSE else ""
-                raise WriterFailed(f"{told}{later}; it was asked {turn} times") from None
+                rest = f"; it asks for {wanted:.0f} s of rest" if wanted > _LONGEST_PAUSE else ""
+                often = f"; it was asked {turn} times" if turn > 1 else ""
+                raise WriterFailed(f"{told}{rest}{often}") from None
             sleep(max(wanted, _pause(turn, chance())))
 
     return write
