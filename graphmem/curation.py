@@ -289,7 +289,7 @@ class Curation(Maintenance):
         with self._store.read() as tx:
             if note_id is not None:
                 return inspection.detail(tx, note_id)
-            return inspection.inspect(tx, self._scopes(tx, scopes), self._clock())
+            return inspection.inspect(tx, self._scopes(tx, scopes), self._at(None))
 
     def rules_for(
         self,
