@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, overload
 from graphmem.arguments import checked_limit, checked_situation, new_keys
 from graphmem.config import check_count
 from graphmem.core import model
-from graphmem.core.keys import clean_text, key_list, text_list, tool_key
-from graphmem.core.situations import Feature, Situation
+from graphmem.core.keys import clean_text, key_list, require_texts, text_list, tool_key
+from graphmem.core.situations import Situation
 from graphmem.errors import InvalidInput
 from graphmem.graph import matching
 from graphmem.graph import scenes as scene_graph
@@ -307,13 +307,11 @@ class Curation(Maintenance):
         label or its slot names it or stands in the text. Rules that fit everywhere are in every brief.
         """
         here = checked_situation(situation).under(self.config)
-        for name, value in (("tool", tool), ("text", text)):
-            if not isinstance(value, str):
-                raise InvalidInput(name, value, "give a text")
+        require_texts(tool=tool, text=text)
         if tool and not tool_key(tool):
             raise InvalidInput("tool", tool, "give the name of the tool")
         if tool:
-            here = Situation((*here.given, Feature("tool", tool)), at=here.given_at, config=self.config)
+            here = here.with_tool(tool)
         keys = tuple(dict.fromkeys((*key_list(declared, "declared"), *here.declared_keys)))
         with self._store.read() as tx:
             within = self._scopes(tx, scopes)
@@ -385,9 +383,7 @@ class Curation(Maintenance):
         >>> "- From now on, answer in German." in reminder, again
         (True, '')
         """
-        for name, value in (("session", session), ("said", said)):
-            if not isinstance(value, str):
-                raise InvalidInput(name, value, "give a text")
+        require_texts(session=session, said=said)
         if not isinstance(saved, bool):
             raise InvalidInput("saved", saved, "give true or false")
         moment = self._at(at)
@@ -427,9 +423,7 @@ class Curation(Maintenance):
     ) -> model.Provenance:
         """Return an act as it is kept, of texts without a secret."""
         given = {"source": source, "reason": reason, "session": session, "message": message, "place": place}
-        for name, value in given.items():
-            if not isinstance(value, str):
-                raise InvalidInput(name, value, "give a text")
+        require_texts(**given)
         texts = {name: clean_text(value).strip() for name, value in given.items()}
         place = texts["place"] or (self._project.place if self._project else "")
         conversation = texts["session"] or self._session

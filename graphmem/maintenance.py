@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from graphmem import log
 from graphmem.config import Config, check_count, check_number
 from graphmem.core import model
-from graphmem.core.keys import clean_text, require_key, text_list
+from graphmem.core.keys import clean_text, require_key, require_texts, text_list
 from graphmem.core.times import Clock, read_time, utc_text
 from graphmem.errors import Conflict, GraphmemError, InvalidInput
 from graphmem.graph import scenes as scene_graph
@@ -676,8 +676,7 @@ class Maintenance:
 
         Raises InvalidInput for the current project or session where there is none, and for "all".
         """
-        if not isinstance(scope, str):
-            raise InvalidInput(argument, scope, "give a text")
+        require_texts(**{argument: scope})
         if scope == scope_rows.EVERY_SCOPE:
             raise InvalidInput(argument, scope, "name one scope: user, project, session, or the key of one")
         if scope and not scope.strip():

@@ -21,7 +21,7 @@ from graphmem.arguments import (
 )
 from graphmem.config import DEFAULT, Config, check_count
 from graphmem.core import model
-from graphmem.core.keys import channel_key, clean_text, key_list, require_key, text_list
+from graphmem.core.keys import channel_key, clean_text, key_list, require_key, require_texts, text_list
 from graphmem.core.policies import ChannelPolicy
 from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, read_time, system_clock, utc_text
@@ -331,9 +331,7 @@ class Memory(Curation):
         tells. Raises SecretRefused for one in another argument.
         """
         told = {"session": session, "source": source}
-        for name, value in told.items():
-            if not isinstance(value, str):
-                raise InvalidInput(name, value, "give a text")
+        require_texts(**told)
         redaction.refuse_secrets(**told, scope=scope)
         home = "" if scope is None else self._scope(scope)
         check_count("turn", turn)
@@ -825,8 +823,7 @@ class Memory(Curation):
         # Search and what it knows of words take 35 ms to import: only the verbs that search pay it.
         from graphmem.compose import pool, search
 
-        if not isinstance(query, str):
-            raise InvalidInput("query", query, "give a text")
+        require_texts(query=query)
         now = self._clock()
         first, end = self._given(since, "since"), self._given(until, "until")
         if first and end and end <= first:

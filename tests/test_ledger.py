@@ -586,6 +586,13 @@ def test_a_rule_of_the_user_stays_in_every_project(memory):  # A6.6
     assert [(note.title, note.overridden) for note in here(memory, scopes=["app"])] == [("Never force push", False)]
 
 
+def test_a_full_stop_makes_no_rule_another_one(memory):
+    rule(memory, "Never force push.")
+    rule(memory, "never force push", body="but with lease", scope="web")
+
+    assert [note.overridden for note in here(memory, scopes=["web"])] == [False, True]
+
+
 # ---- use
 
 

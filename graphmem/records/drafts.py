@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from graphmem.config import KIND_WEIGHTS, Config
-from graphmem.core.keys import clean_text, entity_key, feature_key, text_list
+from graphmem.core.keys import clean_text, entity_key, feature_key, require_texts, text_list
 from graphmem.core.tokens import telling_tokens, tokens_of
 from graphmem.core.trust import is_person
 from graphmem.errors import InvalidInput
@@ -113,9 +113,7 @@ def check_note(
         "source": source,
         "reason": reason,
     }
-    for name, value in given.items():
-        if not isinstance(value, str):
-            raise InvalidInput(name, value, "give a text")
+    require_texts(**given)
     names = [label for label in text_list(labels, "labels") if entity_key(label)]
     triggers = text_list(load_when, "load_when")
     cleaned = {name: clean_text(value) for name, value in given.items()}

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphmem.config import Config
 from graphmem.core.keys import entity_key, title_key
-from graphmem.core.model import Note, Provenance, RememberReport
+from graphmem.core.model import Note, Provenance, RecalledNote, RememberReport
 from graphmem.core.trust import is_person
 from graphmem.errors import Conflict, NotFound, StoreCorrupt
 from graphmem.records import provenance
@@ -30,7 +30,7 @@ class _Holder:
     content: tuple[str, str, str]
 
 
-def binds(known: Note, config: Config) -> bool:
+def binds(known: Note | RecalledNote, config: Config) -> bool:
     """Tell whether a note binds everybody who reads it: a rule, a pin, a note of a slot that is a constraint."""
     return known.pinned or needs_a_person(known.kind, known.slot, config)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from graphmem.core.keys import clean_text, entity_key, prefix_range, require_key
+from graphmem.core.keys import clean_text, entity_key, prefix_range, require_key, require_texts
 from graphmem.core.model import PurgeReport
 from graphmem.errors import InvalidInput, NotFound
 from graphmem.graph import entities
@@ -72,10 +72,9 @@ def check_criteria(*, scope: str | None, **given: str) -> Criteria:
     ...                scene="").subject_contains
     'qq'
     """
+    require_texts(**given)
     folded: dict[str, str] = {}
     for argument, text in given.items():
-        if not isinstance(text, str):
-            raise InvalidInput(argument, text, "give a text")
         if argument == "scene":
             folded[argument] = text and require_key(text, argument)
         else:
