@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from graphmem import log
+from graphmem import arguments, log
 from graphmem.config import Config, check_count, check_number
 from graphmem.core import model
 from graphmem.core.keys import clean_text, require_key, require_texts, text_list
@@ -501,8 +501,7 @@ class Maintenance:
         The glob is case-sensitive and knows `*`, `?` and `[...]`. `undo` reverses it. Raises NotFound when none of the
         ids exists.
         """
-        redaction.refuse_secrets(key=key)
-        name, ids = require_key(key), scenes.check_choice(relation_ids, glob)
+        name, ids = arguments.new_key(key), scenes.check_choice(relation_ids, glob)
         at = self._at(None)
         with self._store.read() if dry_run else self._writing(at) as tx:
             return scenes.tag(tx, name, ids, glob, at, self.config, dry_run=dry_run)
@@ -529,8 +528,7 @@ class Maintenance:
         Conflict for a key or an alias of another, for an `auto:` key of a scene that no turn has visited, and for one
         that names nobody where the scene is about somebody: everybody would read it.
         """
-        redaction.refuse_secrets(new_key=new_key)
-        old, new = require_key(key), require_key(new_key, "new_key")
+        old, new = require_key(key), arguments.new_key(new_key, "new_key")
         at = self._at(None)
         with self._store.read() if dry_run else self._writing(at) as tx:
             report = scenes.plan_rename(tx, old, new)

@@ -16,6 +16,8 @@ from graphmem.arguments import (
     checked_limit,
     checked_situation,
     is_blank,
+    named,
+    new_key,
     new_keys,
     refuse_secret_names,
 )
@@ -197,13 +199,13 @@ class Memory(Curation):
             made = [scene_graph.declare(tx, key, at, self.config) for key in keys]
             entered = scene_graph.enter(tx, situation, at) if situation else scene_graph.Entered()
             if entered.is_news:  # what is known was looked at when it came
-                refuse_secret_names("situation", [feature.value for feature in situation.given])
+                names = [named(feature.kind, ":", feature.value) for feature in situation.given]
+                refuse_secret_names("situation", names)
         return scene_graph.visit_of(entered, made, situation)
 
     def declare_scene(self, key: str) -> model.DeclaredScene:
         """Make a scene exist under a key; one that exists is strengthened by one."""
-        new_keys(key, "key")
-        name = require_key(key)
+        name = new_key(key)
         at = self._at(None)
         with self._writing(at) as tx:
             return scene_graph.declare(tx, name, at, self.config)

@@ -1,5 +1,7 @@
 """No secret gets into the file: each way of writing, and what is said about it."""
 
+import inspect
+
 import pytest
 
 from graphmem import Feature, Memory, Part, SecretRefused, Situation, Triple
@@ -70,6 +72,45 @@ def test_names_that_are_secrets_are_refused_without_a_character_of_them(tmp_path
         told = f"{caught.value!r} {caught.value}"
         assert not any(part[i : i + 4] in told for part in (KEY[8:], PASSWORD) for i in range(len(part) - 3))
     assert not traces(path, KEY, PASSWORD)
+
+
+# Every verb that makes a scene of a key that it is given.
+DOORS = {
+    "archive_document": lambda memory, key: memory.archive_document(
+        memory.put_document("text").id, [Triple("a", "b", "c")], scenes=key
+    ),
+    "commit": lambda memory, key: memory.commit([Triple("a", "b", "c")], scenes=key),
+    "declare_scene": lambda memory, key: memory.declare_scene(key),
+    "enter_scene": lambda memory, key: memory.enter_scene(Situation(), declared=key),
+    "put_block": lambda memory, key: memory.put_block("text", scenes=key),
+    "put_document": lambda memory, key: memory.put_document("text", scenes=key),
+    "remember": lambda memory, key: memory.remember("a note", scenes=key),
+    "rename_scene": lambda memory, key: memory.rename_scene("chan:qq", key),
+    "tag_scene": lambda memory, key: memory.tag_scene(key, [1]),
+}
+READERS = {"brief", "recall", "recall_by_situation", "rules_for"}
+
+
+def test_every_verb_that_takes_keys_of_scenes_is_a_door_or_reads():
+    verbs = {name: inspect.signature(verb).parameters for name, verb in inspect.getmembers(Memory, inspect.isfunction)}
+    taking = {name for name, given in verbs.items() if {"scenes", "declared", "new_key"} & given.keys()}
+    assert taking | {"declare_scene", "tag_scene"} == DOORS.keys() | READERS
+
+
+@pytest.mark.parametrize("key", ["password:abc123x", "chan:qq/token:abc12345", "密码:夏天2026"])
+@pytest.mark.parametrize("door", DOORS)
+def test_a_kind_that_names_a_secret_opens_no_door(tmp_path, door, key):
+    with Memory.open(tmp_path / "m.db") as memory:
+        memory.commit([Triple("Ann", "likes", "tea")], scenes="chan:qq")
+        with pytest.raises(SecretRefused):
+            DOORS[door](memory, key)
+    assert not traces(tmp_path / "m.db", key.rpartition(":")[2])
+
+
+def test_a_feature_whose_kind_names_a_secret_makes_no_scene(tmp_path):
+    with Memory.open(tmp_path / "m.db") as memory, pytest.raises(SecretRefused):
+        memory.enter_scene(Situation([Feature("password", "abc123x")]))
+    assert not traces(tmp_path / "m.db", "abc123x")
 
 
 def test_the_mirror_replaces_secrets_before_anything_else_is_done(tmp_path):

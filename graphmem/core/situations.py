@@ -218,7 +218,7 @@ class Situation:
         """Return this situation with a tool that is used in it.
 
         >>> Situation.of(chan="qq").with_tool("shell").weights
-        {'chan:qq': 1.0, 'tool:shell': 0.5}
+        {'chan:qq': 1.0, 'tool:shell': 0.8}
         """
         return Situation((*self.given, Feature("tool", name)), at=self.given_at, config=self.config)
 
