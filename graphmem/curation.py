@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
+import sqlite3
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
@@ -178,23 +179,29 @@ class Curation(Maintenance):
 
         hard: remove it for good, with all that tells of it; the file is then written anew, as by a purge for good.
         What binds is put away by a person. Raises NotFound for an unknown note, Conflict for one that is archived
-        already, and for one that binds where the source is no person.
+        already or rejected, and for one that binds where the source is no person.
         """
         check_count("note_id", note_id, low=1)
         act = self._act("forget", source, self._at(None), reason=reason, place=place)
-        if hard:
-            with self._store.read() as tx:
-                known = notes.require_note(tx, note_id)
-                notes.require_person(known, act, self.config)
-            report = self._purge(lambda tx: purge.plan_note(tx, note_id), "forget", hard=True)
-            return model.ForgetReport(note_id, known.title, hard=True, remarks=report.remarks)
-        with self._writing(act.at) as tx:
-            return model.ForgetReport(note_id, notes.put_away(tx, note_id, act, self.config).title, hard=False)
+        if not hard:
+            with self._writing(act.at) as tx:
+                return model.ForgetReport(note_id, notes.put_away(tx, note_id, act, self.config).title, hard=False)
+        title = ""
+
+        def plan(tx: sqlite3.Connection) -> purge.Plan:
+            nonlocal title
+            known = notes.require_note(tx, note_id)
+            notes.require_person(known, act, self.config)
+            title = known.title
+            return purge.plan_note(tx, note_id)
+
+        report = self._purge(plan, "forget", hard=True)
+        return model.ForgetReport(note_id, title, hard=True, remarks=report.remarks)
 
     def restore_note(self, note_id: int, *, reason: str = "", source: str = "user", place: str = "") -> model.Note:
         """Bring an archived note back; one that binds is proposed again unless a person brings it back.
 
-        Raises NotFound, and Conflict where another note has its slot by now.
+        Raises NotFound, and Conflict where another note has its slot by now or says the same.
         """
         check_count("note_id", note_id, low=1)
         act = self._act("restore", source, self._at(None), reason=reason, place=place)
@@ -204,7 +211,8 @@ class Curation(Maintenance):
     def approve(self, note_id: int, *, reason: str = "", source: str = "user", place: str = "") -> model.RememberReport:
         """Let a proposal come into force, as a person's decision; what has its slot is superseded.
 
-        Raises NotFound, Conflict for what is not proposed, InvalidInput for a source that is no person.
+        It takes back that a note was rejected, too. Raises NotFound, Conflict for what is neither and where another
+        note says the same, InvalidInput for a source that is no person.
         """
         check_count("note_id", note_id, low=1)
         act = self._decision("approve", source, reason=reason, place=place)
@@ -214,7 +222,8 @@ class Curation(Maintenance):
     def reject(self, note_id: int, *, reason: str = "", source: str = "user", place: str = "") -> model.Note:
         """Put a proposal away, as a person's decision: it is found nowhere, and the same is not proposed again.
 
-        Raises NotFound, Conflict for what is not proposed, InvalidInput for a source that is no person.
+        `approve` takes that back. Raises NotFound, Conflict for what is not proposed, InvalidInput for a source that is
+        no person.
         """
         check_count("note_id", note_id, low=1)
         act = self._decision("reject", source, reason=reason, place=place)
@@ -227,8 +236,8 @@ class Curation(Maintenance):
         """Change what is given of a note and keep all else, its origin too. `undo` reverses it.
 
         changes: title, body, kind, slot, labels, load_when, summary, highlight, pinned, reason. Only a person changes
-        what a note says that binds, or did. Whoever rewrites a note and is less trusted than its source becomes its
-        source. Raises NotFound, InvalidInput, and Conflict where another note has the slot.
+        what a note says that binds, or did. Who rewrites a note becomes its source, a person or who is less trusted
+        than it. Raises NotFound, InvalidInput, and Conflict where another note has the slot or says the same.
         """
         check_count("note_id", note_id, low=1)
         for name in changes:

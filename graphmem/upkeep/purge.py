@@ -152,9 +152,7 @@ def plan_delete(tx: sqlite3.Connection, relation_id: int, *, hard: bool) -> Plan
 
 
 def plan_note(tx: sqlite3.Connection, note_id: int) -> Plan:
-    """Return what the removal of one note for good would remove; raise NotFound for an unknown one."""
-    if not rows_of(tx, "notes", "id = ?", (note_id,)):
-        raise NotFound(f"note {note_id}: there is none of this id; 'notes' lists the ids")
+    """Return what the removal of one note that exists would remove, for good."""
     return _plan(tx, {**{kind: set() for kind in _KINDS}, "note": {note_id}}, hard=True)
 
 
