@@ -114,10 +114,13 @@ class Memory(Curation):
         have no vectors until `embed` makes them.
 
         Raises InvalidInput for an embedder that cannot be used or is not installed, and for a project that is no folder
-        that can be read, StoreFailed when the file cannot be used (or is missing and `create` is false, or would have
+        that can be read, SecretRefused for one that is new and whose path holds a secret, and for such a session,
+        StoreFailed when the file cannot be used (or is missing and `create` is false, or would have
         to be made or migrated where `config.read_only` is set), StoreCorrupt when it is damaged or no database,
         SchemaTooNew when a newer graphmem wrote it, StoreBusy when it stays locked.
         """
+        if not isinstance(config, Config):
+            raise InvalidInput("config", config, "give a Config, such as Config(language='zh')")
         if embedder is None and config.semantic:
             from graphmem.semantic import bundled_embedder
 
@@ -143,7 +146,9 @@ class Memory(Curation):
         if signs is not None:
             with self._store.read() as tx:
                 found = scope_rows.find_project(tx, signs)
-            if not found.is_stored and not self.config.read_only:
+            if not found.is_stored and not self.config.read_only:  # what is stored was looked at when it came
+                told = [found.project.place, *(value for _, value in found.unknown)]
+                refuse_secret_names("project", told)
                 at = self._at(None)
                 with self._store.write() as tx:
                     found = scope_rows.find_project(tx, signs)  # another process may have been first
@@ -152,11 +157,13 @@ class Memory(Curation):
             for remark in found.project.remarks:
                 log.warning("%s", remark)
         self._session = session
-        if session and self.config.project_memory:
-            key, parent = self._own_scope("session"), self._own_scope("project") if self._project else ""
+        if session and not self.config.read_only:
+            key, parent = scope_rows.SESSION_PREFIX + session, self._own_scope("project") if self._project else ""
             with self._store.read() as tx:
                 is_known = scope_rows.knows_session(tx, key)
-            if not is_known and not self.config.read_only:
+            if not is_known:
+                refuse_secret_names("session", [session])
+            if not is_known and self.config.project_memory:
                 at = self._at(None)
                 with self._store.write() as tx:
                     scope_rows.store_session(tx, key, parent, at)

@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from graphmem import Feature, Memory, Part, SecretRefused, Situation, Triple
+from graphmem import Config, Feature, Memory, Part, SecretRefused, Situation, Triple
 from graphmem.core.redaction import REDACTED, refuse_secrets
 
 KEY = "sk-proj-" + "a1B2c3D4e5" * 4
@@ -113,6 +113,22 @@ def test_a_feature_whose_kind_names_a_secret_makes_no_scene(tmp_path):
     assert not traces(tmp_path / "m.db", "abc123x")
 
 
+@pytest.mark.parametrize("project_memory", [True, False])
+def test_the_name_of_the_session_is_no_secret(tmp_path, project_memory):
+    with pytest.raises(SecretRefused, match=r"^session: "):
+        Memory.open(tmp_path / "m.db", session=KEY, config=Config(project_memory=project_memory))
+    assert not traces(tmp_path / "m.db", KEY)
+
+
+@pytest.mark.parametrize("name", [KEY, f"password={PASSWORD}"])
+def test_the_folder_of_the_project_is_no_secret(tmp_path, name):
+    folder = tmp_path / name / "app"
+    folder.mkdir(parents=True)
+    with pytest.raises(SecretRefused, match=r"^project: "):
+        Memory.open(tmp_path / "m.db", project=folder)
+    assert not traces(tmp_path / "m.db", KEY, PASSWORD)
+
+
 def test_the_mirror_replaces_secrets_before_anything_else_is_done(tmp_path):
     path = tmp_path / "m.db"
     with Memory.open(path) as memory:
@@ -129,8 +145,6 @@ def test_the_mirror_replaces_secrets_before_anything_else_is_done(tmp_path):
 
 
 def test_a_mirror_is_verbatim_where_it_is_asked_for(tmp_path):
-    from graphmem import Config
-
     with Memory.open(":memory:") as memory:
         memory.mirror("s", [Part("1", text=f"key {KEY}")], redact=False)
         assert KEY in memory.recall("key")[0].text
