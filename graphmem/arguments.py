@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from graphmem.config import check_count
+from graphmem.config import Config, check_count
 from graphmem.core.keys import FEATURE_KINDS, key_list, require_key, text_list
 from graphmem.core.situations import Situation
 from graphmem.errors import InvalidInput
@@ -32,6 +32,12 @@ def checked_situation(value: object) -> Situation:
     if not isinstance(value, Situation):
         raise InvalidInput("situation", value, "give a Situation, such as Situation.of(chan='qq', peer='boss')")
     return value
+
+
+def check_config(value: object) -> None:
+    """Raise InvalidInput for what are no settings."""
+    if not isinstance(value, Config):
+        raise InvalidInput("config", value, "give a Config, such as Config(language='zh')")
 
 
 def is_blank(value: object) -> bool:

@@ -105,6 +105,13 @@ def check_count(name: str, value: object, *, low: int = 0, high: int = _LARGEST_
         raise InvalidInput(name, value, f"give a whole number from {low} to {high}")
 
 
+def check_flags(**flags: object) -> None:
+    """Raise InvalidInput naming the first argument that is neither True nor False."""
+    for name, value in flags.items():
+        if not isinstance(value, bool):
+            raise InvalidInput(name, value, "give true or false")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
     """How text recall weighs what speaks for a hit. Chosen on the first five LoCoMo conversations; see PLAN.md.
@@ -393,8 +400,7 @@ def _read_file(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _check(name: str, kind: object, value: object) -> None:
     """Raise InvalidInput unless a value is of the kind of its setting and within its bounds."""
     if kind is bool:
-        if not isinstance(value, bool):
-            raise InvalidInput(name, value, "give true or false")
+        check_flags(**{name: value})
     elif kind is int:
         low, high = _BOUNDS[name]
         check_count(name, value, low=int(low), high=int(high))

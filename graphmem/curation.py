@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 from graphmem.arguments import checked_limit, checked_situation, new_keys
-from graphmem.config import check_count
+from graphmem.config import check_count, check_flags
 from graphmem.core import model
 from graphmem.core.keys import clean_text, key_list, require_texts, text_list, tool_key
 from graphmem.core.situations import Situation
@@ -182,6 +182,7 @@ class Curation(Maintenance):
         already or rejected, and for one that binds where the source is no person.
         """
         check_count("note_id", note_id, low=1)
+        check_flags(hard=hard)
         act = self._act("forget", source, self._at(None), reason=reason, place=place)
         if not hard:
             with self._writing(act.at) as tx:
@@ -393,8 +394,7 @@ class Curation(Maintenance):
         (True, '')
         """
         require_texts(session=session, said=said)
-        if not isinstance(saved, bool):
-            raise InvalidInput("saved", saved, "give true or false")
+        check_flags(saved=saved)
         moment = self._at(at)
         sentence = "" if saved or not self.config.remind_unrecorded else settings.standing_setting(clean_text(said))
         if not sentence:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from graphmem import log
 from graphmem.arguments import (
+    check_config,
     checked_limit,
     checked_situation,
     is_blank,
@@ -21,7 +22,7 @@ from graphmem.arguments import (
     new_keys,
     refuse_secret_names,
 )
-from graphmem.config import DEFAULT, Config, check_count
+from graphmem.config import DEFAULT, Config, check_count, check_flags
 from graphmem.core import model
 from graphmem.core.keys import channel_key, clean_text, key_list, require_key, require_texts, text_list
 from graphmem.core.policies import ChannelPolicy
@@ -119,8 +120,8 @@ class Memory(Curation):
         to be made or migrated where `config.read_only` is set), StoreCorrupt when it is damaged or no database,
         SchemaTooNew when a newer graphmem wrote it, StoreBusy when it stays locked.
         """
-        if not isinstance(config, Config):
-            raise InvalidInput("config", config, "give a Config, such as Config(language='zh')")
+        check_flags(create=create)
+        check_config(config)
         if embedder is None and config.semantic:
             from graphmem.semantic import bundled_embedder
 
@@ -252,6 +253,7 @@ class Memory(Curation):
         current project and session too, "all" for all, see `scopes`. as_of: only what held at that instant, as far as
         is known today; None for now.
         """
+        check_flags(exact=exact)
         at = self._at(as_of, "as_of")
         everything = isinstance(keys, str) and is_blank(keys)
         names = None if everything else key_list(keys, "keys")
@@ -391,8 +393,8 @@ class Memory(Curation):
         redaction.refuse_secrets(session=session, scope=scope)
         if not isinstance(session, str) or is_blank(session):
             raise InvalidInput("session", session, "give the session a name")
-        if redact not in (None, True, False):
-            raise InvalidInput("redact", redact, "give true, false or None")
+        if redact is not None:
+            check_flags(redact=redact)
         named = None if scope is None else self._scope(scope)
         home = "" if self._project is None else self._own_scope("project")
         screened = self.config.redact_mirror if redact is None else redact
@@ -455,6 +457,7 @@ class Memory(Curation):
 
         Raises InvalidInput for a query without words and without a situation, and for an unknown kind or mode.
         """
+        check_flags(exact=exact, precise=precise, explain=explain)
         keys = None if is_blank(scenes) else key_list(scenes, "scenes")
         within = None if keys is None else scene_graph.below(keys, exact=exact)
         from graphmem.compose import search
@@ -513,6 +516,7 @@ class Memory(Curation):
 
         Raises NotFound for an unknown id, StoreCorrupt when the file of the payload is missing or damaged.
         """
+        check_flags(payload=payload)
         name = block_rows.checked_text("block_id", block_id)
         with self._store.read() as tx:
             found = block_rows.get(tx, name)
@@ -764,6 +768,7 @@ class Memory(Curation):
 
         Raises StoreFailed when the file cannot be read, InvalidInput naming the line when it cannot be understood.
         """
+        check_config(config)
         return _checked(log_files.read_events(path), config)
 
     def replay(

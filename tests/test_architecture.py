@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "exchange": STORED | {"graph", "records"},
     "semantic": BASE,
     "arbiters": BASE,
-    "maintenance": STORED | {"graph", "records", "upkeep", "compose"},
+    "maintenance": STORED | {"graph", "records", "upkeep", "compose", "arguments"},
     "arguments": STORED | {"graph"},
     "curation": STORED | {"graph", "records", "upkeep", "compose", "arguments", "maintenance"},
     "memory": STORED

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from graphmem.config import KIND_WEIGHTS, Config
+from graphmem.config import KIND_WEIGHTS, Config, check_flags
 from graphmem.core.keys import clean_text, entity_key, feature_key, require_texts, text_list
 from graphmem.core.tokens import telling_tokens, tokens_of
 from graphmem.core.trust import is_person
@@ -132,8 +132,7 @@ def check_note(
         raise InvalidInput("kind", kind, f"give one of {', '.join(KINDS)}")
     if status not in STATUSES:
         raise InvalidInput("status", status, f"give one of {', '.join(STATUSES)}")
-    if not isinstance(pinned, bool):
-        raise InvalidInput("pinned", pinned, "give true or false")
+    check_flags(pinned=pinned)
     texts["reason"] = texts["reason"] or REASONS[config.language][kind]
     replaced = cleaned != given or any(clean_text(label) != label for label in names)
     remarks = ("characters that cannot be stored were replaced by U+FFFD",) if replaced else ()
