@@ -100,8 +100,9 @@ class Curation(Maintenance):
 
         A rule, a pin and a note of a slot in `config.constraint_keys` bind everybody, so they are the user's: from any
         other source a note is proposed, and pinned by nobody, unless `quote` is what the user said, in `said`, the
-        user's words of this turn, or in the mirrored `session`: a sentence, or a part that the rest of it neither
-        negates nor limits. The same holds for what would take the place of a rule or a pin.
+        user's words of this turn, or in the mirrored `session`: a sentence, or a part of several words that the rest of
+        it neither negates nor limits, and that has a telling word of the note. The same holds for what would take the
+        place of a rule or a pin.
 
         The same note again, whatever its spaces and letter case, is seen once more and takes the new labels. Raises
         InvalidInput naming the argument that cannot be used, SecretRefused for a secret in any of them.
@@ -131,9 +132,16 @@ class Curation(Maintenance):
         origin = self._done("remember", source, moment, reason=draft.reason, session=session, message=message,
                             place=place, quote=quoted)  # fmt: skip
         with self._writing(moment) as tx:
-            backed = bool(quoted) and quotes.is_said(quoted, (said, *history.said_by_user(tx, origin.session)))
+            backed = (
+                bool(quoted)
+                and quotes.is_about(quoted, "\n".join((draft.title, draft.body, draft.slot, *draft.labels)))
+                and quotes.is_said(quoted, (said, *history.said_by_user(tx, origin.session)))
+            )
             if quoted and not backed:
-                remark = "the quote backs nothing: the user did not say so, or said more; quote all of the sentence"
+                remark = (
+                    "the quote backs nothing: the user did not say so, said more, or spoke of something else; "
+                    "quote all of the sentence that says it"
+                )
                 draft = replace(draft, remarks=(*draft.remarks, remark))
                 origin = replace(origin, quote="")
             draft = drafts.ruled(replace(draft, openly=not keys), backed=backed)
