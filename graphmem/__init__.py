@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from graphmem.core.model import Note as Note
     from graphmem.core.model import Overview as Overview
     from graphmem.core.model import Part as Part
+    from graphmem.core.model import PastHit as PastHit
     from graphmem.core.model import PurgeReport as PurgeReport
     from graphmem.core.model import Recollection as Recollection
     from graphmem.core.model import RememberReport as RememberReport
@@ -41,10 +42,13 @@ if TYPE_CHECKING:
     from graphmem.core.model import Scene as Scene
     from graphmem.core.model import SceneMatch as SceneMatch
     from graphmem.core.model import SecretReport as SecretReport
+    from graphmem.core.model import StoredPart as StoredPart
     from graphmem.core.model import StoredSecret as StoredSecret
     from graphmem.core.model import Triple as Triple
     from graphmem.core.model import UndoReport as UndoReport
     from graphmem.core.model import Visit as Visit
+    from graphmem.core.model import Writer as Writer
+    from graphmem.core.model import WriterTask as WriterTask
     from graphmem.core.policies import ChannelPolicy as ChannelPolicy
     from graphmem.core.situations import Feature as Feature
     from graphmem.core.situations import Situation as Situation
@@ -96,6 +100,7 @@ _HOMES = {
     "Note": "graphmem.core.model",
     "Overview": "graphmem.core.model",
     "Part": "graphmem.core.model",
+    "PastHit": "graphmem.core.model",
     "PurgeReport": "graphmem.core.model",
     "Ranking": "graphmem.config",
     "Recollection": "graphmem.core.model",
@@ -110,12 +115,15 @@ _HOMES = {
     "StoreBusy": "graphmem.errors",
     "StoreCorrupt": "graphmem.errors",
     "StoreFailed": "graphmem.errors",
+    "StoredPart": "graphmem.core.model",
     "StoredSecret": "graphmem.core.model",
     "Triple": "graphmem.core.model",
     "Turn": "graphmem.compose.turn",
     "UndoReport": "graphmem.core.model",
     "Visit": "graphmem.core.model",
+    "Writer": "graphmem.core.model",
     "WriterFailed": "graphmem.errors",
+    "WriterTask": "graphmem.core.model",
     "command_arbiter": "graphmem.arbiters",
     "endpoint_arbiter": "graphmem.arbiters",
     "entity_key": "graphmem.core.keys",

@@ -437,16 +437,20 @@ def _config_of(values: dict[str, Any]) -> Config:
 
 
 def _parse(variable: str, text: str, kind: Any) -> Any:
-    readers: dict[Any, Callable[[str], Any]] = {
-        int: int,
-        float: float,
-        bool: lambda text: {"1": True, "true": True, "0": False, "false": False}[text.strip().lower()],
-        str: str,
+    readers: dict[Any, tuple[Callable[[str], Any], str]] = {
+        int: (int, "a whole number"),
+        float: (float, "a number"),
+        bool: (
+            lambda text: {"1": True, "true": True, "0": False, "false": False}[text.strip().lower()],
+            "true or false",
+        ),
+        str: (str, "a text"),
     }
+    read, form = readers.get(kind, (_parts, "names with commas between them"))
     try:
-        return readers.get(kind, _parts)(text)
+        return read(text)
     except (ValueError, KeyError):
-        raise InvalidInput(variable, text, f"not a value of type {kind.__name__}") from None
+        raise InvalidInput(variable, text, f"give {form}") from None
 
 
 def _parts(text: str) -> tuple[str, ...]:

@@ -125,9 +125,6 @@ class Maintenance:
         """
         check_count("relation_id", relation_id, low=1)
         redaction.refuse_secrets(subject=subject, relation=relation, object=object, sentence=sentence)
-        if relation and object:
-            # A relation is the name of its object: neither alone need look like a secret.
-            redaction.refuse_secrets(object=f"{relation}: {object}")
         changes = edit.check_changes(edit.Changes(subject, relation, object, sentence, confidence))
         at = self._at(None)
         with self._writing(at) as tx:
@@ -625,20 +622,21 @@ class Maintenance:
         done so far and of all tables. Raises StoreFailed where there is no room to write the file anew.
         """
         check_flags(redact=redact)
-        more = detectors.is_installed()
-        find = screening.finder(*[detectors.more_secrets] * more)
-        remarks: tuple[str, ...] = (
-            () if more else ("looked with graphmem's own patterns alone: 'graphmem[secrets]' adds others",)
-        )
-        if not redact:
-            with self._store.read() as tx:
-                return model.SecretReport(screening.scan(tx, find, progress), 0, applied=False, remarks=remarks)
-        traces.require_room(self.path)
-        with self._writing(self._at(None)) as tx, traces.overwriting(tx):
-            found = screening.scan(tx, find, progress)
-            redacted = screening.redact_stored(tx, find, progress) if found else 0
-        remarks += traces.clean(self._store) + traces.copies_remark(self.path)
-        return model.SecretReport(found, redacted, applied=True, remarks=remarks)
+        with detectors.detecting() as more:
+            find = screening.finder(more)
+            if not redact:
+                with self._store.read() as tx:
+                    found, redacted = screening.screen(tx, find, progress, redact=False)
+            else:
+                traces.require_room(self.path)
+                with self._writing(self._at(None)) as tx, traces.overwriting(tx):
+                    found, redacted = screening.screen(tx, find, progress, redact=True)
+        remarks: tuple[str, ...] = ()
+        if more is None:
+            remarks += ("looked with graphmem's own patterns alone: 'graphmem[secrets]' adds others",)
+        if redact:
+            remarks += traces.clean(self._store) + traces.copies_remark(self.path)
+        return model.SecretReport(found, redacted, applied=redact, remarks=remarks)
 
     def _purge(self, plan: Callable[[sqlite3.Connection], Plan], kind: str, *, hard: bool) -> model.PurgeReport:
         at = self._at(None)
@@ -699,7 +697,9 @@ class Maintenance:
             return scope_rows.USER
         if word == "project":
             if self._project is None:
-                raise InvalidInput(argument, word, "there is no current project: open the memory with project=FOLDER")
+                raise InvalidInput(
+                    argument, word, "there is no current project: name its folder, with project= or --project"
+                )
             return self._project.key
         if not self._session:
             raise InvalidInput(argument, word, "there is no current session: open the memory with session=NAME")

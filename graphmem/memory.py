@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -27,12 +26,12 @@ from graphmem.core import model
 from graphmem.core.keys import channel_key, clean_text, key_list, require_key, require_texts, text_list
 from graphmem.core.policies import ChannelPolicy
 from graphmem.core.situations import Situation
-from graphmem.core.times import Clock, read_time, system_clock, utc_text
-from graphmem.curation import Curation
+from graphmem.core.times import Clock, system_clock, utc_text
 from graphmem.errors import InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.graph import matching
 from graphmem.graph import scenes as scene_graph
 from graphmem.late import late
+from graphmem.sessions import Sessions
 from graphmem.store.blobs import lies_in_row, read_blob, remove_blob, write_blob
 from graphmem.store.database import Store
 
@@ -41,17 +40,13 @@ if TYPE_CHECKING:
     from graphmem.compose import brief as briefs
     from graphmem.compose import grounds
     from graphmem.compose import turn as agent_turns
-    from graphmem.compose.meaning import MeaningIndex
-    from graphmem.compose.pool import Request
     from graphmem.core import embedding, redaction
     from graphmem.core import events as log_events
-    from graphmem.core import trust as trusts
     from graphmem.exchange import events as log_files
     from graphmem.graph import blocks as block_rows
     from graphmem.graph import documents as document_rows
     from graphmem.graph import neighbours as around
     from graphmem.graph import relations, view
-    from graphmem.records import history
     from graphmem.records import scopes as scope_rows
     from graphmem.store import text_index
 else:
@@ -64,32 +59,20 @@ else:
     embedding = late("graphmem.core.embedding")
     log_events = late("graphmem.core.events")
     log_files = late("graphmem.exchange.events")
-    history = late("graphmem.records.history")
     projects = late("graphmem.projects")
     redaction = late("graphmem.core.redaction")
     relations = late("graphmem.graph.relations")
     scope_rows = late("graphmem.records.scopes")
     text_index = late("graphmem.store.text_index")
-    trusts = late("graphmem.core.trust")
     view = late("graphmem.graph.view")
 
 
-class Memory(Curation):
+class Memory(Sessions):
     """A memory in one SQLite file. Any number of threads and processes may use the same file.
 
     Every verb is one transaction, but for `replay`, which is one for each turn and its facts: on an error nothing of it
     stays. Errors are those of `graphmem.errors`.
     """
-
-    def __init__(
-        self, store: Store, *, config: Config, clock: Clock, embedder: embedding.Embedder | None = None
-    ) -> None:
-        super().__init__(store, config=config, clock=clock, embedder=embedder)
-        self._meanings: MeaningIndex | None = None
-        if embedder is not None:
-            from graphmem.compose import meaning
-
-            self._meanings = meaning.MeaningIndex(embedder)
 
     @classmethod
     def open(
@@ -358,53 +341,6 @@ class Memory(Curation):
             scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
             report = relations.commit(tx, checked, saying, scene_ids)
         return replace(report, scenes=keys, remarks=remarks)
-
-    # ---- records
-
-    def mirror(
-        self,
-        session: str,
-        parts: Iterable[model.Part],
-        *,
-        scope: str | None = None,
-        at: dt.datetime | str | None = None,
-        redact: bool | None = None,
-    ) -> model.MirrorReport:
-        """Keep what was said in a session, verbatim and in order, so that it can be recalled.
-
-        Secrets are replaced first, unless `redact` says otherwise; left out, `config.redact_mirror` says so. What this
-        memory put into a prompt itself is not kept. Both are told in remarks.
-
-        Parts are known by their ids: telling one again changes what is told otherwise, keeps what is left out, and
-        never moves it. New parts go behind the part they are told after, else in front of the first known one, else to
-        the end. at: when it was recorded; each part may say when it was said. scope: that of the session, taken from
-        the first call that names one; the report remarks on another. A new session is of the current project where none
-        is named. An empty list leaves no trace.
-
-        Raises InvalidInput naming the argument or the part that cannot be used, SecretRefused for a secret in a name.
-
-        >>> from graphmem import Part
-        >>> with Memory.open(":memory:") as memory:
-        ...     memory.mirror("s1", [Part("m1", author="Ann", text="Lunch at noon?"), Part("m2", text="Fine.")]).added
-        ...     memory.mirror("s1", [Part("m2", text="Fine!"), Part("m3", text="See you.")]).changed
-        2
-        1
-        """
-        redaction.refuse_secrets(session=session, scope=scope)
-        if not isinstance(session, str) or is_blank(session):
-            raise InvalidInput("session", session, "give the session a name")
-        if redact is not None:
-            check_flags(redact=redact)
-        named = None if scope is None else self._scope(scope)
-        home = "" if self._project is None else self._own_scope("project")
-        screened = self.config.redact_mirror if redact is None else redact
-        told, remarks = history.check_parts(parts, self.config.zone, screened=screened)
-        moment = self._at(at)
-        if not told:
-            return model.MirrorReport(clean_text(session), 0, 0, 0)
-        with self._writing(moment) as tx:
-            report = history.mirror(tx, clean_text(session), told, moment, scope=named, home=home)
-        return replace(report, remarks=(*remarks, *report.remarks))
 
     # ---- scopes
 
@@ -817,55 +753,6 @@ class Memory(Curation):
         return model.ReplayReport(len(turns), unplaced, facts, refused, seconds, tuple(learnt), tuple(remarks))
 
     # ---- within
-
-    def _request(
-        self,
-        query: str,
-        *,
-        kinds: str | Iterable[str] | None,
-        limit: int | None,
-        situation: Situation | None = None,
-        scopes: Sequence[str] | None = None,
-        since: dt.datetime | str | None = None,
-        until: dt.datetime | str | None = None,
-        as_of: dt.datetime | str | None = None,
-        mode: str | None = None,
-        precise: bool = False,
-        trust: str | None = None,
-        explain: bool = False,
-    ) -> Request:
-        # Search and what it knows of words take 35 ms to import: only the verbs that search pay it.
-        from graphmem.compose import pool, search
-
-        require_texts(query=query)
-        now = self._clock()
-        first, end = self._given(since, "since"), self._given(until, "until")
-        if first and end and end <= first:
-            raise InvalidInput("until", until, f"not later than since ({first}): nothing lies between")
-        return pool.Request(
-            text=clean_text(query),
-            kinds=pool.checked_kinds(kinds),
-            scopes=scopes,
-            since=first,
-            until=end,
-            as_of=self._given(as_of, "as_of"),
-            now=now.astimezone(self.config.zone),
-            mode=pool.checked_mode(self.config.search_mode if mode is None else mode),
-            precise=precise,
-            limit=checked_limit(limit, default=search.DEFAULT_LIMIT),
-            explain=explain,
-            trust=trusts.checked_trust(trust),
-            situation=None if situation is None else checked_situation(situation).under(self.config),
-        )
-
-    def _given(self, time: dt.datetime | str | None, argument: str) -> str | None:
-        """Return a bound of time as stored; a bare date is the beginning of that day where the memory is."""
-        if time is None:
-            return None
-        if isinstance(time, str):
-            with contextlib.suppress(ValueError):  # no bare date
-                time = dt.datetime.combine(dt.date.fromisoformat(time.strip()), dt.time())
-        return utc_text(read_time(time, self.config.zone, argument=argument))
 
     def _forget_payload(self, digest: str) -> None:
         """Remove the file of a payload that no block has any more, while nobody can put such a block anew."""

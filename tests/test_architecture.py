@@ -34,8 +34,8 @@ MAY_IMPORT = {
     "maintenance": STORED | {"graph", "records", "upkeep", "compose", "arguments"},
     "arguments": STORED | {"graph"},
     "curation": STORED | {"graph", "records", "upkeep", "compose", "arguments", "maintenance"},
-    "memory": STORED
-    | {"projects", "graph", "records", "compose", "exchange", "semantic", "arguments", "maintenance", "curation"},
+    "sessions": STORED | {"records", "compose", "exchange", "arguments", "curation"},
+    "memory": STORED | {"projects", "graph", "records", "compose", "exchange", "semantic", "arguments", "sessions"},
     "async_memory": BASE | {"memory", "compose"},
     "surfaces": BASE | {"memory", "arbiters", "projects"},
 }

@@ -94,6 +94,10 @@ SCRIPT = [
     ("scene_health", [], {}),
     ("reset_scenes", [], {"dry_run": True}),
     ("delete_relation", [2], {"hard": True}),
+    ("history", ["panel"], {"floor": 0.5}),
+    ("part", ["m1"], {"session": "s1"}),
+    ("delete_parts", ["s1", "m1"], {}),
+    ("delete_session", ["s1"], {}),
     ("purge", [], {"subject_contains": "gone", "hard": True}),
 ]
 

@@ -632,6 +632,77 @@ def test_reindex_makes_the_text_index_anew(cli, path):
     assert texts(cli("recall", "pnpm", "--json")) == ["panel uses pnpm: It is pnpm."]
 
 
+def test_recall_shows_the_notes_of_a_scene(cli):
+    cli("remember", "Deploy with pnpm", "--body", "Never\nnpm.", "--kind", "lesson", "--scene", "chan:qq/peer:boss")
+
+    for arguments in (BOSS, ["--scene", "chan:qq"]):
+        out = cli("recall", *arguments).out
+
+        assert "Deploy with pnpm: Never npm." in out
+        assert "lesson" in out
+
+
+def test_a_recall_of_none_says_that_none_were_asked_for(cli, filled):
+    assert cli("recall", "pnpm", "--limit", "0").out == "--limit 0 shows none\n"
+    assert "--limit 0 shows none" in cli("recall", *BOSS, "--limit", "0").out
+
+
+def test_a_span_of_no_time_is_refused_as_it_was_typed(cli, filled):
+    refused = cli("recall", "pnpm", "--since", "2026-12-01", "--until", "2020-01-01")
+
+    assert (refused.code, refused.out) == (1, "")
+    assert "until = '2020-01-01'" in refused.err
+
+
+def test_a_brief_without_room_says_what_was_left_out(cli, filled):
+    cli("approve", "2")
+
+    shown = cli("brief", *BOSS, "--budget", "10")
+
+    assert shown.out == ""
+    assert "--budget 10" in shown.err
+    assert "left out" in shown.err
+
+
+def test_a_refused_fact_is_told_in_short(cli, path):
+    refused = cli("commit", "a" * 100_000, "b", "c")
+
+    assert refused.code == 1
+    assert len(refused.err) < 2000
+    assert "subject" in refused.err
+
+
+def test_a_part_of_the_day_alone_makes_no_scene_and_enter_says_so(cli):
+    entered = cli("enter", "--part", "morning")
+
+    assert "give --chan" in entered.out
+    assert cli("enter", "--part", "noon").code == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "form"),
+    [("JOURNAL_DAYS", "abc", "a number"), ("MAX_INCIDENTS", "1.5", "a whole number"), ("UI", "maybe", "true or false")],
+)
+def test_a_setting_that_cannot_be_read_says_what_to_give(cli, monkeypatch, name, value, form):
+    monkeypatch.setenv(f"GRAPHMEM_{name}", value)
+
+    assert cli("config").err == f"graphmem: GRAPHMEM_{name} = {value!r}: give {form}\n"
+
+
+def test_a_fact_of_the_command_line_is_a_persons_unless_told_otherwise(cli):
+    cli("commit", "panel", "uses", "pnpm")
+    cli("commit", "panel", "needs", "node", "--source", "agent:builder")
+
+    assert texts(cli("recall", "panel", "--trust", "user", "--kind", "relation", "--json")) == ["panel uses pnpm"]
+
+
+def test_incidents_say_whose_they_are(cli):
+    for _ in range(2):
+        cli("record-failure", "bash", "rm: cannot remove 'a'")
+
+    assert " user " in cli("incidents").out
+
+
 def test_the_choices_of_recall_are_those_of_memory():
     options = {option.name: option.type for option in recall_command.params}
 

@@ -4,7 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmem.core.failures import SIGNATURE_CHARACTERS, sample, signature
+from graphmem.core import failures
+from graphmem.core.failures import SIGNATURE_CHARACTERS, check_failure, parted
+
+
+def signature(tool, text):
+    """The signature of a text; a tool without a name has one too."""
+    told, _ = parted(text)
+    return failures.signature(tool, told)
+
+
+def sample(text):
+    return check_failure("t", text).sample
+
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "{}", line {}, in {}\n    {}\n{}'
 
@@ -475,3 +487,13 @@ def test_a_sample_is_one_readable_line():
     assert len(shown) == 500
     assert shown.endswith("…")
     assert sample("short \ud83d") == "short \ufffd"
+
+
+def test_what_tells_is_looked_for_once(monkeypatch):
+    read = []
+    telling_lines = failures.telling_lines
+    monkeypatch.setattr(failures, "telling_lines", lambda text: read.append(text) or telling_lines(text))
+
+    check_failure("bash", _pytest("KeyError: 'a'"))
+
+    assert len(read) == 1

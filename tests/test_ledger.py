@@ -276,6 +276,27 @@ def test_what_is_in_force_is_not_proposed_again(memory):
     assert memory.inspect().proposals == ()
 
 
+@pytest.mark.parametrize("verb", ["approve", "reject"])
+def test_what_is_not_proposed_again_keeps_its_other_remarks(memory, verb):
+    getattr(memory, verb)(proposal(memory).id)
+
+    again = memory.remember("Always use pnpm", kind="rule", source="agent", body="half \ud83d", pinned=True)
+
+    # It is no proposal that waits for a person.
+    stays = "in force already" if verb == "approve" else "rejected before"
+    assert [sum(word in remark for remark in again.remarks) for word in ("U+FFFD", "not pinned", stays)] == [1, 1, 1]
+    assert len(again.remarks) == 3
+
+
+def test_a_proposal_that_comes_into_force_tells_what_was_left_out(memory):
+    triggers = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
+    proposal(memory, load_when=triggers)
+
+    report = memory.remember("Always use pnpm", kind="rule", source="user", load_when="deploy")
+
+    assert ["left out" in remark for remark in report.remarks] == [True, False]
+
+
 def test_the_same_proposal_is_seen_once_more(memory):
     note = proposal(memory)
 

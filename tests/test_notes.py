@@ -384,7 +384,9 @@ def test_what_cannot_be_used_is_refused_by_name_and_changes_nothing(memory, path
         ({"title": "ok", "body": "half \ud83d"}, True),
         ({"title": "ok", "labels": ["a\0b"]}, True),
         ({"title": "ok", "slot": "s\0"}, True),
-        ({"title": "ok \ufffd 🎉 ", "labels": ["\u200b"]}, False),
+        ({"title": "ok", "load_when": "deploy\ud83d now"}, True),
+        ({"title": "ok", "load_when": ["deploy", "tool:sh\0"]}, True),
+        ({"title": "ok \ufffd 🎉 ", "labels": ["\u200b"], "load_when": [" a\u200b "]}, False),
     ],
 )
 def test_characters_that_cannot_be_stored_are_replaced_with_a_remark(memory, given, told):

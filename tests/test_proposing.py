@@ -67,6 +67,31 @@ def test_of_two_alike_in_one_reply_one_is_written(memory):  # A6.11
     assert len(memory.notes()) == 2
 
 
+def test_what_repeats_another_of_its_reply_is_counted_and_named(memory):  # A6.11
+    first, again, other, third = propose(
+        memory,
+        entry("Deploy with pnpm"),
+        entry("Deploy with pnpm!"),
+        entry("Redis listens on 6380"),
+        entry("deploy with PNPM"),
+    )
+
+    assert outcomes([first, again, other, third]) == ["accepted", "duplicate", "accepted", "duplicate"]
+    assert again.note.id == third.note.id == first.note.id
+    assert [one.note.seen for one in (first, again, other, third)] == [1, 2, 1, 3]
+    assert memory.inspect(first.note.id).note.seen == 3
+
+
+def test_a_repeat_of_what_was_rejected_is_named_and_not_counted(memory):
+    rule = propose(memory, entry("Always use pnpm", proposeRule=True))[0].note
+    memory.reject(rule.id)
+
+    found = propose(memory, *[entry("Always use pnpm", "Really.", proposeRule=True)] * 2)
+
+    assert outcomes(found) == ["duplicate", "duplicate"]
+    assert [(one.note.id, one.note.status, one.note.seen) for one in found] == [(rule.id, "forgotten", 1)] * 2
+
+
 def test_every_secret_of_a_reply_is_refused(memory):  # A6.12
     found = propose(
         memory,

@@ -1,12 +1,14 @@
 """Secrets in text: the corpus, the cases that others got wrong, and what holds of every text."""
 
 import itertools
+import sys
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from secret_corpus import harmless, secrets
 
+from graphmem.core.keys import visible
 from graphmem.core.redaction import REDACTED, find_secrets, redact, refuse_secrets
 from graphmem.errors import SecretRefused
 
@@ -16,6 +18,14 @@ HASH = "0123456789abcdef0123456789abcdef01234567"
 
 def is_left(secret, text):
     return any(secret[place : place + 6] in text for place in range(max(1, len(secret) - 5)))
+
+
+def test_what_nobody_sees_hides_no_secret():
+    every = "".join(chr(code) for code in range(sys.maxunicode + 1))
+    unseen = sorted(set(every) - set(visible(every)))
+    assert {"\u200b", "\ufff0", "\U0001bca0", "\U0001d173", "\U000e0fff"} <= set(unseen)
+    hidden = [mark for mark in unseen if redact(f"用 ghp_012345{mark}6789abcdefghij 登录") != f"用 {REDACTED} 登录"]
+    assert hidden == []
 
 
 def test_of_generated_secrets_nothing_is_left():

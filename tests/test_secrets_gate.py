@@ -3,6 +3,7 @@
 import inspect
 
 import pytest
+from support import dump
 
 from graphmem import Config, Feature, Memory, Part, SecretRefused, Situation, Triple
 from graphmem.core.redaction import REDACTED, refuse_secrets
@@ -127,6 +128,29 @@ def test_the_folder_of_the_project_is_no_secret(tmp_path, name):
     with pytest.raises(SecretRefused, match=r"^project: "):
         Memory.open(tmp_path / "m.db", project=folder)
     assert not traces(tmp_path / "m.db", KEY, PASSWORD)
+
+
+def test_a_number_under_the_name_of_a_secret_is_refused_as_no_text(memory):
+    (refused,) = memory.commit([Triple("数据库", "密码", 12345678)]).refused
+    assert "a name is text" in refused.reason
+
+
+@pytest.mark.parametrize(
+    ("told", "changes"),
+    [
+        (Triple("数据库", "密码", "在保险箱里"), {"object": PASSWORD}),
+        (Triple("数据库", "在", PASSWORD), {"relation": "password"}),
+        (Triple("数据库", "密码", "在保险箱里"), {"object": PASSWORD, "sentence": "it is new", "confidence": 0.5}),
+    ],
+)
+def test_an_edit_that_makes_a_secret_with_what_is_stored_is_refused(memory, path, told, changes):
+    memory.commit([told], scenes="chan:qq")
+    before = dump(path)
+    with pytest.raises(SecretRefused) as caught:
+        memory.edit_relation(1, **changes)
+    assert (caught.value.argument, caught.value.kind) == (next(iter(changes)), "password")
+    assert dump(path) == before
+    assert memory.edit_relation(1, relation="密码", object="在柜子里").new
 
 
 def test_the_mirror_replaces_secrets_before_anything_else_is_done(tmp_path):

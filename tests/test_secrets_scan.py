@@ -1,5 +1,8 @@
 """The scan of what is stored: what it finds, what it takes out, and that nothing of it stays in the file."""
 
+import hashlib
+import sys
+
 import pytest
 from secret_corpus import TOKENS
 from support import sql, text_index_of
@@ -7,6 +10,7 @@ from support import sql, text_index_of
 from graphmem import Feature, Memory, Part, Situation, Triple
 from graphmem.core import redaction
 from graphmem.core.redaction import REDACTED
+from graphmem.store import text_index
 from graphmem.upkeep import detectors, screening
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
@@ -92,6 +96,16 @@ def test_what_is_taken_out_is_nowhere_and_the_rest_is_sound(tmp_path, unscreened
         assert Memory.verify_forgotten(path, secret).found == ()
 
 
+def test_the_names_that_relations_make_secrets_are_looked_for_once(memory, unscreened):
+    memory.commit([Triple("数据库", "密码", PASSWORD)])
+    unscreened.undo()
+    asked = []
+    memory._store._writer.set_trace_callback(asked.append)
+    assert memory.scan_secrets(redact=True).redacted
+    memory._store._writer.set_trace_callback(None)
+    assert sum(one.startswith("SELECT r.relation_type, e.name") for one in asked) == 1
+
+
 def test_what_stands_beside_notes_is_cleaned_too(tmp_path, unscreened):
     path = tmp_path / "m.db"
     other = TOKEN[:-1] + "z"
@@ -122,6 +136,66 @@ def test_what_stands_beside_notes_is_cleaned_too(tmp_path, unscreened):
             assert len(memory.notes(scopes=[key], statuses=())) == 1
     for secret in (TOKEN, other, PASSWORD):
         assert Memory.verify_forgotten(path, secret).found == ()
+
+
+def purged_sentences(memory, path, *texts):
+    """Let upkeep remove sentences that nothing tells any more; return its operation."""
+    memory.commit([Triple(f"thing {place}", "is", "told", sentence=text) for place, text in enumerate(texts)])
+    for table in ("relations", "evidence", "scene_refs"):
+        sql(path, f"UPDATE {table} SET sentence_id = NULL")
+    (operation,) = next(step.operations for step in memory.upkeep().steps if step.name == "purge sentences")
+    return operation
+
+
+def test_journaled_sentences_that_begin_like_a_secret_are_left_as_they_are(memory, path, unscreened):
+    begins = f"of {TOKEN.lower()[:8]} and more"
+    operation = purged_sentences(memory, path, begins)
+    memory.commit([Triple("Ann", "has", "it", sentence=f"Ann has {TOKEN}")])
+    unscreened.undo()
+
+    assert memory.scan_secrets(redact=True).redacted == 1
+    memory.undo(operation)
+    digest = hashlib.sha256(begins.encode()).digest()
+    assert sql(path, "SELECT hash FROM sentences WHERE text = ?", begins) == [(digest,)]
+
+
+def test_sentences_that_are_one_without_their_secrets_come_back_as_one(memory, path, unscreened):
+    operation = purged_sentences(memory, path, f"the token is {TOKEN}", f"the token is {ID}")
+    memory.commit([Triple("Ann", "has", "it", sentence=f"the token is {TOKEN[::-1]}{TOKEN}")])
+    unscreened.undo()
+
+    memory.scan_secrets(redact=True)
+    memory.undo(operation)
+    (text,) = {text for (text,) in sql(path, "SELECT text FROM sentences")}
+    assert REDACTED in text
+    assert memory.check().problems == ()
+
+
+def test_what_an_undo_brings_back_after_redaction_tells_nothing_of_the_secret(memory, path, unscreened):
+    said = f"the token is {TOKEN} of Ann"
+    sentences = purged_sentences(memory, path, said)
+    parts = [Part("1", text=f"we use password={PASSWORD}-of-Ann then"), Part("2", text="words")]
+    for session in ("gone", "kept"):
+        memory.mirror(session, parts, redact=False, scope=session)
+    purge = memory.purge(scope="gone").operation
+    unscreened.undo()
+
+    memory.scan_secrets(redact=True)
+    kept = "".join(image for row in sql(path, "SELECT before, after FROM operation_rows") for image in row if image)
+    assert hashlib.sha256(said.encode()).hexdigest() not in kept
+    for operation in (purge, sentences):
+        memory.undo(operation)
+    ((text, digest),) = sql(path, "SELECT text, hash FROM sentences")
+    assert (text, digest) == (said.replace(TOKEN, REDACTED), hashlib.sha256(text.encode()).digest())
+    told = sql(path, "SELECT text, length FROM parts ORDER BY id")
+    assert [length for _, length in told] == [text_index.tokens(body=text).length for text, _ in told]
+    assert REDACTED in told[0][0]
+    assert told[:2] == told[2:]
+    assert sql(path, "SELECT length FROM sessions") == [(told[0][1] + told[1][1],)] * 2
+    assert memory.check().problems == ()
+    before = text_index_of(path)
+    memory.reindex()
+    assert text_index_of(path) == before
 
 
 # Columns of text that hold nothing from outside: words of graphmem's own, times, digests.
@@ -163,7 +237,7 @@ def test_a_sound_memory_is_left_as_it_is(tmp_path):
 
 
 def test_without_the_extra_the_scan_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(detectors, "is_installed", lambda: False)
+    monkeypatch.setitem(sys.modules, "detect_secrets", None)
     with Memory.open(tmp_path / "m.db") as memory:
         assert any("graphmem[secrets]" in remark for remark in memory.scan_secrets().remarks)
 
@@ -180,5 +254,17 @@ def test_the_extra_finds_tokens_in_long_texts():
 
     token = TOKENS["github"](random.Random(7))
     text = "words " * 2000 + token + " more words" * 10
-    (found,) = set(detectors.more_secrets(text))
+    with detectors.detecting() as more:
+        (found,) = set(more(text))
     assert text[found.start : found.end] in token
+
+
+def test_the_plug_ins_of_the_extra_are_chosen_once_for_a_scan(tmp_path, monkeypatch):
+    settings = pytest.importorskip("detect_secrets.settings")
+    chosen = []
+    choose = settings.transient_settings
+    monkeypatch.setattr(settings, "transient_settings", lambda wanted: chosen.append(wanted) or choose(wanted))
+    with Memory.open(tmp_path / "m.db") as memory:
+        memory.commit([Triple("Ann", "likes", "tea"), Triple("Ann", "likes", "coffee")])
+        memory.scan_secrets()
+    assert len(chosen) == 1

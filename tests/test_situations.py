@@ -4,6 +4,8 @@ import datetime as dt
 import itertools
 import json
 import math
+import subprocess
+import sys
 import time
 import unicodedata
 import zoneinfo
@@ -394,6 +396,18 @@ def test_the_part_of_the_day_follows_summer_time():
 def test_a_tool_without_an_event_is_one_feature():
     """S5."""
     assert Situation.observe(tool="QQ_get", at="2026-09-07T08:00:00Z").weights == {"tool:qq_get": 0.8}
+
+
+def test_an_event_without_words_loads_nothing_that_reads_words():
+    script = """if True:
+        import sys
+        from graphmem import Situation
+        Situation.observe(source="qq", payload={"user_id": "boss"}, tool="shell")
+        print({"graphmem.core.redaction", "graphmem.core.tokens"} & sys.modules.keys())"""
+
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert ran.stdout == "set()\n"
 
 
 def test_a_whole_event_has_channel_person_part_tool_and_three_topics():

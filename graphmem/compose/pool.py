@@ -46,7 +46,8 @@ _ASKS_THE_PAST = re.compile(
 class Request:
     """What is asked, checked. as_of, since, until: stored times. now: the present in the memory's time zone.
 
-    trust: the class of sources of which somebody must have told it, or a more trusted one; None for any.
+    trust: the class of sources of which somebody must have told it, or a more trusted one; None for any. session: that
+    parts must be of, '' for any.
     asks_the_past: whether what was superseded is wanted too. named_times: those that the text names.
     """
 
@@ -63,6 +64,7 @@ class Request:
     explain: bool
     situation: Situation | None
     trust: str | None
+    session: str = ""
     asks_the_past: bool = field(init=False)
     named_times: tuple[NamedTime, ...] = field(init=False)
 
@@ -156,7 +158,7 @@ def admit(pool: Pool, items: Iterable[Item]) -> None:
         ids = sorted(by_kind[kind])
         if kind == "part":
             if pool.within is None:  # scenes hold no parts
-                admit_turns(pool, history.turns(pool.tx, ids, pool.request.scopes))
+                admit_turns(pool, history.turns(pool.tx, ids, pool.request.scopes, pool.request.session))
             continue
         told = _trusted(pool, kind, _standing(pool, kind, ids))
         if not pool.request.timeless:
@@ -180,13 +182,10 @@ def admit_turns(pool: Pool, turns: Mapping[int, Turn]) -> None:
 
 def _trusted(pool: Pool, kind: str, told: Mapping[int, _Told]) -> Mapping[int, _Told]:
     """Leave out what nobody told who is trusted enough. Names of entities and scenes tell nothing."""
-    least, ids = pool.request.trust, list(told)
+    least = pool.request.trust
     if least is None or kind in ("entity", "scene"):
         return told
-    if kind == "part":
-        sources = history.roles(pool.tx, ids)
-    else:
-        sources = standing.sources(pool.tx, ids) if kind == "note" else found.sources(pool.tx, kind, ids)
+    sources = found.sources(pool.tx, kind, list(told))
     trusted = {ref_id for ref_id, source in sources if suffices(source, least)}
     return {ref_id: each for ref_id, each in told.items() if ref_id in trusted}
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from graphmem.config import Config
 from graphmem.core.candidates import Candidate, Screened, screen
 from graphmem.core.model import Note, Proposed, Provenance
-from graphmem.core.redaction import find_secrets
 from graphmem.core.tokens import tokens_of
 from graphmem.records import drafts, notes
 from graphmem.store import text_index
@@ -29,10 +28,12 @@ def propose(
     def alike(candidate: Candidate) -> list[Note]:
         return _alike(tx, vocabulary, candidate, scope_of(candidate.kind))
 
-    return tuple(
-        _settled(tx, one, scope_of(one.candidate.kind), origin, config)
-        for one in screen(candidates, alike, find_secrets=find_secrets)
-    )
+    settled: list[Proposed] = []
+    for one in screen(candidates, alike):
+        twin = None if one.same_place is None else settled[one.same_place].note
+        same_id = one.same_id if twin is None else twin.id
+        settled.append(_settled(tx, one, same_id, scope_of(one.candidate.kind), origin, config))
+    return tuple(settled)
 
 
 def _alike(tx: sqlite3.Connection, vocabulary: Vocabulary, candidate: Candidate, scope: str) -> list[Note]:
@@ -43,14 +44,16 @@ def _alike(tx: sqlite3.Connection, vocabulary: Vocabulary, candidate: Candidate,
     return [note for note in notes.notes(tx, list(ids)).values() if note.scope == scope]
 
 
-def _settled(tx: sqlite3.Connection, one: Screened, scope: str, origin: Provenance, config: Config) -> Proposed:
+def _settled(
+    tx: sqlite3.Connection, one: Screened, same_id: int | None, scope: str, origin: Provenance, config: Config
+) -> Proposed:
     candidate, note = one.candidate, None
     if one.outcome == "accepted":
         draft = drafts.check_note(
             candidate.title, body=candidate.body, kind=candidate.kind, slot="", labels=(),
             load_when=candidate.load_when, summary=candidate.summary[: drafts.LONGEST_SUMMARY],
-            highlight=candidate.highlight, scope=scope, pinned=False, status=one.status, source=origin.actor, reason="",
-            config=config,
+            highlight=candidate.highlight, scope=scope, pinned=False, status=candidate.status, source=origin.actor,
+            reason="", config=config,
         )  # fmt: skip
         report = notes.remember(tx, draft, replace(origin, reason=draft.reason))
         note = report.note
@@ -58,7 +61,7 @@ def _settled(tx: sqlite3.Connection, one: Screened, scope: str, origin: Provenan
             return Proposed(
                 candidate.title, candidate.body, candidate.kind, "duplicate", "; ".join(report.remarks), 1.0, note
             )
-    elif one.same_id is not None:
-        notes.see_again(tx, one.same_id, origin.at)
-        note = notes.note(tx, one.same_id)
+    elif same_id is not None:
+        notes.see_again(tx, same_id, origin.at)
+        note = notes.note(tx, same_id)
     return Proposed(candidate.title, candidate.body, candidate.kind, one.outcome, one.reason, one.score, note)

@@ -69,7 +69,13 @@ def _fact_line(fact: StoredFact, sentence: str) -> str:
 def _show_parts(pool: Pool, scores: _Scores, best: Mapping[Item, Passage]) -> dict[int, Hit]:
     return {
         ref_id: Hit(
-            "part", part.part, part.text, scores[ref_id], "/".join(filter(None, (part.session, part.author))), part.at
+            "part",
+            part.part,
+            part.text,
+            scores[ref_id],
+            "/".join(filter(None, (part.session, part.author))),
+            part.at,
+            session=part.session,
         )
         for ref_id, part in history.parts(pool.tx, list(scores)).items()
     }

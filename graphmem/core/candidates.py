@@ -4,6 +4,7 @@ A model is not trusted: its reply may be anything, it may tell a secret, tell ag
 nobody made. Nothing here writes; who writes is told of each candidate what became of it, and why.
 """
 
+import functools
 import itertools
 import json
 import re
@@ -14,11 +15,12 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from graphmem.core.keys import clean_text, entity_key, fold, slug, visible
+from graphmem.core.model.notes import LONGEST_TITLE, MOST_TRIGGERS
+from graphmem.core.redaction import REDACTED, find_secrets
 from graphmem.core.tokens import tokens_of, words_of
 
 DUPLICATE = 0.9
 MOST_CANDIDATES = 100
-REDACTED = "[REDACTED]"
 
 # The keys under which hosts give what a model said.
 _REPLY_KEYS = ("text", "content", "output", "result")
@@ -35,8 +37,7 @@ _RULE_CATEGORY = "rules"
 _RESERVED_CATEGORIES = frozenset({_RULE_CATEGORY, "proposals", "root.md", "index.md"})
 _KIND_OF_CATEGORY = {"preferences": "preference", "decisions": "decision", "pitfalls": "pitfall"}
 _KINDS_OF_A_MODEL = frozenset({"fact", "lesson", "preference", "decision", "pitfall"})
-_MOST_TRIGGERS = 8
-_LONGEST = {"title": 500, "summary": 500, "highlight": 500, "load_when": 500, "body": 10_000}
+_LONGEST = {"title": LONGEST_TITLE, "summary": 500, "highlight": 500, "load_when": 500, "body": 10_000}
 
 # The most that two texts come to that say different things.
 _MOST_APART = 0.89
@@ -85,7 +86,7 @@ class StoredNote(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A note that a model proposes. load_when: words that call it to mind. is_rule: it is proposed as a rule."""
+    """A note that a model proposes. load_when: words that call it to mind."""
 
     category: str
     title: str
@@ -94,21 +95,24 @@ class Candidate:
     highlight: str
     load_when: tuple[str, ...]
     kind: str
-    is_rule: bool
+
+    @property
+    def status(self) -> Literal["live", "proposed"]:
+        """The status with which it may be stored: a rule is only proposed."""
+        return "proposed" if self.kind == "rule" else "live"
 
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """What became of a candidate. status: with which it may be stored; a rule is only proposed.
+    """What became of a candidate. reason: why it was not accepted, '' when it was.
 
-    reason: why it was not accepted, '' when it was; it shows nothing of a secret, nor does the candidate, whose fields
-    that hold one are redacted. score: how like it the nearest known text is, 0 to 1. same_id: the stored note that it
-    repeats, or same_place: the place of the candidate in this reply that it repeats.
+    Neither the reason nor the candidate shows anything of a secret: fields that hold one are redacted. score: how like
+    it the nearest known text is, 0 to 1. same_id: the stored note that it repeats, or same_place: the place of the
+    candidate in this reply that it repeats.
     """
 
     candidate: Candidate
     outcome: Literal["accepted", "duplicate", "refused"]
-    status: Literal["live", "proposed"]
     reason: str = ""
     score: float = 0.0
     same_id: int | None = None
@@ -229,7 +233,6 @@ def _candidate(entry: Mapping[str, object]) -> Candidate | None:
         highlight=_field(entry, "highlight"),
         load_when=_triggers(entry.get("loadWhen")),
         kind="rule" if is_rule else kind,
-        is_rule=is_rule,
     )
 
 
@@ -255,7 +258,7 @@ def _triggers(given: object) -> tuple[str, ...]:
     for value in values:
         if isinstance(value, str) and entity_key(value):
             found.setdefault(entity_key(value), clean_text(value).strip())
-    return tuple(found.values())[:_MOST_TRIGGERS]
+    return tuple(found.values())[:MOST_TRIGGERS]
 
 
 # ---- likeness
@@ -292,7 +295,8 @@ def likeness(a: str, b: str) -> float:
 def _likeness(a: _Said, b: _Said) -> float:
     if a.key == b.key:
         return 1.0
-    shared, either = (a.shingles & b.shingles).total(), (a.shingles | b.shingles).total()
+    shared = (a.shingles & b.shingles).total()
+    either = a.shingles.total() + b.shingles.total() - shared
     score = shared / either if either else 0.0
     if score < DUPLICATE or (
         a.telling <= b.spelled and b.telling <= a.spelled and _adds_single_words(a.words, b.words)
@@ -316,6 +320,10 @@ def _adds_single_words(a: Sequence[str], b: Sequence[str]) -> bool:
             return False
         place += 1 if longer[place] == word else 2
     return len(longer) - place <= 1
+
+
+def _said_of(title: str, body: str) -> _Said:
+    return _said(note_text(title, body))
 
 
 def _said(text: str) -> _Said:
@@ -360,77 +368,76 @@ def _stem(word: str) -> str:
 
 
 def screen(
-    candidates: Iterable[Candidate],
-    stored: Callable[[Candidate], Iterable[StoredNote]],
-    *,
-    find_secrets: Callable[[str], object],
+    candidates: Iterable[Candidate], stored: Callable[[Candidate], Iterable[StoredNote]]
 ) -> tuple[Screened, ...]:
     """Return of each candidate what becomes of it, in order.
 
     stored: gives the stored notes that may be like a candidate; it is asked once for each that holds no secret.
-    find_secrets: gives for a text something that is true when it holds a secret. What holds a secret in any field is
-    refused, then what is too long, then what repeats a stored note or a candidate accepted before; what a person put
-    away does not come back, but what was superseded may. A reply of more than 100 candidates is refused from there on.
+    What holds a secret in any field is refused, then what is too long, then what repeats a stored note or a candidate
+    accepted before; what a person put away does not come back, but what was superseded may. A reply of more than 100
+    candidates is refused from there on.
     """
+    # One stored note is like many candidates of a reply; no longer than this call is it kept.
+    said_of = functools.cache(_said_of)
     found: list[Screened] = []
     accepted: dict[int, _Said] = {}
     for place, candidate in enumerate(candidates):
-        screened = _refusal(candidate, place, find_secrets)
+        screened = _refusal(candidate, place)
         if screened is None:
-            said = _said(note_text(candidate.title, candidate.body))
-            screened = _compared(candidate, said, stored(candidate), accepted)
+            said = said_of(candidate.title, candidate.body)
+            screened = _compared(candidate, said, stored(candidate), accepted, said_of)
             if screened.outcome == "accepted":
                 accepted[place] = said
         found.append(screened)
     return tuple(found)
 
 
-def _refusal(candidate: Candidate, place: int, find_secrets: Callable[[str], object]) -> Screened | None:
+def _refusal(candidate: Candidate, place: int) -> Screened | None:
     fields = {
         name: list(value) if isinstance(value := getattr(candidate, name), tuple) else [value]
         for name in ("title", "body", "summary", "highlight", "load_when", "category", "kind")
     }
-    secret = [name for name, texts in fields.items() if any(_holds_secret(text, find_secrets) for text in texts)]
+    secret = [name for name, texts in fields.items() if any(_holds_secret(text) for text in texts)]
     long = [name for name, most in _LONGEST.items() if any(len(text) > most for text in fields[name])]
     if secret:
         blank = {name: (REDACTED,) if name == "load_when" else REDACTED for name in secret}
         candidate = replace(candidate, **blank)  # type: ignore[arg-type]  # names and types of the fields above
-        return Screened(candidate, "refused", _status(candidate), f"a secret in {', '.join(secret)}")
+        return Screened(candidate, "refused", f"a secret in {', '.join(secret)}")
     if long:
         reason = ", ".join(f"{name} has more than {_LONGEST[name]} characters" for name in long)
-        return Screened(candidate, "refused", _status(candidate), reason)
+        return Screened(candidate, "refused", reason)
     if place >= MOST_CANDIDATES:
-        return Screened(candidate, "refused", _status(candidate), f"more than {MOST_CANDIDATES} in one reply")
+        return Screened(candidate, "refused", f"more than {MOST_CANDIDATES} in one reply")
     return None
 
 
-def _holds_secret(text: str, find_secrets: Callable[[str], object]) -> bool:
+def _holds_secret(text: str) -> bool:
     """Tell whether a text holds a secret, as written or as a slug and a search would show it."""
     plain = unicodedata.normalize("NFKC", visible(text))
     return bool(find_secrets(text)) or (plain != text and bool(find_secrets(plain)))
 
 
-def _status(candidate: Candidate) -> Literal["live", "proposed"]:
-    return "proposed" if candidate.is_rule else "live"
-
-
 def _compared(
-    candidate: Candidate, said: _Said, stored: Iterable[StoredNote], accepted: Mapping[int, _Said]
+    candidate: Candidate,
+    said: _Said,
+    stored: Iterable[StoredNote],
+    accepted: Mapping[int, _Said],
+    said_of: Callable[[str, str], _Said],
 ) -> Screened:
-    status, score, note = _status(candidate), 0.0, None
+    score, note = 0.0, None
     for known in stored:
         # What was replaced may hold again.
         if known.status != "superseded":
-            alike = _likeness(said, _said(note_text(known.title, known.body)))
+            alike = _likeness(said, said_of(known.title, known.body))
             if alike > score:
                 score, note = alike, known
     if note is not None and score >= DUPLICATE:
         reason = f"like note {note.id} ({note.status}), score {score:.2f}"
-        return Screened(candidate, "duplicate", status, reason, score, same_id=note.id)
+        return Screened(candidate, "duplicate", reason, score, same_id=note.id)
     for place, other in accepted.items():
         alike = _likeness(said, other)
         if alike >= DUPLICATE:
             reason = f"like candidate {place} of the same reply, score {alike:.2f}"
-            return Screened(candidate, "duplicate", status, reason, alike, same_place=place)
+            return Screened(candidate, "duplicate", reason, alike, same_place=place)
         score = max(score, alike)
-    return Screened(candidate, "accepted", status, score=score)
+    return Screened(candidate, "accepted", score=score)

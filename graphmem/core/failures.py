@@ -133,47 +133,50 @@ def check_failure(tool: str, text: str) -> Failure:
     replaced = message != text or name != tool.strip()
     remarks = ("characters that cannot be stored were replaced by U+FFFD",) if replaced else ()
     # Before anything of it is cut: a part of a secret is not seen.
-    message = redact(message)
-    return Failure(name, signature(name, message), sample(message), remarks)
+    told, others = parted(redact(message))
+    return Failure(name, signature(name, told), sample(told, others), remarks)
 
 
-def signature(tool: str, text: str) -> str:
+def parted(text: str) -> tuple[str, str]:
+    """Return the lines of a failing text that tell what failed, and the others, without stack frames and colours.
+
+    >>> parted("\\x1b[31mError:\\x1b[0m no such table\\n    at run (db.js:3)")
+    ('Error: no such table', '')
+    """
+    if "\x1b" in text:
+        text = _TERMINAL.sub("", text)
+    told, others = telling_lines(_FRAMES.sub("", text))
+    return "\n".join(told), "\n".join(others)
+
+
+def signature(tool: str, told: str) -> str:
     """Return what failures of one kind have in common: `tool|message`, the message of at most 160 characters.
 
-    Quoted text becomes `<q>`, paths and addresses `<p>`, hex and random names `<x>`, numbers with times and units
-    `<n>`, several of a kind in a row one. Stack frames and colours are left out, and of a long output all lines but
-    those that tell what failed (`core.telling`). A line that is a quotation from end to end, or what JSON says under
-    `error`, `message` and the like, is read as if no quotes were around it. Takes time linear in the text.
+    told: what tells what failed, in lines. Quoted text becomes `<q>`, paths and addresses `<p>`, hex and random names
+    `<x>`, numbers with times and units `<n>`, several of a kind in a row one. A line that is a quotation from end to
+    end, or what JSON says under `error`, `message` and the like, is read as if no quotes were around it. Takes time
+    linear in the text.
 
     >>> signature("bash", "rm: cannot remove '/tmp/a1/b.txt': No such file or directory (exit 1)")
     'bash|rm: cannot remove <q>: no such file or directory (exit <n>)'
     """
     name = entity_key(tool).replace("|", "_")[:_TOOL_CHARACTERS]
-    told, _ = telling_lines(_without_frames(text))
-    body = _masked_lines(told, quotes=True)
+    lines = told.splitlines()
+    body = _masked_lines(lines, quotes=True)
     if not _has_words(body):
-        body = _masked_lines(told, quotes=False)
+        body = _masked_lines(lines, quotes=False)
     return f"{name}|{body}"
 
 
-def sample(text: str) -> str:
-    """Return a failing text in one line of at most 500 characters, without stack frames and colours.
+def sample(told: str, others: str) -> str:
+    """Return a failing text in one line of at most 500 characters, what tells what failed first.
 
-    The lines that tell what failed come first.
-
-    >>> sample("\\x1b[31mError:\\x1b[0m\\n\\n  no such   table")
-    'Error: no such table'
+    >>> sample("Error:  no such table", "see\\n the log")
+    'Error: no such table … see the log'
     """
-    told, others = (" ".join(" ".join(lines).split()) for lines in telling_lines(_without_frames(text)))
-    line = _CONTROLS.sub("\ufffd", f"{told} … {others}" if others else told)
+    first, rest = (" ".join(text.split()) for text in (told, others))
+    line = _CONTROLS.sub("\ufffd", f"{first} … {rest}" if rest else first)
     return line if len(line) <= SAMPLE_CHARACTERS else line[: SAMPLE_CHARACTERS - 1] + "…"
-
-
-def _without_frames(text: str) -> str:
-    text = clean_text(text)
-    if "\x1b" in text:
-        text = _TERMINAL.sub("", text)
-    return _FRAMES.sub("", text)
 
 
 def _has_words(body: str) -> bool:

@@ -32,13 +32,13 @@ _HASH_DIGITS = 8
 _LOOKS_LIKE_TWO = re.compile(f"_(?:{'|'.join(sorted(FEATURE_KINDS))}):")
 _CUT_BYTES = MAX_KEY_BYTES - 1 - _HASH_DIGITS
 
-# Default_Ignorable_Code_Point of Unicode 16, DerivedCoreProperties.txt; it covers all Bidi_Control characters.
-_IGNORABLE_RANGES = (
-    (0x00AD, 0x00AD), (0x034F, 0x034F), (0x061C, 0x061C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
-    (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
-    (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
-)  # fmt: skip
-_IGNORABLE = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in _IGNORABLE_RANGES) + "]")
+# Default_Ignorable_Code_Point of Unicode 16, DerivedCoreProperties.txt; it covers all Bidi_Control characters. As the
+# inside of a class of a regular expression.
+INVISIBLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_INVISIBLE = re.compile(f"[{INVISIBLE}]")
 _WHITE = re.compile(r"\s+")
 _CHINESE = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 _BESIDE_CHINESE = f"(?<={_CHINESE}) | (?={_CHINESE})"
@@ -54,7 +54,7 @@ def visible(text: str) -> str:
     >>> visible("bo\\u00adb")
     'bob'
     """
-    return _IGNORABLE.sub("", text)
+    return _INVISIBLE.sub("", text)
 
 
 def fold(text: str) -> str:

@@ -11,8 +11,9 @@ import bisect
 import functools
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
+from graphmem.core.keys import INVISIBLE, visible
 from graphmem.core.secret_forms import Secret, compiled, key_secrets, number_secrets, token_secrets
 from graphmem.core.secret_names import REDACTED as REDACTED
 from graphmem.core.secret_names import address_secrets, command_secrets, named_secrets, said_secrets
@@ -36,6 +37,20 @@ def find_secrets(text: str) -> tuple[Secret, ...]:
         return ()
     secrets = _without_marks(plain, joined(found))
     return tuple(secrets if len(plain) == len(text) else _moved(text, secrets))
+
+
+def secrets_of(name: str, value: str, find: Callable[[str], Iterable[Secret]] = find_secrets) -> tuple[Secret, ...]:
+    """Return the secrets of a value that are ones by what it is called too: its relation is the name of an object.
+
+    >>> secrets_of("密码", "Tr0ub4dor"), secrets_of("likes", "Tr0ub4dor")
+    ((Secret(kind='password', start=0, end=9),), ())
+    """
+    before = f"{name}: "
+    return tuple(
+        Secret(kind, start - len(before), end - len(before))
+        for kind, start, end in find(before + value)
+        if start >= len(before)
+    )
 
 
 def redact(text: str) -> str:
@@ -131,12 +146,10 @@ def _without_marks(text: str, found: list[Secret]) -> list[Secret]:
     return kept
 
 
-_INVISIBLE = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
-    "\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e01ef"
-)
 _STYLED = "\u2070-\u209c\u2100-\u214f\u2460-\u24ff\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\U0001d400-\U0001d7ff"
-_ODD = f"[{_INVISIBLE}{_STYLED}]"
+_WIDE = "\uff01-\uff5e"
+# What ranges beyond U+FFFF lie in: a look at a character costs as many steps as there are such ranges.
+_BEYOND = "\U0001bca0-\U0001d7ff\U000e0000-\U000e0fff"
 
 
 def _folded(text: str) -> str:
@@ -145,20 +158,23 @@ def _folded(text: str) -> str:
     >>> _folded("ＡＫＩＡ\u200b")
     'AKIA'
     """
-    if text.isascii() or not compiled(_ODD).search(text):
+    if text.isascii() or not _odd().search(text):
         return text
-    return text.translate(_plain_letters())
+    return compiled(f"[{_STYLED}{_WIDE}]+").sub(lambda run: run[0].translate(_plain_letters()), visible(text))
 
 
 @functools.cache
-def _plain_letters() -> dict[int, str | None]:
-    """Return what characters become: those that NFKC makes one of ASCII, and None for those that nobody sees."""
-    table: dict[int, str | None] = {}
-    for code in (*_codes(_STYLED), *_codes("\uff01-\uff5e")):
-        plain = unicodedata.normalize("NFKC", chr(code))
-        if len(plain) == 1 and plain.isascii():
-            table[code] = plain
-    return table | dict.fromkeys(_codes(_INVISIBLE))
+def _odd() -> re.Pattern[str]:
+    """Return what finds whether a text may hold characters that are folded."""
+    near = re.sub("[\U00010000-\U0010ffff](?:-.)?", "", INVISIBLE + _STYLED)
+    return re.compile(f"[{near}{_BEYOND}]")
+
+
+@functools.cache
+def _plain_letters() -> dict[int, str]:
+    """Return what characters become that NFKC makes one of ASCII."""
+    letters = {code: unicodedata.normalize("NFKC", chr(code)) for code in _codes(_STYLED + _WIDE)}
+    return {code: plain for code, plain in letters.items() if len(plain) == 1 and plain.isascii()}
 
 
 def _codes(characters: str) -> Iterator[int]:
@@ -170,7 +186,7 @@ def _codes(characters: str) -> Iterator[int]:
 def _moved(text: str, secrets: list[Secret]) -> Iterator[Secret]:
     """Yield secrets at their places in the text that was folded."""
     places, by, gone = [0], [0], 0
-    for match in compiled(f"[{_INVISIBLE}]+").finditer(text):
+    for match in compiled(f"[{INVISIBLE}]+").finditer(text):
         places.append(match.start() - gone)
         gone += match.end() - match.start()
         by.append(gone)

@@ -202,8 +202,9 @@ class Situation:
         if at is not None and (source or payload is not None):
             features.append(Feature("part", part_of_day(read_time(at, config.zone).astimezone(config.zone))))
         features.append(Feature("tool", tool))
-        said = redaction.redact(text).replace(redaction.REDACTED, " ")  # else a key would be what the turn is about
-        features += [Feature("topic", word) for word in tokens.content_words(said, _TOPICS_OF_A_TEXT)]
+        if text:
+            said = redaction.redact(text).replace(redaction.REDACTED, " ")  # else a key would be what the turn is about
+            features += [Feature("topic", word) for word in tokens.content_words(said, _TOPICS_OF_A_TEXT)]
         return cls(features, at=at, config=config)
 
     def __bool__(self) -> bool:

@@ -189,11 +189,13 @@ _TOLD_BY = {
     "relation": "SELECT relation_id, source FROM evidence WHERE relation_id IN ({marks})",
     "block": "SELECT num, CASE tool WHEN '' THEN source ELSE 'tool' END FROM blocks WHERE num IN ({marks})",
     "document": "SELECT num, source FROM documents WHERE num IN ({marks})",
+    "note": "SELECT id, source FROM notes WHERE id IN ({marks})",
+    "part": "SELECT id, role FROM parts WHERE id IN ({marks})",
 }
 
 
 def sources(tx: sqlite3.Connection, kind: str, ids: Sequence[int]) -> list[tuple[int, str]]:
-    """Return who told facts, blocks or documents, with their ids: each teller of a fact."""
+    """Return who told items of a kind, with their ids: each teller of a fact, the role in which a part was said."""
     marks, wanted = in_list(ids)
     return tx.execute(_TOLD_BY[kind].format(marks=marks), wanted).fetchall()
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from graphmem.core.keys import clean_text, entity_key
 from graphmem.core.model import CommitReport, Refusal, TagReport, Triple, triple_problem
-from graphmem.core.redaction import REDACTED, find_secrets, redact
+from graphmem.core.redaction import REDACTED, find_secrets, redact, secrets_of
 from graphmem.core.times import read_time, utc_text
 from graphmem.errors import InvalidInput
 from graphmem.graph.entities import matching_glob, mention
@@ -91,15 +91,12 @@ def _screened(triple: Triple) -> tuple[Triple, str]:
     'object: it holds a secret (password); tell where it is kept instead'
     """
     names = {"subject": triple.subject, "relation": triple.relation, "object": triple.object}
-    # A relation is the name of its object: neither alone need look like a secret.
+    # One look at all of it, the object beside its name as `secrets_of` has it: most triples hold none.
     if not find_secrets(f"{triple.subject}\n{triple.relation}: {triple.object}\n{triple.sentence}"):
         return triple, ""
     found = {end: find_secrets(name) for end, name in names.items() if isinstance(name, str)}
-    beside = f"{triple.relation}: "
-    if not any(found.values()):
-        found["object"] = tuple(
-            secret for secret in find_secrets(f"{beside}{triple.object}") if secret.start >= len(beside)
-        )
+    if not any(found.values()) and isinstance(triple.object, str):
+        found["object"] = secrets_of(triple.relation, triple.object)
     clean: dict[str, Any] = {end: redact(names[end]) for end, secrets in found.items() if secrets}
     if clean and clean.get("object") == triple.object:
         clean["object"] = REDACTED
@@ -338,7 +335,7 @@ def _with_history(tx: sqlite3.Connection, claims: Iterable[_Claim], scope: str) 
 
 def put_sentences(tx: sqlite3.Connection, texts: Sequence[str], at: str) -> tuple[list[int | None], list[int]]:
     """Return the ids of sentences, None for '', and of those the new ones, to be indexed."""
-    digests = {text: hashlib.sha256(text.encode()).digest() for text in texts if text}
+    digests = {text: digest_of(text) for text in texts if text}
     ids: dict[bytes, int] = {}
     for part, marks in in_parts(digests.values()):
         ids.update(tx.execute(f"SELECT hash, id FROM sentences WHERE hash IN ({marks})", part).fetchall())
@@ -350,6 +347,15 @@ def put_sentences(tx: sqlite3.Connection, texts: Sequence[str], at: str) -> tupl
             ids[digest] = made.lastrowid
             fresh.append(ids[digest])
     return [ids[digests[text]] if text else None for text in texts], fresh
+
+
+def digest_of(sentence: str) -> bytes:
+    """Return the SHA-256 of a sentence, by which its row is found.
+
+    >>> digest_of("Ann likes tea")[:3].hex()
+    '240f88'
+    """
+    return hashlib.sha256(sentence.encode()).digest()
 
 
 def _put_in_order(tx: sqlite3.Connection, told: int, fact: tuple[int, str, int, str], at: str) -> int:

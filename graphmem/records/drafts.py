@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from graphmem.config import KIND_WEIGHTS, Config, check_flags
 from graphmem.core.keys import clean_text, entity_key, feature_key, require_texts, text_list
+from graphmem.core.model.notes import LONGEST_TITLE, MOST_TRIGGERS
 from graphmem.core.tokens import telling_tokens, tokens_of
 from graphmem.core.trust import is_person
 from graphmem.errors import InvalidInput
@@ -19,9 +20,7 @@ STATUSES = ("live", "proposed", "archived", "superseded", "forgotten")
 LESSONS = ("lesson", "pitfall")
 FACTS = ("fact", "preference", "decision")
 OF_WORK = (*LESSONS, "decision", "checkpoint")
-_LONGEST_TITLE = 500
 LONGEST_SUMMARY = 100  # of the sentence that an index shows of a note
-MOST_TRIGGERS = 8
 # Why a note is kept where nobody says why, by language and kind.
 REASONS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
@@ -53,7 +52,7 @@ class Draft:
 
     routes: its triggers, each with what it is looked for by, a feature or a word. binds: it is a rule, or its slot is a
     constraint, so that a person decides on it. openly: told in no scene, so for everybody. decided: a person says so,
-    or is quoted.
+    or is quoted. held_back: why it is proposed though it was to be live, '' where it is as it was to be.
     """
 
     kind: str
@@ -73,11 +72,17 @@ class Draft:
     binds: bool
     remarks: tuple[str, ...]
     decided: bool
+    held_back: str = ""
 
     @property
     def slot_key(self) -> str:
         """The canonical form of the slot, '' for none."""
         return entity_key(self.slot)
+
+    @property
+    def remarks_as_written(self) -> tuple[str, ...]:
+        """What is to be said of it where it is written with its status."""
+        return (*self.remarks, self.held_back) if self.held_back else self.remarks
 
     @property
     def load_when(self) -> tuple[str, ...]:
@@ -115,15 +120,15 @@ def check_note(
     }
     require_texts(**given)
     names = [label for label in text_list(labels, "labels") if entity_key(label)]
-    triggers = text_list(load_when, "load_when")
+    triggers = [trigger for trigger in text_list(load_when, "load_when") if entity_key(trigger)]
     cleaned = {name: clean_text(value) for name, value in given.items()}
     # A scope is compared as it is given, here as everywhere.
     texts = {name: text if name == "scope" else text.strip() for name, text in cleaned.items()}
     marks = by_key(clean_text(label).strip() for label in names)
     if not entity_key(texts["title"]):
         raise InvalidInput("title", title, "nothing that can be seen is left of it; say in one line what to remember")
-    if len(texts["title"]) > _LONGEST_TITLE:
-        at_most = f"a title has at most {_LONGEST_TITLE} characters; put the rest into the body"
+    if len(texts["title"]) > LONGEST_TITLE:
+        at_most = f"a title has at most {LONGEST_TITLE} characters; put the rest into the body"
         raise InvalidInput("title", f"{title[:40]}…", at_most)
     if len(texts["summary"]) > LONGEST_SUMMARY:
         at_most = f"a summary has at most {LONGEST_SUMMARY} characters; put the rest into the body"
@@ -134,7 +139,7 @@ def check_note(
         raise InvalidInput("status", status, f"give one of {', '.join(STATUSES)}")
     check_flags(pinned=pinned)
     texts["reason"] = texts["reason"] or REASONS[config.language][kind]
-    replaced = cleaned != given or any(clean_text(label) != label for label in names)
+    replaced = cleaned != given or any(clean_text(text) != text for text in (*names, *triggers))
     remarks = ("characters that cannot be stored were replaced by U+FFFD",) if replaced else ()
     return Draft(
         kind, labels=tuple(marks.values()), routes=_checked_routes(triggers, config), status=status, pinned=pinned,
@@ -165,14 +170,11 @@ def _checked_routes(given: Iterable[str], config: Config) -> tuple[tuple[str, st
     """Return triggers, features in their canonical form, each once; raise InvalidInput for what can call nothing."""
     found: dict[str, tuple[str, str]] = {}
     for text in map(clean_text, given):
-        if entity_key(text):
-            trigger = _feature(text, config.weights) or text.strip()
-            token = token_of(trigger, config.weights)
-            if not token:
-                raise InvalidInput(
-                    "load_when", text, "no word to look for; give words, or a feature such as tool:shell"
-                )
-            found.setdefault(entity_key(trigger), (trigger, token))
+        trigger = _feature(text, config.weights) or text.strip()
+        token = token_of(trigger, config.weights)
+        if not token:
+            raise InvalidInput("load_when", text, "no word to look for; give words, or a feature such as tool:shell")
+        found.setdefault(entity_key(trigger), (trigger, token))
     if len(found) > MOST_TRIGGERS:
         raise InvalidInput("load_when", len(found), f"a note has at most {MOST_TRIGGERS} triggers; choose the best")
     return tuple(found.values())
@@ -204,10 +206,10 @@ def ruled(draft: Draft, *, backed: bool) -> Draft:
     if draft.pinned:
         draft = replace(draft, pinned=False, remarks=(*draft.remarks, "not pinned: that is for a person to do"))
     if draft.status == "live" and draft.binds:
-        draft = as_proposal(draft, "proposed: in force once a person approves it")
+        draft = as_proposal(draft, "in force once a person approves it")
     return draft
 
 
-def as_proposal(draft: Draft, remark: str) -> Draft:
+def as_proposal(draft: Draft, reason: str) -> Draft:
     """Return a note as something that is proposed, and why."""
-    return replace(draft, status="proposed", remarks=(*draft.remarks, remark))
+    return replace(draft, status="proposed", held_back=f"proposed: {reason}")

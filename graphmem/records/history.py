@@ -7,18 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from graphmem.core.injected import without_injected
+from graphmem.core.injected import is_for_a_writer, without_injected
 from graphmem.core.keys import clean_text, entity_key
-from graphmem.core.model import MirrorReport, Part
+from graphmem.core.model import MirrorReport, Part, StoredPart
+from graphmem.core.payloads import LONGEST_OUTPUT, without_payloads, without_the_middle
 from graphmem.core.redaction import REDACTED, find_secrets, redact, refuse_secrets
 from graphmem.core.times import read_time, utc_text
-from graphmem.errors import InvalidInput
+from graphmem.errors import Conflict, InvalidInput, NotFound
 from graphmem.store import text_index
 from graphmem.store.lists import in_list, in_parts, of_scopes
 
 _AT_ONCE = 10_000
-
-
 _LAST_SAID = 200  # parts of the user: a statement further back backs nothing that is said now
 
 
@@ -31,6 +30,9 @@ class Told:
     role: str
     text: str
     at: str | None
+    message: str = ""
+    tool: str = ""
+    outcome: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,8 @@ def check_parts(parts: Iterable[Part], zone: dt.tzinfo, *, screened: bool = True
     """Return the parts, those of one id as one, and remarks about what had to be replaced in their texts.
 
     What this memory put into the prompt itself is left out; a part that was nothing else is kept without a text, so
-    that its place is known. screened: replace secrets.
+    that its place is known. screened: replace secrets. Of a payload in base64 a reference is left, and of what a tool
+    printed at length the beginning and the end.
 
     Raises InvalidInput naming the place of what is no Part, or has a time that cannot be read; SecretRefused for an id
     that is a secret.
@@ -68,20 +71,26 @@ def check_parts(parts: Iterable[Part], zone: dt.tzinfo, *, screened: bool = True
     for place, part in enumerate(parts):
         if not isinstance(part, Part):
             raise InvalidInput(f"parts[{place}]", type(part), "give Part(id, text=...) objects")
-        texts = (part.id, part.author, part.role, part.text)
-        name, author, role, text = (clean_text(each) for each in texts)
-        if (name, author, role, text) != texts:
+        texts = (part.id, part.author, part.role, part.message, part.tool, part.text)
+        name, author, role, message, tool, text = cleaned = tuple(clean_text(each) for each in texts)
+        if cleaned != texts:
             remarks.append(f"parts[{place}]: characters that cannot be stored were replaced by U+FFFD")
         own = without_injected(text)
         if own != text:
             remarks.append(f"parts[{place}]: what this memory had recalled itself was left out")
             text = own
-        if screened and find_secrets(f"{name}\n{author}\n{role}\n{text}"):
+        whole, text = len(text), without_payloads(text)
+        is_cut = len(text) < whole
+        if screened and find_secrets("\n".join((name, author, role, message, tool, text))):
             refuse_secrets(**{f"parts[{place}].id": name})
-            author, role, text = redact(author), redact(role), redact(text)
+            author, role, message, tool, text = map(redact, (author, role, message, tool, text))
             remarks.append(f"parts[{place}]: secrets were replaced by {REDACTED}")
+        if (tool or role == "tool") and len(text) > LONGEST_OUTPUT:
+            text, is_cut = without_the_middle(text), True
+        if is_cut:
+            remarks.append(f"parts[{place}]: of {whole} characters {len(text)} were kept, with a reference to the rest")
         at = None if part.at is None else utc_text(read_time(part.at, zone, argument=f"parts[{place}].at"))
-        one = Told(name, author.strip(), role.strip(), text, at)
+        one = Told(name, author.strip(), role.strip(), text, at, message.strip(), tool.strip(), part.outcome)
         if name in told:
             if told[name].text != text:
                 remarks.append(f"parts[{place}]: a second part {name!r}; its text takes the place of the first")
@@ -93,10 +102,20 @@ def check_parts(parts: Iterable[Part], zone: dt.tzinfo, *, screened: bool = True
 def _told_again(before: Told, again: Told) -> Told:
     """Return a part as it is after it was told again: what is left out of it then is kept.
 
-    >>> _told_again(Told("m1", "Ann", "user", "He", None), Told("m1", "", "", "Hello", None))
-    Told(part='m1', author='Ann', role='user', text='Hello', at=None)
+    >>> again = _told_again(Told("m1", "Ann", "user", "He", None), Told("m1", "", "", "Hello", None))
+    >>> again.author, again.text
+    ('Ann', 'Hello')
     """
-    return Told(again.part, again.author or before.author, again.role or before.role, again.text, again.at or before.at)
+    return Told(
+        again.part,
+        again.author or before.author,
+        again.role or before.role,
+        again.text,
+        again.at or before.at,
+        again.message or before.message,
+        again.tool or before.tool,
+        again.outcome or before.outcome,
+    )
 
 
 def mirror(
@@ -120,9 +139,12 @@ def mirror(
     if changed:
         grown += _rewrite(tx, changed)
     if fresh or changed:
+        own = any(is_for_a_writer(part.text) for part in fresh)
         tx.execute(
-            "UPDATE sessions SET parts = parts + ?, length = length + ?, updated_at = MAX(updated_at, ?) WHERE id = ?",
-            (len(fresh), grown, at, session_id),
+            """UPDATE sessions SET parts = parts + ?, length = length + ?, updated_at = MAX(updated_at, ?),
+                                   own = MAX(own, ?)
+               WHERE id = ?""",
+            (len(fresh), grown, at, own, session_id),
         )
     return MirrorReport(session, len(fresh), len(changed), len(told) - len(fresh) - len(changed), remarks)
 
@@ -151,7 +173,7 @@ def _known(tx: sqlite3.Connection, session_id: int, names: Sequence[str]) -> dic
     for start in range(0, len(names), _AT_ONCE):
         marks, chunk = in_list(names[start : start + _AT_ONCE])
         rows = tx.execute(
-            f"""SELECT id, seq, length, part, author, role, text, at FROM parts
+            f"""SELECT id, seq, length, part, author, role, text, at, message, tool, outcome FROM parts
                 WHERE session_id = ? AND part IN ({marks})""",
             (session_id, *chunk),
         )
@@ -165,11 +187,12 @@ def _insert(tx: sqlite3.Connection, session_id: int, seqs: Sequence[int], fresh:
     """Write new parts to their places, which are free; return their length in tokens."""
     tokens = [text_index.tokens(body=part.text) for part in fresh]
     tx.executemany(
-        """INSERT INTO parts(session_id, seq, part, author, author_key, role, text, length, at, recorded_at)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        """INSERT INTO parts(session_id, seq, part, author, author_key, role, text, length, at, recorded_at, message,
+                             tool, outcome)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         [
             (session_id, seq, part.part, part.author, entity_key(part.author), part.role, part.text, own.length,
-             part.at, at)
+             part.at, at, part.message, part.tool, part.outcome)
             for seq, part, own in zip(seqs, fresh, tokens, strict=True)
         ],
     )  # fmt: skip
@@ -214,17 +237,20 @@ def _make_room(tx: sqlite3.Connection, session_id: int, places: Sequence[int]) -
 
 
 def _rewrite(tx: sqlite3.Connection, changed: Sequence[tuple[_Stored, Told]]) -> int:
-    """Write parts as they are now; return by how many tokens they grew."""
+    """Write parts as they are now; return by how many tokens they grew. What says something else is digested again."""
     texts = [(stored.id, text_index.tokens(body=now.text)) for stored, now in changed]
     text_index.drop(tx, "part", [part_id for part_id, _ in texts])
     text_index.put(tx, "part", texts)
     tx.executemany(
-        "UPDATE parts SET text = ?, length = ?, author = ?, author_key = ?, role = ?, at = ? WHERE id = ?",
+        """UPDATE parts SET job_id = CASE text WHEN ? THEN job_id END, text = ?, length = ?, author = ?, author_key = ?,
+                            role = ?, at = ?, message = ?, tool = ?, outcome = ?
+           WHERE id = ?""",
         [
-            (now.text, own.length, now.author, entity_key(now.author), now.role, now.at, part_id)
+            (now.text, now.text, own.length, now.author, entity_key(now.author), now.role, now.at, now.message,
+             now.tool, now.outcome, part_id)
             for (part_id, own), (_, now) in zip(texts, changed, strict=True)
         ],
-    )
+    )  # fmt: skip
     return sum(own.length for _, own in texts) - sum(stored.length for stored, _ in changed)
 
 
@@ -232,12 +258,16 @@ def _rewrite(tx: sqlite3.Connection, changed: Sequence[tuple[_Stored, Told]]) ->
 _TURN = "p.id, p.session_id, p.seq, p.author_key, COALESCE(p.at, p.recorded_at), p.length"
 
 
-def turns(tx: sqlite3.Connection, part_ids: Sequence[int], scopes: Sequence[str] | None) -> dict[int, Turn]:
-    """Return parts by id, those of sessions of these scopes and of none; None for all."""
+def turns(
+    tx: sqlite3.Connection, part_ids: Sequence[int], scopes: Sequence[str] | None, session: str
+) -> dict[int, Turn]:
+    """Return parts by id, those of sessions of these scopes and of none; None for all. session: '' for any."""
     marks, ids = in_list(part_ids)
-    in_scope, parameters = of_scopes(scopes, column="s.scope")
-    sessions = "JOIN sessions s ON s.id = p.session_id" if in_scope else ""
-    rows = tx.execute(f"SELECT {_TURN} FROM parts p {sessions} WHERE p.id IN ({marks}) {in_scope}", (*ids, *parameters))
+    within, parameters = of_scopes(scopes, column="s.scope")
+    if session:
+        within, parameters = f"{within} AND s.name = ?", [*parameters, session]
+    sessions = "JOIN sessions s ON s.id = p.session_id" if within else ""
+    rows = tx.execute(f"SELECT {_TURN} FROM parts p {sessions} WHERE p.id IN ({marks}) {within}", (*ids, *parameters))
     return {row[0]: Turn._make(row) for row in rows}
 
 
@@ -256,12 +286,6 @@ def beside(tx: sqlite3.Connection, these: Sequence[Turn]) -> dict[int, Turn]:
     return found
 
 
-def roles(tx: sqlite3.Connection, part_ids: Sequence[int]) -> list[tuple[int, str]]:
-    """Return in which role parts were said, with their ids."""
-    marks, ids = in_list(part_ids)
-    return tx.execute(f"SELECT id, role FROM parts WHERE id IN ({marks})", ids).fetchall()
-
-
 def session_lengths(tx: sqlite3.Connection, session_ids: Sequence[int]) -> tuple[dict[int, int], int]:
     """Return the lengths of some sessions in tokens, and how many sessions there have been."""
     marks, ids = in_list(session_ids)
@@ -270,26 +294,87 @@ def session_lengths(tx: sqlite3.Connection, session_ids: Sequence[int]) -> tuple
     return lengths, sessions
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPart:
-    """A part as it was mirrored, with its session."""
-
-    part: str
-    session: str
-    author: str
-    text: str
-    at: str
+_STORED = """SELECT p.id, p.part, s.name, s.scope, p.message, p.author, p.role, p.tool, p.outcome, p.text,
+                    COALESCE(p.at, p.recorded_at)
+             FROM parts p JOIN sessions s ON s.id = p.session_id"""
 
 
 def parts(tx: sqlite3.Connection, part_ids: Sequence[int]) -> dict[int, StoredPart]:
-    """Return stored parts by id; the time is that of recording where it is not known when it was said."""
+    """Return stored parts by id."""
     marks, ids = in_list(part_ids)
-    rows = tx.execute(
-        f"""SELECT p.id, p.part, s.name, p.author, p.text, COALESCE(p.at, p.recorded_at)
-            FROM parts p JOIN sessions s ON s.id = p.session_id WHERE p.id IN ({marks})""",
-        ids,
+    rows = tx.execute(f"{_STORED} WHERE p.id IN ({marks})", ids)
+    return {part_id: StoredPart(part_id, *row) for part_id, *row in rows}
+
+
+def find_part(tx: sqlite3.Connection, part: int | str, session: str, scopes: Sequence[str] | None) -> StoredPart:
+    """Return the part of a number in this memory, or of the id that its host gave it.
+
+    session: the one it is in, '' for any. Raises NotFound, Conflict for an id that parts of several sessions have, and
+    for a part of a scope that is not among these.
+    """
+    column = "p.id" if isinstance(part, int) else "p.part"
+    condition, parameters = ("AND s.name = ?", (session,)) if session else ("", ())
+    rows = tx.execute(f"{_STORED} WHERE {column} = ? {condition} ORDER BY p.id LIMIT 3", (part, *parameters))
+    found = [StoredPart(*row) for row in rows]
+    within = f" of session {session!r}" if session else ""
+    if not found:
+        raise NotFound(f"no part {part!r}{within}: history finds parts by their words")
+    if len(found) > 1:
+        names = ", ".join(repr(each.session) for each in found[:2])
+        raise Conflict(f"part {part!r} is in sessions {names} and maybe more: name one")
+    (one,) = found
+    if scopes is not None and one.scope and one.scope not in scopes:
+        raise Conflict(f"part {part!r} is of scope {one.scope!r}, and what is read is of others: name its scope")
+    return one
+
+
+def delete_parts(tx: sqlite3.Connection, session: str, names: Sequence[str], messages: Sequence[str]) -> int:
+    """Remove the parts of these ids, and those of these messages, from a session; return how many there were.
+
+    Raises NotFound for a session that is not mirrored. The places of the others close up.
+    """
+    session_id = require_session(tx, session)
+    gone: list[tuple[int, int]] = []
+    for column, wanted in (("part", names), ("message", messages)):
+        for chunk, marks in in_parts([name for name in wanted if name]):
+            gone += tx.execute(
+                f"SELECT id, length FROM parts WHERE session_id = ? AND {column} IN ({marks})", (session_id, *chunk)
+            ).fetchall()
+    lengths = dict(gone)
+    _remove(tx, session_id, lengths)
+    return len(lengths)
+
+
+def delete_session(tx: sqlite3.Connection, session: str) -> int:
+    """Remove a session with all its parts; return how many there were. What was distilled of it stays."""
+    session_id = require_session(tx, session)
+    lengths = dict(tx.execute("SELECT id, length FROM parts WHERE session_id = ?", (session_id,)).fetchall())
+    _remove(tx, session_id, lengths)
+    tx.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
+    return len(lengths)
+
+
+def require_session(tx: sqlite3.Connection, name: str) -> int:
+    """Return the id of a session; raise NotFound for one that is not mirrored."""
+    row = tx.execute("SELECT id FROM sessions WHERE name = ?", (name,)).fetchone()
+    if row is None:
+        raise NotFound(f"no session {name!r}: nothing of it is mirrored")
+    session_id: int = row[0]
+    return session_id
+
+
+def _remove(tx: sqlite3.Connection, session_id: int, lengths: Mapping[int, int]) -> None:
+    text_index.drop(tx, "part", list(lengths))
+    tx.executemany("DELETE FROM parts WHERE id = ?", [(part_id,) for part_id in lengths])
+    places = tx.execute("SELECT id, seq FROM parts WHERE session_id = ? ORDER BY seq", (session_id,)).fetchall()
+    tx.executemany(
+        "UPDATE parts SET seq = ? WHERE id = ?",
+        [(place, part_id) for place, (part_id, seq) in enumerate(places) if seq != place],
     )
-    return {part_id: StoredPart(*row) for part_id, *row in rows}
+    tx.execute(
+        "UPDATE sessions SET parts = parts - ?, length = length - ? WHERE id = ?",
+        (len(lengths), sum(lengths.values()), session_id),
+    )
 
 
 def said_by_user(tx: sqlite3.Connection, session: str) -> list[str]:

@@ -3,6 +3,7 @@
 import re
 import sqlite3
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from graphmem.config import Config
 from graphmem.core.failures import Failure
@@ -10,10 +11,15 @@ from graphmem.core.keys import entity_key
 from graphmem.core.model import Incident, IncidentReport, Note
 from graphmem.core.times import days_before
 from graphmem.errors import NotFound
+from graphmem.late import late
 from graphmem.store.lists import of_scopes
 
+if TYPE_CHECKING:
+    from graphmem.records import drafts
+else:
+    drafts = late("graphmem.records.drafts")
+
 STATES = ("open", "resolved")
-RESOLVING = ("lesson", "pitfall")
 _COLUMNS = "id, scope, tool, signature, count, sample, first_at, last_at, resolved_at, note_id"
 
 
@@ -81,7 +87,7 @@ def resolve_by(tx: sqlite3.Connection, note: Note, at: str) -> tuple[int, ...]:
 
     Only a live lesson or pitfall resolves. The name stands as a word in its title, body or labels.
     """
-    if note.kind not in RESOLVING or note.status != "live":
+    if note.kind not in drafts.LESSONS or note.status != "live":
         return ()
     open_ones = _where(tx, "scope = ? AND resolved_at IS NULL AND last_at <= ?", (note.scope, at))
     told = entity_key("\n".join((note.title, note.body, *note.labels))) if open_ones else ""

@@ -8,10 +8,11 @@ from typing import Any
 from graphmem.config import Config
 from graphmem.core.keys import entity_key, title_key
 from graphmem.core.model import Note, Provenance, RecalledNote, RememberReport
+from graphmem.core.model.notes import MOST_TRIGGERS
 from graphmem.core.trust import is_person
 from graphmem.errors import Conflict, NotFound, StoreCorrupt
 from graphmem.records import provenance
-from graphmem.records.drafts import MOST_TRIGGERS, Draft, as_proposal, by_key, needs_a_person
+from graphmem.records.drafts import Draft, as_proposal, by_key, needs_a_person
 from graphmem.store import text_index
 from graphmem.store.lists import in_list, in_parts, of_scopes
 
@@ -63,7 +64,7 @@ def remember(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, at_is_
     before, after = _in_slot(tx, draft, at if at_is_given else None)
     displaced = None if after or draft.decided else displaced_by(tx, draft)
     if displaced is not None:
-        draft = as_proposal(draft, f"proposed: it would take the place of note {displaced}, which a person wants")
+        draft = as_proposal(draft, f"it would take the place of note {displaced}, which a person wants")
         before = None
     same = next((one for one in (before, after) if one and one.content == _content(draft)), None)
     same_id = same.id if same else _elsewhere(tx, draft)
@@ -78,7 +79,7 @@ def remember(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, at_is_
     if before:
         tx.execute("UPDATE notes SET superseded_by = ? WHERE id = ?", (written.id, before.id))
     taken = (before.id,) if before and before.live else ()
-    return RememberReport(written, created=True, superseded=taken, remarks=draft.remarks)
+    return RememberReport(written, created=True, superseded=taken, remarks=draft.remarks_as_written)
 
 
 def _insert(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, superseded_by: int | None) -> Note:
@@ -189,11 +190,11 @@ def _propose_again(tx: sqlite3.Connection, met: tuple[int, str], draft: Draft, o
     """Let a proposal that is said again come into force, or tell why it stays as it is."""
     note_id, status = met
     if status == "proposed":
-        taken = _put_in_force(tx, note_id, replace(origin, act="approve"))
+        taken = _put_in_force(tx, note(tx, note_id), replace(origin, act="approve"))
         report = _seen_again(tx, note_id, draft, origin)
-        return replace(report, superseded=taken, remarks=(*draft.remarks, "was proposed before and is in force now"))
+        return replace(report, superseded=taken, remarks=(*report.remarks, "was proposed before and is in force now"))
     told = "is in force already" if status == "live" else "was rejected before, and is not proposed again"
-    return RememberReport(note(tx, note_id), created=False, remarks=(told,))
+    return RememberReport(note(tx, note_id), created=False, remarks=(*draft.remarks, told))
 
 
 def see_again(tx: sqlite3.Connection, note_id: int, at: str) -> bool:
@@ -230,7 +231,7 @@ def _seen_again(tx: sqlite3.Connection, note_id: int, draft: Draft, origin: Prov
     if unknown:
         _label(tx, note_id, unknown)
         text_index.replace(tx, "note", [note_id])
-    return RememberReport(note(tx, note_id), created=False, remarks=draft.remarks)
+    return RememberReport(note(tx, note_id), created=False, remarks=draft.remarks_as_written)
 
 
 def _label(tx: sqlite3.Connection, note_id: int, labels: Iterable[str]) -> None:
@@ -318,7 +319,7 @@ def approve(tx: sqlite3.Connection, note_id: int, act: Provenance) -> RememberRe
     if known.status != "proposed" and not _is_rejected(tx, known):
         raise _not(tx, known, "proposed")
     require_one(tx, known, note_id)
-    taken = _put_in_force(tx, note_id, act)
+    taken = _put_in_force(tx, known, act)
     return RememberReport(note(tx, note_id), created=False, superseded=taken)
 
 
@@ -332,14 +333,13 @@ def reject(tx: sqlite3.Connection, note_id: int, act: Provenance) -> Note:
     return _turn(tx, known, "forgotten", act)
 
 
-def _put_in_force(tx: sqlite3.Connection, note_id: int, act: Provenance) -> tuple[int, ...]:
-    known = note(tx, note_id)
+def _put_in_force(tx: sqlite3.Connection, known: Note, act: Provenance) -> tuple[int, ...]:
     holder = holder_of(tx, known.scope, entity_key(known.slot), known.id)
     if holder is not None:
-        tx.execute("UPDATE notes SET status = 'superseded', superseded_by = ? WHERE id = ?", (note_id, holder))
+        tx.execute("UPDATE notes SET status = 'superseded', superseded_by = ? WHERE id = ?", (known.id, holder))
     _turn(tx, known, "live", act)
     # It holds since now: what had the slot until then did, and no one else.
-    tx.execute("UPDATE notes SET created_at = MAX(created_at, ?) WHERE id = ?", (act.at, note_id))
+    tx.execute("UPDATE notes SET created_at = MAX(created_at, ?) WHERE id = ?", (act.at, known.id))
     return () if holder is None else (holder,)
 
 

@@ -118,12 +118,6 @@ def _standing(
     return rows.fetchall()
 
 
-def sources(tx: sqlite3.Connection, note_ids: Sequence[int]) -> list[tuple[int, str]]:
-    """Return who told notes, with their ids."""
-    marks, ids = in_list(note_ids)
-    return tx.execute(f"SELECT id, source FROM notes WHERE id IN ({marks})", ids).fetchall()
-
-
 def withdrawn(tx: sqlite3.Connection, note_ids: Sequence[int]) -> set[int]:
     """Return those of some notes that are not live: few, so that this takes a fifth of the time of reading them all."""
     marks, ids = in_list(note_ids)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
 APPLICATION_ID = 0x676D656D  # "gmem"
-VERSION = 7  # the number of migrations below, kept in user_version: a current file is told by one read
+VERSION = 8  # the number of migrations below, kept in user_version: a current file is told by one read
 
 
 def _execute(db: "Database", script: str) -> None:
@@ -524,6 +524,75 @@ def _migrations() -> "Migrations":
         titles = db.conn.execute("SELECT id, title FROM notes").fetchall()
         keys = [(title_key(title), note_id) for note_id, title in titles]
         db.conn.executemany("UPDATE notes SET title_key = ? WHERE id = ?", keys)
+
+    @migrations()
+    def m008_history(db: "Database") -> None:
+        _execute(
+            db,
+            """
+            -- message: what a part is a piece of. job_id: the job that digests or has digested it; a part that changes
+            -- loses it, so that it is read again.
+            ALTER TABLE parts ADD COLUMN message TEXT NOT NULL DEFAULT '';
+            ALTER TABLE parts ADD COLUMN tool TEXT NOT NULL DEFAULT '';
+            ALTER TABLE parts ADD COLUMN outcome TEXT NOT NULL DEFAULT '' CHECK (outcome IN ('', 'done', 'failed'));
+            ALTER TABLE parts ADD COLUMN job_id INTEGER;
+            CREATE INDEX parts_undigested ON parts(session_id, seq) WHERE job_id IS NULL;
+            CREATE INDEX parts_job ON parts(job_id) WHERE job_id IS NOT NULL;
+            -- The id that a host gave to a part is looked for in every session.
+            CREATE INDEX parts_part ON parts(part);
+
+            -- failures: of jobs, in a row. own: it is that of a writer at work, so there is nothing to learn from it.
+            ALTER TABLE sessions ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
+            ALTER TABLE sessions ADD COLUMN own INTEGER NOT NULL DEFAULT 0 CHECK (own IN (0, 1));
+
+            -- What is to be written, is being written and was: queued, asked (a writer is at work until lease_until),
+            -- answered (reply waits to be settled), done, failed. cause: manual, idle or compaction. One of a kind is
+            -- at work on a session, or for kinds without one on a scope.
+            CREATE TABLE jobs(
+                id INTEGER PRIMARY KEY AUTOINCREMENT,
+                kind TEXT NOT NULL CHECK (kind IN ('checkpoint', 'consolidate', 'distill')),
+                session_id INTEGER REFERENCES sessions(id) ON DELETE SET NULL,
+                scope TEXT NOT NULL DEFAULT '',
+                cause TEXT NOT NULL,
+                state TEXT NOT NULL CHECK (state IN ('queued', 'asked', 'answered', 'done', 'failed')),
+                owner TEXT NOT NULL DEFAULT '',
+                lease_until TEXT CHECK (length(lease_until) = 24),
+                attempts INTEGER NOT NULL DEFAULT 0,
+                reply TEXT,
+                error TEXT NOT NULL DEFAULT '',
+                note_id INTEGER REFERENCES notes(id) ON DELETE SET NULL,
+                created_at TEXT NOT NULL CHECK (length(created_at) = 24),
+                updated_at TEXT NOT NULL CHECK (length(updated_at) = 24)
+            ) STRICT;
+            CREATE UNIQUE INDEX jobs_at_work ON jobs(kind, scope, COALESCE(session_id, 0))
+                WHERE state IN ('queued', 'asked', 'answered');
+            CREATE INDEX jobs_session ON jobs(session_id) WHERE session_id IS NOT NULL;
+            CREATE INDEX jobs_note ON jobs(note_id) WHERE note_id IS NOT NULL;
+
+            -- How far the transcript of another program was read; cursor is the reader's own.
+            CREATE TABLE transcripts(
+                path TEXT NOT NULL,
+                kind TEXT NOT NULL,
+                cursor TEXT NOT NULL,
+                updated_at TEXT NOT NULL CHECK (length(updated_at) = 24),
+                PRIMARY KEY (path, kind)
+            ) STRICT, WITHOUT ROWID;
+
+            -- What a note was made of: notes that it sums up, or the checkpoint it was told in.
+            CREATE TABLE note_sources(
+                note_id INTEGER NOT NULL REFERENCES notes(id) ON DELETE CASCADE,
+                source_id INTEGER NOT NULL REFERENCES notes(id) ON DELETE CASCADE,
+                PRIMARY KEY (note_id, source_id)
+            ) STRICT, WITHOUT ROWID;
+            CREATE INDEX note_sources_source ON note_sources(source_id);
+
+            -- Tokens that writers used, by UTC day.
+            CREATE TABLE writer_usage(
+                day TEXT PRIMARY KEY CHECK (length(day) = 10),
+                tokens INTEGER NOT NULL
+            ) STRICT, WITHOUT ROWID;
+        """,
+        )
 
     return migrations
 

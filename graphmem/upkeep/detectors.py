@@ -5,8 +5,10 @@ pieces, and in a scan of what is stored alone. Of its plug-ins those are used th
 go by keywords and by entropy are left out: hashes, ids and prose about passwords are most of what they find.
 """
 
+import contextlib
 import importlib.util
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 
 from graphmem.core.secret_forms import Secret
 
@@ -21,23 +23,31 @@ _PLUG_INS = (
 )  # fmt: skip
 
 
-def is_installed() -> bool:
-    """Tell whether the package is there."""
-    return importlib.util.find_spec("detect_secrets") is not None
-
-
-def more_secrets(text: str) -> Iterator[Secret]:
-    """Yield what the plug-ins find in a text, piece by piece."""
-    from detect_secrets.core.scan import scan_line
+@contextlib.contextmanager
+def detecting() -> Iterator[Callable[[str], Iterator[Secret]] | None]:
+    """Yield what finds secrets in a text, piece by piece; None where the package is not there."""
+    if importlib.util.find_spec("detect_secrets") is None:
+        yield None
+        return
     from detect_secrets.settings import transient_settings
 
-    with transient_settings({"plugins_used": [{"name": name} for name in _PLUG_INS]}):
-        for begin in range(0, max(1, len(text) - _OVERLAP), PIECE - _OVERLAP):
-            piece = text[begin : begin + PIECE]
-            for line in piece.splitlines():
-                for secret in scan_line(line):
-                    value = secret.secret_value or ""
-                    place = piece.find(value) if value else -1
-                    while place >= 0:
-                        yield Secret(secret.type, begin + place, begin + place + len(value))
-                        place = piece.find(value, place + len(value))
+    # The plug-ins are chosen for the whole process, which takes ten times as long as a look at a text.
+    with _CHOOSING, transient_settings({"plugins_used": [{"name": name} for name in _PLUG_INS]}):
+        yield _found
+
+
+_CHOOSING = threading.RLock()
+
+
+def _found(text: str) -> Iterator[Secret]:
+    from detect_secrets.core.scan import scan_line
+
+    for begin in range(0, max(1, len(text) - _OVERLAP), PIECE - _OVERLAP):
+        piece = text[begin : begin + PIECE]
+        for line in piece.splitlines():
+            for secret in scan_line(line):
+                value = secret.secret_value or ""
+                place = piece.find(value) if value else -1
+                while place >= 0:
+                    yield Secret(secret.type, begin + place, begin + place + len(value))
+                    place = piece.find(value, place + len(value))

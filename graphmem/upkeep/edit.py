@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from graphmem.core.keys import clean_text, entity_key, name_problem
 from graphmem.core.model import EditReport, Triple
-from graphmem.errors import InvalidInput, NotFound
+from graphmem.core.redaction import secrets_of
+from graphmem.errors import InvalidInput, NotFound, SecretRefused
 from graphmem.graph import relations
 from graphmem.graph.entities import mention
 from graphmem.graph.relations import put_sentences
@@ -48,11 +49,15 @@ def check_changes(given: Changes) -> Changes:
 
 
 def edit(tx: sqlite3.Connection, relation_id: int, changes: Changes, at: str) -> EditReport:
-    """Put a changed fact in the place of an active one, in all its scenes. Raises NotFound where there is none."""
+    """Put a changed fact in the place of an active one, in all its scenes.
+
+    Raises NotFound where there is none, SecretRefused where the object is a secret by its relation.
+    """
     found = rows_of(tx, "relations", "id = ? AND status = 'active'", (relation_id,))
     if not found:
         raise NotFound(f"relation {relation_id}: there is no active fact of this id; recall tells the ids")
     (old,) = found
+    _refuse_secret(tx, old, changes)
     refs = rows_of(tx, "scene_refs", "kind = 'relation' AND ref_id = ? ORDER BY id", (relation_id,))
     journal = Journal(tx)
     retold: Row = {}
@@ -84,6 +89,17 @@ def edit(tx: sqlite3.Connection, relation_id: int, changes: Changes, at: str) ->
             _attach(journal, {**ref, "kind": "entity", "ref_id": end, "sentence_id": None}, {})
     summary = {"old": relation_id, "new": new["id"], "scenes": len(scenes)}
     return EditReport(relation_id, new["id"], scenes, journal.close("edit", at, summary))
+
+
+def _refuse_secret(tx: sqlite3.Connection, old: Row, changes: Changes) -> None:
+    """Refuse a relation and an object that make a secret together, where the one or the other is new."""
+    if changes.relation is None and changes.object is None:
+        return
+    object_ = changes.object
+    if object_ is None:
+        (object_,) = tx.execute("SELECT name FROM entities WHERE id = ?", (old["target_id"],)).fetchone()
+    for secret in secrets_of(changes.relation or old["relation_type"], object_):
+        raise SecretRefused("relation" if changes.object is None else "object", secret.kind)
 
 
 def _end(journal: Journal, entity_id: int, name: str | None, at: str) -> int:

@@ -68,7 +68,7 @@ TABLES = {
     "entities": _Table(("id",), ("mention_count",), ("updated_at",), ("entity", "name")),
     "entity_aliases": _Table(("key",)),
     "entities_apart": _Table(("a", "b")),
-    "sentences": _Table(("id",), indexed=("sentence", "text")),
+    "sentences": _Table(("id",), indexed=("sentence", "text"), place=("hash",)),
     "relations": _Table(("id",), indexed=("relation", "source_id", "target_id", "relation_type")),
     "evidence": _Table(("id",)),
     "notes": _Table(("id",), ("seen",), indexed=("note", "title", "slot", "body", "status")),
@@ -190,7 +190,8 @@ def _about(tx: sqlite3.Connection, operation_id: int) -> tuple[str, ...]:
         (operation_id, _SHOWN),
     )
     told = [
-        _named(tx, table, before and _row(before), after and _row(after)) for table, before, after in rows.fetchall()
+        _named(tx, table, before and row_of(before), after and row_of(after))
+        for table, before, after in rows.fetchall()
     ]
     return tuple(dict.fromkeys(told))
 
@@ -219,7 +220,7 @@ def images_of(tx: sqlite3.Connection, operation_id: int) -> list[Image]:
     rows = tx.execute(
         "SELECT name, before, after FROM operation_rows WHERE operation_id = ? ORDER BY seq DESC", (operation_id,)
     )
-    return [(table, before and _row(before), after and _row(after)) for table, before, after in rows]
+    return [(table, before and row_of(before), after and row_of(after)) for table, before, after in rows]
 
 
 def undo(
@@ -410,7 +411,8 @@ _KEYS = json.JSONEncoder(ensure_ascii=False)
 _IMAGES = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_bytes_as_hex)
 
 
-def _row(image: str) -> Row:
+def row_of(image: str) -> Row:
+    """Return the row that the journal keeps as an image."""
     return {
         column: bytes.fromhex(value["hex"]) if isinstance(value, dict) else value
         for column, value in json.loads(image).items()

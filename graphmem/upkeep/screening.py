@@ -5,23 +5,23 @@ an operation, whose images would keep it. What is made of a text (a key, a hash,
 made anew. A name that has to be one of its kind and is not any more gets a number.
 """
 
-import hashlib
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from graphmem.core.keys import entity_key, normalize_key, title_key
 from graphmem.core.model import StoredSecret
-from graphmem.core.redaction import REDACTED, find_secrets, joined, replaced
+from graphmem.core.redaction import REDACTED, find_secrets, joined, replaced, secrets_of
 from graphmem.core.secret_forms import Secret
+from graphmem.graph.relations import digest_of
 from graphmem.records.drafts import token_of
 from graphmem.store import postings, text_index
+from graphmem.upkeep.journal import VALUES, Row, image_of, row_of
 
 Finder = Callable[[str], Sequence[Secret]]
-_Row = dict[str, Any]
 
 # Tables of numbers, and of what graphmem itself writes.
 _OWN = frozenset({"text_sizes", "counters", "active_days", "leases", "vectors", "_sqlite_migrations"})
@@ -39,12 +39,16 @@ _KEYS = frozenset(
 # Tables of what has a name by which others tell of it: cleaned first, so that no two names become one.
 _NAMING = ("entities", "entity_aliases", "scenes", "scene_aliases", "scopes", "sessions")
 # What is made of another column of the row, and how.
-_DERIVED: Mapping[str, Mapping[str, tuple[str, Callable[[str], str]]]] = {
+_DERIVED: Mapping[str, Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "entities": {"key": ("name", entity_key)},
     "notes": {"title_key": ("title", title_key), "slot_key": ("slot", entity_key)},
     "note_triggers": {"token": ("load_when", token_of)},
-    "parts": {"author_key": ("author", entity_key)},
+    "parts": {
+        "author_key": ("author", entity_key),
+        "length": ("text", lambda text: text_index.tokens(body=text).length),
+    },
     "relations": {"relation_key": ("relation_type", entity_key)},
+    "sentences": {"hash": ("text", digest_of)},
 }
 # The kind in the text index, and the column of its number.
 _INDEXED = {
@@ -58,41 +62,22 @@ _ROUNDS = 3
 _LONG = 8  # characters of a secret that is no word
 
 
-def scan(tx: sqlite3.Connection, find: Finder, progress: Callable[[int, int], None]) -> tuple[StoredSecret, ...]:
-    """Return which rows hold secrets, and of what kinds. progress: tables done, and all."""
-    found: dict[StoredSecret, None] = {}
+def screen(
+    tx: sqlite3.Connection, find: Finder, progress: Callable[[int, int], None], *, redact: bool
+) -> tuple[tuple[StoredSecret, ...], int]:
+    """Return which rows hold secrets, and of what kinds; with redact replace them, and return how many rows changed.
+
+    progress: tables done, and all.
+    """
     tables = _tables(tx)
-    beside = _named_by_relation(tx, find)
+    cleaner = _Cleaner(find, _named_by_relation(tx, find))
+    found: dict[StoredSecret, None] = {}
     for done, table in enumerate(tables, 1):
         for row in _rows(tx, table):
-            for kind in _Cleaner(find, beside).kinds(table, row):
+            for kind in cleaner.kinds(table, row):
                 found[StoredSecret(table.name, table.id_of(row), kind)] = None
         progress(done, len(tables))
-    return tuple(found)
-
-
-def redact_stored(tx: sqlite3.Connection, find: Finder, progress: Callable[[int, int], None]) -> int:
-    """Replace the secrets in all rows; return how many rows were changed."""
-    # A name is replaced in its own row first, and then wherever it is told.
-    tx.execute("PRAGMA defer_foreign_keys = ON")
-    cleaner = _Cleaner(find, _named_by_relation(tx, find))
-    touched: dict[str, set[int]] = defaultdict(set)
-    changed: set[tuple[str, str]] = set()
-    tables = _tables(tx)
-    for _ in range(_ROUNDS):
-        before = len(changed), len(cleaner.renamed)
-        for done, table in enumerate(tables, 1):
-            for row in [row for row in _rows(tx, table) if cleaner.clean(table.name, row) != row]:
-                _rewrite(tx, table, row, cleaner)
-                changed.add((table.name, json.dumps([row[column] for column in table.key], default=str)))
-                if table.name in _INDEXED:
-                    kind, column = _INDEXED[table.name]
-                    touched[kind].add(row[column])
-            progress(done, len(tables))
-        if (len(changed), len(cleaner.renamed)) == before:
-            break
-    _made_anew(tx, touched)
-    return len(changed)
+    return tuple(found), _redact(tx, tables, cleaner, progress) if redact and found else 0
 
 
 # ---- what there is
@@ -129,24 +114,17 @@ def _tables(tx: sqlite3.Connection) -> list[_Table]:
     return tables
 
 
-def _rows(tx: sqlite3.Connection, table: _Table) -> Iterator[_Row]:
-    extra = {"operation_rows": ["name"], "parts": ["session_id", "length"]}.get(table.name, [])
-    number = _INDEXED.get(table.name, ("", ""))[1]
-    columns = list(dict.fromkeys([*table.key, *table.texts, *extra, *([number] if number else [])]))
+def _rows(tx: sqlite3.Connection, table: _Table) -> Iterator[Row]:
+    number = _INDEXED.get(table.name, ())[1:]
+    columns = list(dict.fromkeys([*table.key, *table.texts, *_DERIVED.get(table.name, ()), *number]))
     for values in tx.execute(f"SELECT {', '.join(columns)} FROM {table.name}"):
         yield dict(zip(columns, values, strict=True))
 
 
 def _named_by_relation(tx: sqlite3.Connection, find: Finder) -> dict[str, str]:
     """Return names of entities that are secrets by the relation they are told with, and their kinds."""
-    kinds: dict[str, str] = {}
     rows = tx.execute("SELECT r.relation_type, e.name FROM relations r JOIN entities e ON e.id = r.target_id")
-    for relation, name in rows:
-        before = f"{relation}: "
-        for secret in find(before + name):
-            if secret.start >= len(before):
-                kinds[name] = secret.kind
-    return kinds
+    return {name: secret.kind for relation, name in rows for secret in secrets_of(relation, name, find)}
 
 
 # ---- cleaning
@@ -161,19 +139,19 @@ class _Cleaner:
     """
 
     find: Finder
-    beside: Mapping[str, str] = field(default_factory=dict)
+    beside: Mapping[str, str]
     renamed: dict[str, str] = field(default_factory=dict)
     folded: set[str] = field(default_factory=set)
     beginnings: set[str] = field(default_factory=set)
 
-    def kinds(self, table: _Table, row: _Row) -> Iterator[str]:
+    def kinds(self, table: _Table, row: Row) -> Iterator[str]:
         """Yield the kinds of the secrets in a row."""
         texts = [text for column in table.texts for text in _texts(table.name, column, row[column])]
         if table.name == "entities" and row["name"] in self.beside:
             yield self.beside[row["name"]]
         yield from (secret.kind for secret in self.find("\n".join(texts)))
 
-    def clean(self, table: str, row: _Row) -> _Row:
+    def clean(self, table: str, row: Row) -> Row:
         """Return a row without secrets, and with the new names of what was renamed."""
         texts = [text for column, value in row.items() for text in _texts(table, column, value)]
         if not self.find("\n".join(texts)) and self.beside.keys().isdisjoint(row.values()) and not self._knows(texts):
@@ -185,8 +163,7 @@ class _Cleaner:
         if table == "operation_rows":
             for side in ("before", "after"):
                 if row[side] is not None:
-                    image = self.clean(row["name"], json.loads(row[side]))
-                    cleaned[side] = json.dumps(image, ensure_ascii=False, separators=(",", ":"))
+                    cleaned[side] = image_of(self.clean(row["name"], row_of(row[side])))
         return cleaned
 
     def _knows(self, texts: Sequence[str]) -> bool:
@@ -249,14 +226,14 @@ def _inside(value: Any) -> Iterator[str]:
             yield from (name, *_inside(one))
 
 
-def finder(*more: Callable[[str], Iterable[Secret]]) -> Finder:
+def finder(more: Callable[[str], Iterable[Secret]] | None) -> Finder:
     """Return what finds secrets by our rules, and by others besides."""
-    if not more:
+    if more is None:
         return find_secrets
 
     def find(text: str) -> Sequence[Secret]:
         # What others find beside a mark is what they take the mark itself for.
-        others = [each for one in more for each in one(text) if REDACTED not in text[each.start : each.end]]
+        others = [each for each in more(text) if REDACTED not in text[each.start : each.end]]
         return joined([*find_secrets(text), *others])
 
     return find
@@ -265,16 +242,37 @@ def finder(*more: Callable[[str], Iterable[Secret]]) -> Finder:
 # ---- writing
 
 
-def _rewrite(tx: sqlite3.Connection, table: _Table, row: _Row, cleaner: _Cleaner) -> None:
+def _redact(
+    tx: sqlite3.Connection, tables: Sequence[_Table], cleaner: _Cleaner, progress: Callable[[int, int], None]
+) -> int:
+    """Replace the secrets in all rows; return how many rows were changed."""
+    # A name is replaced in its own row first, and then wherever it is told.
+    tx.execute("PRAGMA defer_foreign_keys = ON")
+    touched: dict[str, set[int]] = defaultdict(set)
+    changed: set[tuple[str, str]] = set()
+    for _ in range(_ROUNDS):
+        before = len(changed), len(cleaner.renamed)
+        for done, table in enumerate(tables, 1):
+            for row in [row for row in _rows(tx, table) if cleaner.clean(table.name, row) != row]:
+                _rewrite(tx, table, row, cleaner)
+                changed.add((table.name, json.dumps([row[column] for column in table.key], default=str)))
+                if table.name in _INDEXED:
+                    kind, column = _INDEXED[table.name]
+                    touched[kind].add(row[column])
+            progress(done, len(tables))
+        if (len(changed), len(cleaner.renamed)) == before:
+            break
+    _settle_lengths(tx, touched["part"])
+    _made_anew(tx, touched)
+    return len(changed)
+
+
+def _rewrite(tx: sqlite3.Connection, table: _Table, row: Row, cleaner: _Cleaner) -> None:
     """Write a row as it is without secrets, under a number where it has to be one of its kind and would not be."""
     cleaned = cleaner.clean(table.name, row)
     for number in range(_MOST_NUMBERS):
         wanted = _numbered(table.name, row, cleaned, number)
         values = {column: value for column, value in wanted.items() if value != row[column]}
-        if table.name == "sentences":
-            values["hash"] = hashlib.sha256(wanted["text"].encode()).digest()
-        if table.name == "parts":
-            values["length"] = text_index.tokens(body=wanted["text"]).length
         columns = ", ".join(f"{column} = ?" for column in values)
         same = " AND ".join(f"{column} = ?" for column in table.key)
         try:
@@ -284,9 +282,6 @@ def _rewrite(tx: sqlite3.Connection, table: _Table, row: _Row, cleaner: _Cleaner
             )
         except sqlite3.IntegrityError:
             continue
-        if table.name == "parts":
-            grown = values["length"] - row["length"]
-            tx.execute("UPDATE sessions SET length = length + ? WHERE id = ?", (grown, row["session_id"]))
         if table.name in _NAMING:
             cleaner.renamed |= {
                 row[column]: wanted[column]
@@ -297,17 +292,36 @@ def _rewrite(tx: sqlite3.Connection, table: _Table, row: _Row, cleaner: _Cleaner
     raise sqlite3.IntegrityError(f"{table.name}: no free name was found for what a secret was taken out of")
 
 
-def _numbered(table: str, row: _Row, cleaned: _Row, number: int) -> _Row:
+def _numbered(table: str, row: Row, cleaned: Row, number: int) -> Row:
     if not number:
         return cleaned
-    changed = {column for column, value in cleaned.items() if isinstance(value, str) and value != row[column]}
+    changed = {column for column, value in cleaned.items() if value != row[column]}
     derived = _DERIVED.get(table, {})
     numbered = dict(cleaned)
     for column in changed - derived.keys():
         if (table, column) not in _JSON:
             numbered[column] = f"{cleaned[column]}{'-' if (table, column) in _KEYS else ' '}{number}"
-    made = {column: derived[column] for column in changed & derived.keys()}
-    return numbered | {column: make(numbered[source]) for column, (source, make) in made.items()}
+    return numbered | {
+        column: make(numbered[source]) for column, (source, make) in derived.items() if source in changed
+    }
+
+
+def _settle_lengths(tx: sqlite3.Connection, part_ids: Collection[int]) -> None:
+    """Let sessions be as long as their parts are now: those of some parts, and those that a purge keeps for an undo."""
+    tx.execute(
+        f"""UPDATE sessions SET length = (SELECT SUM(p.length) FROM parts p WHERE p.session_id = sessions.id)
+            WHERE id IN (SELECT session_id FROM parts WHERE id IN {VALUES})""",
+        (json.dumps(sorted(part_ids)),),
+    )
+    tx.execute(
+        """WITH kept AS (
+               SELECT operation_id, json_extract(before, '$.session_id') AS session,
+                      SUM(json_extract(before, '$.length')) AS length
+               FROM operation_rows WHERE name = 'parts' GROUP BY 1, 2)
+           UPDATE operation_rows SET before = json_set(before, '$.length', kept.length) FROM kept
+           WHERE operation_rows.name = 'sessions' AND operation_rows.operation_id = kept.operation_id
+               AND json_extract(before, '$.id') = kept.session AND json_extract(before, '$.length') <> kept.length"""
+    )
 
 
 def _made_anew(tx: sqlite3.Connection, touched: Mapping[str, set[int]]) -> None:

@@ -67,8 +67,11 @@ if TYPE_CHECKING:
     from graphmem.core.model.recalled import RecalledNote as RecalledNote
     from graphmem.core.model.recalled import RecalledRelation as RecalledRelation
     from graphmem.core.model.recalled import Recollection as Recollection
+    from graphmem.core.model.records import DeletedParts as DeletedParts
     from graphmem.core.model.records import MirrorReport as MirrorReport
     from graphmem.core.model.records import Part as Part
+    from graphmem.core.model.records import PastHit as PastHit
+    from graphmem.core.model.records import StoredPart as StoredPart
     from graphmem.core.model.replayed import Learnt as Learnt
     from graphmem.core.model.replayed import ReplayReport as ReplayReport
     from graphmem.core.model.scenes import Bucket as Bucket
@@ -88,6 +91,8 @@ if TYPE_CHECKING:
     from graphmem.core.model.upkeep import UpkeepStep as UpkeepStep
     from graphmem.core.model.visits import DeclaredScene as DeclaredScene
     from graphmem.core.model.visits import Visit as Visit
+    from graphmem.core.model.writing import Writer as Writer
+    from graphmem.core.model.writing import WriterTask as WriterTask
 
 _SUBJECTS = {
     "ApartReport": "entities",
@@ -101,6 +106,7 @@ _SUBJECTS = {
     "CommitReport": "facts",
     "DeclaredScene": "visits",
     "DedupeReport": "upkeep",
+    "DeletedParts": "records",
     "Document": "content",
     "DropReport": "edits",
     "EditReport": "edits",
@@ -128,6 +134,7 @@ _SUBJECTS = {
     "Operation": "upkeep",
     "Overview": "upkeep",
     "Part": "records",
+    "PastHit": "records",
     "Proposed": "notes",
     "Provenance": "notes",
     "Project": "scopes",
@@ -148,6 +155,7 @@ _SUBJECTS = {
     "RestoreReport": "files",
     "Route": "notes",
     "SecretReport": "files",
+    "StoredPart": "records",
     "StoredSecret": "files",
     "Scene": "scenes",
     "SceneHealth": "upkeep",
@@ -168,6 +176,8 @@ _SUBJECTS = {
     "UpkeepStep": "upkeep",
     "Visit": "visits",
     "WalState": "files",
+    "Writer": "writing",
+    "WriterTask": "writing",
     "triple_problem": "facts",
 }
 

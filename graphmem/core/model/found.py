@@ -19,8 +19,8 @@ class Hit:
 
     score: 0 to 1, comparable within one answer. source: who told it, for a part `session/author`. at: when it was said
     or written, UTC. scenes: keys of scenes that hold it. status: live or active, or superseded where the query asks for
-    the past. reason, place: of a note, why it is kept and where it was first told. why: what the
-    score is made of, heaviest first; empty unless asked for.
+    the past. reason, place: of a note, why it is kept and where it was first told. session: that of a part. why: what
+    the score is made of, heaviest first; empty unless asked for.
     """
 
     kind: str
@@ -34,6 +34,7 @@ class Hit:
     pinned: bool = False
     reason: str = ""
     place: str = ""
+    session: str = ""
     why: tuple[Reason, ...] = ()
 
 

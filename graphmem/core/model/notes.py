@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+LONGEST_TITLE = 500
+MOST_TRIGGERS = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Provenance:

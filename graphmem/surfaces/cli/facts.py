@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphmem.errors import InvalidInput
-from graphmem.surfaces.cli.group import Session, WholeNumber, json_option, scene_option
-from graphmem.surfaces.output import counted, print_table, printable, progress_bar, to_json
+from graphmem.surfaces.cli.group import Session, WholeNumber, json_option, scene_option, source_option
+from graphmem.surfaces.output import counted, print_remarks, print_table, printable, progress_bar, to_json
 
 if TYPE_CHECKING:
     from graphmem.core.model import CommitReport, ReplayReport, Triple
@@ -24,6 +24,7 @@ _SHOWN_FACTS = 3
 @click.option("--scope", help="Whose it is: user, project, session or the key of a scope.  [default: user]")
 @click.option("--session", "session_name", default="", help="The session it was said in.")
 @click.option("--turn", type=WholeNumber(0), default=0, help="The turn of the session.")
+@source_option
 @json_option
 @click.pass_obj
 def commit_command(
@@ -37,6 +38,7 @@ def commit_command(
     scope: str | None,
     session_name: str,
     turn: int,
+    source: str,
     as_json: bool,
 ) -> int:
     """Remember a fact, or the facts of a JSON list, and attach them to scenes.
@@ -62,7 +64,7 @@ def commit_command(
         if refused and not Path(session.path()).exists()
         else session.open(create=True) as memory
     ):
-        report = memory.commit(triples, scenes=scenes, session=session_name, turn=turn, scope=scope, source="cli")
+        report = memory.commit(triples, scenes=scenes, session=session_name, turn=turn, scope=scope, source=source)
     if as_json:
         click.echo(to_json(report))
     else:
@@ -84,16 +86,19 @@ def _facts(stream: Any) -> "list[Triple]":
 
 
 def _print_commit(report: "CommitReport") -> None:
+    from graphmem.core.keys import MAX_NAME_CHARACTERS
+    from graphmem.surfaces.tables import cut
+
     if report.written:
         into = f" in {', '.join(report.scenes)}" if report.scenes else ""
         click.echo(printable(f"remembered {report.created} new and {report.repeated} known facts{into}"))
     else:
         click.echo("nothing was remembered", err=True)
     for refusal in report.refused:
-        told = f"{refusal.triple.subject} - {refusal.triple.relation} - {refusal.triple.object}"
+        names = (refusal.triple.subject, refusal.triple.relation, refusal.triple.object)
+        told = " - ".join(cut(name, MAX_NAME_CHARACTERS) for name in names)
         click.echo(printable(f"refused {told}: {refusal.reason}"), err=True)
-    for remark in report.remarks:
-        click.echo(printable(remark), err=True)
+    print_remarks(report.remarks)
 
 
 @click.command("replay")

@@ -87,7 +87,7 @@ def incidents_command(
             one.tool,
             "open" if one.resolved_at is None else f"note {one.note_id}" if one.note_id else "resolved",
             one.last_at[:19],
-            one.scope,
+            one.scope or "user",
             one.sample or "(failed without a word)",
         )
         for one in found

@@ -320,6 +320,21 @@ class WholeNumber(click.ParamType[int]):
         return number
 
 
+class _Source(click.ParamType[str]):
+    """Who says so: a class that recall knows, with a colon and more where that helps."""
+
+    name = "source"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the source that was typed."""
+        from graphmem.core.trust import CLASSES
+
+        source = str(value)
+        if source.partition(":")[0].strip().casefold() not in CLASSES:
+            self.fail(f"{source!r} is none of {', '.join(CLASSES)}; a name goes behind a colon", param, ctx)
+        return source
+
+
 def current_folder() -> str:
     """Return the folder in which the command was called, '' where it is gone."""
     try:
@@ -339,6 +354,13 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be done and change nothing.")
 scene_option = click.option("--scene", "scenes", multiple=True, metavar="KEY", help="A scene key; may be repeated.")
 
+source_option = click.option(
+    "--source",
+    type=_Source(),
+    default="user",
+    help="Who says so: user, agent, tool or import, with a colon and more where that helps.  [default: user]",
+)
+
 
 def situation_options(command: _Command) -> _Command:
     """Add the options that describe a situation; `situation_of` reads them."""
@@ -349,7 +371,12 @@ def situation_options(command: _Command) -> _Command:
             click.option("--group", multiple=True, help="The group spoken in."),
             click.option("--tool", multiple=True, help="The tool in use."),
             click.option("--topic", multiple=True, help="A topic; may be repeated."),
-            click.option("--part", multiple=True, help="Part of the day: night, morning, afternoon, evening."),
+            click.option(
+                "--part",
+                multiple=True,
+                type=click.Choice(["night", "morning", "afternoon", "evening"]),
+                help="Part of the day.",
+            ),
             click.option("--at", metavar="TIME", help="When, in ISO 8601.  [default: now]"),
         )
     ):

@@ -15,6 +15,7 @@ from graphmem.surfaces.cli.group import (
     scope_option,
     situation_of,
     situation_options,
+    source_option,
 )
 from graphmem.surfaces.output import counted, none_of, print_operation, print_remarks, print_table, printable, to_json
 
@@ -29,29 +30,6 @@ _STATUSES = ["live", "proposed", "archived", "superseded", "forgotten"]
 
 _id_argument = click.argument("note_id", metavar="ID", type=WholeNumber(1))
 _reason_option = click.option("--reason", default="", help="Why.")
-
-
-class _Source(click.ParamType[str]):
-    """Who says so: a class that recall knows, with a colon and more where that helps."""
-
-    name = "source"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the source that was typed."""
-        from graphmem.core.trust import CLASSES
-
-        source = str(value)
-        if source.partition(":")[0].strip().casefold() not in CLASSES:
-            self.fail(f"{source!r} is none of {', '.join(CLASSES)}; a name goes behind a colon", param, ctx)
-        return source
-
-
-_source_option = click.option(
-    "--source",
-    type=_Source(),
-    default="user",
-    help="Who says so: user, agent, tool or import, with a colon and more where that helps.  [default: user]",
-)
 
 
 @click.command("remember")
@@ -74,7 +52,7 @@ _source_option = click.option(
 @_reason_option
 @click.option("--quote", default="", help="What the user said that backs it.")
 @click.option("--session", "conversation", default="", metavar="NAME", help="The session in which it was said.")
-@_source_option
+@source_option
 @click.option("--at", metavar="TIME", help="Since when it holds.  [default: now]")
 @json_option
 @click.pass_obj
@@ -128,7 +106,7 @@ def _taken(report: "RememberReport") -> str:
 @_id_argument
 @click.option("--hard", is_flag=True, help="Remove it for good, with all that tells of it.")
 @_reason_option
-@_source_option
+@source_option
 @json_option
 @click.pass_obj
 def forget_command(session: Session, /, note_id: int, hard: bool, as_json: bool, **options: Any) -> None:
@@ -151,7 +129,7 @@ def forget_command(session: Session, /, note_id: int, hard: bool, as_json: bool,
 @click.command("restore-note")
 @_id_argument
 @_reason_option
-@_source_option
+@source_option
 @json_option
 @click.pass_obj
 def restore_note_command(session: Session, /, note_id: int, as_json: bool, **options: Any) -> None:
@@ -169,7 +147,7 @@ def restore_note_command(session: Session, /, note_id: int, as_json: bool, **opt
 @click.command("approve")
 @_id_argument
 @_reason_option
-@_source_option
+@source_option
 @json_option
 @click.pass_obj
 def approve_command(session: Session, /, note_id: int, as_json: bool, **options: Any) -> None:
@@ -192,7 +170,7 @@ def approve_command(session: Session, /, note_id: int, as_json: bool, **options:
 @click.command("reject")
 @_id_argument
 @_reason_option
-@_source_option
+@source_option
 @json_option
 @click.pass_obj
 def reject_command(session: Session, /, note_id: int, as_json: bool, **options: Any) -> None:
@@ -358,7 +336,7 @@ def _print_detail(detail: "NoteDetail") -> None:
 @click.option("--summary", help="The new summary.")
 @click.option("--pin/--unpin", "pinned", default=None, help="Whether it is in every prompt.")
 @click.option("--reason", help="Why it is kept.")
-@_source_option
+@source_option
 @json_option
 @click.pass_obj
 def edit_note_command(session: Session, /, note_id: int, source: str, as_json: bool, **options: Any) -> None:

@@ -16,11 +16,12 @@ from graphmem.surfaces.cli.group import (
     situation_of,
     situation_options,
 )
-from graphmem.surfaces.output import printable, to_json
+from graphmem.surfaces.output import counted, printable, to_json
 
 if TYPE_CHECKING:
     from graphmem.config import Config
     from graphmem.core.events import Event
+    from graphmem.core.model import Brief
 
 budget_option = click.option(
     "--budget", type=WholeNumber(0), default=2000, help="Its length in characters.  [default: 2000]"
@@ -47,7 +48,7 @@ def brief_command(
 ) -> None:
     """Show what belongs into a prompt: the rules of the situation, what QUERY finds, what else is known.
 
-    Writes nothing. Without --scene the keys are read that a turn of this situation declares.
+    Only the use of its notes is counted. Without --scene the keys are read that a turn of this situation declares.
 
     \b
     Example:
@@ -60,7 +61,7 @@ def brief_command(
     if as_json:
         click.echo(to_json(brief))
     else:
-        _print_text(brief.text)
+        _print_brief(brief, budget)
 
 
 @click.command("turn")
@@ -84,20 +85,22 @@ def turn_command(session: Session, /, event: str | None, scopes: tuple[str, ...]
     with session.open(create=True) as memory:
         with memory.turn(told, scopes=scopes or None) as turn:
             brief = turn.brief(budget=budget)
-            report = turn.commit(told.facts, source="cli") if told.facts else None
+            report = turn.commit(told.facts, source="user") if told.facts else None
         visit = turn.visit
     if as_json:
         click.echo(to_json({"visit": visit, "brief": brief, "commit": report}))
     else:
-        _print_text(brief.text)
+        _print_brief(brief, budget)
         for refusal in report.refused if report else ():
             click.echo(printable(f"refused: {refusal.reason}"), err=True)
     return 0 if report is None or report.written else 1
 
 
-def _print_text(text: str) -> None:
-    if text:
-        click.echo(text)
+def _print_brief(brief: "Brief", budget: int) -> None:
+    if brief.text:
+        click.echo(brief.text)
+    elif brief.left_out:
+        click.echo(f"--budget {budget} has no room: {counted(len(brief.left_out), 'item')} left out", err=True)
 
 
 def _event(text: str | None, config: "Config") -> "Event":

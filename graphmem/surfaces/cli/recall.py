@@ -14,7 +14,7 @@ from graphmem.surfaces.cli.group import (
     situation_of,
     situation_options,
 )
-from graphmem.surfaces.output import print_table, print_tree, printable, to_json
+from graphmem.surfaces.output import none_of, print_table, print_tree, printable, to_json
 
 if TYPE_CHECKING:
     from graphmem.config import Config
@@ -82,7 +82,7 @@ def recall_command(
     query = " ".join(words).strip()
     within = scenes[0] if len(scenes) == 1 else scenes  # a single empty key means all scenes
     _check(query, bool(situation), scenes, exact, options)
-    options |= _times(options, config)
+    _check_times(options, config)
     options["scopes"] = options["scopes"] or None
     with session.open(create=False) as memory:
         if query:
@@ -90,7 +90,7 @@ def recall_command(
             hits = memory.recall(
                 query, situation=situation or None, scenes=within or "", exact=exact, kinds=kinds, **options
             )
-            _print_hits(hits, as_json=as_json, explain=options["explain"])
+            _print_hits(hits, as_json=as_json, explain=options["explain"], limit=options["limit"])
             return
         common = {name: options[name] for name in ("limit", "scopes", "as_of")}
         if situation:
@@ -100,7 +100,7 @@ def recall_command(
     if as_json:
         click.echo(to_json(found))
     else:
-        _print_recollection(found)
+        _print_recollection(found, options["limit"])
 
 
 def _check(query: str, situation: bool, scenes: tuple[str, ...], exact: bool, options: dict[str, Any]) -> None:
@@ -116,25 +116,23 @@ def _check(query: str, situation: bool, scenes: tuple[str, ...], exact: bool, op
         raise click.UsageError("--mode scene brings back what a situation does; give one, such as --chan qq")
 
 
-def _times(options: dict[str, Any], config: "Config") -> dict[str, Any]:
-    """Return the times that were given, read in the zone of the settings."""
+def _check_times(options: dict[str, Any], config: "Config") -> None:
+    """Raise InvalidInput naming the option for a time that cannot be read in the zone of the settings."""
     from graphmem.core.times import read_time
 
-    return {
-        name: read_time(options[name], config.zone, argument=option)
-        for name, option in _TIMES.items()
-        if options[name] is not None
-    }
+    for name, option in _TIMES.items():
+        if options[name] is not None:
+            read_time(options[name], config.zone, argument=option)
 
 
-def _print_hits(hits: "Sequence[Hit]", *, as_json: bool, explain: bool) -> None:
+def _print_hits(hits: "Sequence[Hit]", *, as_json: bool, explain: bool, limit: int | None) -> None:
     if as_json:
         click.echo(to_json({"hits": hits}))
     elif explain and hits:
         print_tree((_line(hit), map(_part, hit.why)) for hit in hits)
     else:
         rows = [(hit.id, hit.kind, hit.score, _when(hit), _one_line(hit.text)) for hit in hits]
-        print_table(["id", "kind", "score#", "when (UTC)", "text~"], rows, empty="nothing answers this")
+        print_table(["id", "kind", "score#", "when (UTC)", "text~"], rows, empty=none_of(limit, "nothing answers this"))
 
 
 def _when(hit: "Hit") -> str:
@@ -155,7 +153,7 @@ def _part(reason: "Reason") -> str:
     return f"{reason.part} {reason.value:.3g} x {reason.weight:.3g} = {reason.value * reason.weight:.3g}: {reason.told}"
 
 
-def _print_recollection(found: "Recollection") -> None:
+def _print_recollection(found: "Recollection", limit: int | None) -> None:
     if found.scenes:
         click.echo(printable(f"from {', '.join(found.scenes)}"))
     columns = ["id#", "weight#", "fact", "sentence"]
@@ -163,7 +161,19 @@ def _print_recollection(found: "Recollection") -> None:
         (one.id, one.weight, f"{one.subject} - {one.relation} - {one.object}", one.sentence) for one in found.relations
     ]
     if rows or not found:
-        print_table(columns, rows, empty="nothing is known here")
+        print_table(columns, rows, empty=none_of(limit, "nothing is known here"))
+    if found.notes:
+        told = [
+            (
+                one.id,
+                one.weight,
+                one.kind,
+                one.load_when or one.ground,
+                _one_line(f"{one.title}: {one.body}" if one.body else one.title),
+            )
+            for one in found.notes
+        ]
+        print_table(["note#", "weight#", "kind", "fits by", "text~"], told, empty="")
     if found.blocks:
         shown = [(one.id, one.weight, one.modality, one.text) for one in found.blocks]
         print_table(["block", "weight#", "modality", "text"], shown, empty="")

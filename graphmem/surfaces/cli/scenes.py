@@ -55,8 +55,10 @@ def enter_command(session: Session, /, declared: tuple[str, ...], as_json: bool,
         click.echo(f"grew     {printable(visit.key)}")
     elif visit.key:
         click.echo(f"joined   {printable(visit.key)}  (similarity {visit.similarity:.3f}, strength {visit.strength})")
-    else:
+    elif situation.label():
         click.echo("no scene yet: it grows when such a turn comes again")
+    else:
+        click.echo("no scene: a part of the day makes none; give --chan, --peer, --tool or --topic too")
     for name, keys in (("read", visit.keys), ("write to", visit.write_keys)):
         if keys:
             click.echo(f"{name:8} {printable(', '.join(keys))}")

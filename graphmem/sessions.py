@@ -1,0 +1,241 @@
+"""The verbs of Memory about sessions: what was said, verbatim, and what is distilled of it."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from graphmem.arguments import checked_limit, checked_situation, is_blank
+from graphmem.config import Config, check_count, check_flags, check_number
+from graphmem.core import model
+from graphmem.core.keys import clean_text, require_texts, text_list
+from graphmem.core.situations import Situation
+from graphmem.core.times import Clock, read_time, utc_text
+from graphmem.curation import Curation
+from graphmem.errors import InvalidInput
+from graphmem.late import late
+from graphmem.store.database import Store
+
+if TYPE_CHECKING:
+    from graphmem.compose import search
+    from graphmem.compose.meaning import MeaningIndex
+    from graphmem.compose.pool import Request
+    from graphmem.core import embedding, redaction, snippets
+    from graphmem.core import trust as trusts
+    from graphmem.records import history
+else:
+    embedding = late("graphmem.core.embedding")
+    history = late("graphmem.records.history")
+    redaction = late("graphmem.core.redaction")
+    search = late("graphmem.compose.search")
+    snippets = late("graphmem.core.snippets")
+    trusts = late("graphmem.core.trust")
+
+
+class Sessions(Curation):
+    """The sessions of a memory: the verbatim mirror, and what searches in it."""
+
+    def __init__(
+        self, store: Store, *, config: Config, clock: Clock, embedder: embedding.Embedder | None = None
+    ) -> None:
+        super().__init__(store, config=config, clock=clock, embedder=embedder)
+        self._meanings: MeaningIndex | None = None
+        if embedder is not None:
+            from graphmem.compose import meaning
+
+            self._meanings = meaning.MeaningIndex(embedder)
+
+    def mirror(
+        self,
+        session: str,
+        parts: Iterable[model.Part],
+        *,
+        scope: str | None = None,
+        at: dt.datetime | str | None = None,
+        redact: bool | None = None,
+    ) -> model.MirrorReport:
+        """Keep what was said in a session, verbatim and in order, so that it can be recalled.
+
+        Secrets are replaced first, unless `redact` says otherwise; left out, `config.redact_mirror` says so. What this
+        memory put into a prompt itself is not kept. Both are told in remarks.
+
+        Parts are known by their ids: telling one again changes what is told otherwise, keeps what is left out, and
+        never moves it. New parts go behind the part they are told after, else in front of the first known one, else to
+        the end. at: when it was recorded; each part may say when it was said. scope: that of the session, taken from
+        the first call that names one; the report remarks on another. A new session is of the current project where none
+        is named. An empty list leaves no trace.
+
+        Raises InvalidInput naming the argument or the part that cannot be used, SecretRefused for a secret in a name.
+
+        >>> from graphmem import Memory, Part
+        >>> with Memory.open(":memory:") as memory:
+        ...     memory.mirror("s1", [Part("m1", author="Ann", text="Lunch at noon?"), Part("m2", text="Fine.")]).added
+        ...     memory.mirror("s1", [Part("m2", text="Fine!"), Part("m3", text="See you.")]).changed
+        2
+        1
+        """
+        name = _session_name(session)
+        redaction.refuse_secrets(session=name, scope=scope)
+        if redact is not None:
+            check_flags(redact=redact)
+        named = None if scope is None else self._scope(scope)
+        home = "" if self._project is None else self._own_scope("project")
+        screened = self.config.redact_mirror if redact is None else redact
+        told, remarks = history.check_parts(parts, self.config.zone, screened=screened)
+        moment = self._at(at)
+        if not told:
+            return model.MirrorReport(name, 0, 0, 0)
+        with self._writing(moment) as tx:
+            report = history.mirror(tx, name, told, moment, scope=named, home=home)
+        return replace(report, remarks=(*remarks, *report.remarks))
+
+    def delete_parts(
+        self, session: str, parts: str | Iterable[str] = (), *, messages: str | Iterable[str] = ()
+    ) -> model.DeletedParts:
+        """Remove parts of a session for good, as its host does: those of these ids, and all of these messages.
+
+        What was distilled of them stays. An id that is not there is passed over. Raises NotFound for a session that is
+        not mirrored. `purge` for good leaves no trace in the file either.
+        """
+        name = _session_name(session)
+        names, wholes = text_list(parts, "parts"), text_list(messages, "messages")
+        if not names and not wholes:
+            raise InvalidInput("parts", parts, "name parts or messages; delete_session removes a whole session")
+        with self._writing(self._at(None)) as tx:
+            removed = history.delete_parts(
+                tx, name, [clean_text(each) for each in names], [clean_text(each) for each in wholes]
+            )
+        return model.DeletedParts(name, removed)
+
+    def delete_session(self, session: str) -> model.DeletedParts:
+        """Remove a session with all its parts for good, as its host does; checkpoints and notes made of it stay.
+
+        Raises NotFound for a session that is not mirrored.
+        """
+        name = _session_name(session)
+        with self._writing(self._at(None)) as tx:
+            return model.DeletedParts(name, history.delete_session(tx, name))
+
+    def history(
+        self,
+        query: str,
+        *,
+        session: str = "",
+        scopes: Iterable[str] | None = None,
+        since: dt.datetime | str | None = None,
+        until: dt.datetime | str | None = None,
+        floor: float | None = None,
+        limit: int | None = None,
+    ) -> tuple[model.PastHit, ...]:
+        """Return the parts of sessions that answer a query's words, the best first, each with the place of the words.
+
+        session: only this one. scopes: those of other projects are read only where they are named, "all" for all.
+        floor: the share of the best score that a hit needs to be shown, `config.search_score_floor` when left out, 0
+        for none; the best one is always shown. limit: None for 10, 0 for none. `part` returns the exact text.
+
+        Raises InvalidInput for a query without words, NotFound for a session that is not mirrored.
+
+        >>> from graphmem import Memory, Part
+        >>> with Memory.open(":memory:") as memory:
+        ...     report = memory.mirror("s1", [Part("m1", text="Lunch at noon?"), Part("m2", text="Fine.")])
+        ...     [(hit.part.part, hit.snippet) for hit in memory.history("noon", limit=1)]
+        [('m1', 'Lunch at noon?')]
+        """
+        least = self.config.search_score_floor if floor is None else floor
+        check_number("floor", least, low=0.0, high=1.0)
+        name = session and _session_name(session)
+        with self._store.read() as tx:
+            if name:
+                history.require_session(tx, name)
+            request = self._request(
+                query, kinds="part", scopes=self._scopes(tx, scopes), since=since, until=until, limit=limit,
+                session=name,
+            )  # fmt: skip
+            hits = search.search(
+                tx, self._vocabulary, request, self.config.ranking,
+                within=None, answering=(), meanings=self._meanings,
+            )  # fmt: skip
+            shown = hits[: snippets.above_floor([hit.score for hit in hits], least)]
+            parts = [history.find_part(tx, str(hit.id), hit.session, None) for hit in shown]
+        return tuple(
+            model.PastHit(part, hit.score, snippets.snippet(part.text, query))
+            for part, hit in zip(parts, shown, strict=True)
+        )
+
+    def part(self, part: int | str, *, session: str = "", scopes: Iterable[str] | None = None) -> model.StoredPart:
+        """Return a part with its exact text: by its number in this memory, or by the id that its host gave it.
+
+        session: the one it is in, needed where parts of several have that id. scopes: as in `history`. Raises NotFound,
+        Conflict for a part of another project, and for an id that does not say which part is meant.
+        """
+        if isinstance(part, str):
+            if is_blank(part):
+                raise InvalidInput("part", part, "give the id of a part, or its number")
+        else:
+            check_count("part", part, low=1)
+        wanted, name = clean_text(part) if isinstance(part, str) else part, session and _session_name(session)
+        with self._store.read() as tx:
+            return history.find_part(tx, wanted, name, self._scopes(tx, scopes))
+
+    # ---- within
+
+    def _request(
+        self,
+        query: str,
+        *,
+        kinds: str | Iterable[str] | None,
+        limit: int | None,
+        situation: Situation | None = None,
+        scopes: Sequence[str] | None = None,
+        since: dt.datetime | str | None = None,
+        until: dt.datetime | str | None = None,
+        as_of: dt.datetime | str | None = None,
+        mode: str | None = None,
+        precise: bool = False,
+        trust: str | None = None,
+        explain: bool = False,
+        session: str = "",
+    ) -> Request:
+        # Search and what it knows of words take 35 ms to import: only the verbs that search pay it.
+        from graphmem.compose import pool, search
+
+        require_texts(query=query)
+        now = self._clock()
+        first, end = self._given(since, "since"), self._given(until, "until")
+        if first and end and end <= first:
+            raise InvalidInput("until", until, f"not later than since ({first}): nothing lies between")
+        return pool.Request(
+            text=clean_text(query),
+            kinds=pool.checked_kinds(kinds),
+            scopes=scopes,
+            since=first,
+            until=end,
+            as_of=self._given(as_of, "as_of"),
+            now=now.astimezone(self.config.zone),
+            mode=pool.checked_mode(self.config.search_mode if mode is None else mode),
+            precise=precise,
+            limit=checked_limit(limit, default=search.DEFAULT_LIMIT),
+            explain=explain,
+            trust=trusts.checked_trust(trust),
+            situation=None if situation is None else checked_situation(situation).under(self.config),
+            session=session,
+        )
+
+    def _given(self, time: dt.datetime | str | None, argument: str) -> str | None:
+        """Return a bound of time as stored; a bare date is the beginning of that day where the memory is."""
+        if time is None:
+            return None
+        if isinstance(time, str):
+            with contextlib.suppress(ValueError):  # no bare date
+                time = dt.datetime.combine(dt.date.fromisoformat(time.strip()), dt.time())
+        return utc_text(read_time(time, self.config.zone, argument=argument))
+
+
+def _session_name(session: object) -> str:
+    """Return the name of a session as it is stored; raise InvalidInput for what is none."""
+    if not isinstance(session, str) or is_blank(session):
+        raise InvalidInput("session", session, "give the session a name")
+    return clean_text(session)
