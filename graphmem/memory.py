@@ -98,10 +98,10 @@ class Memory(Sessions):
         have no vectors until `embed` makes them.
 
         Raises InvalidInput for an embedder that cannot be used or is not installed, and for a project that is no folder
-        that can be read, SecretRefused for one that is new and whose path holds a secret, and for such a session,
-        StoreFailed when the file cannot be used (or is missing and `create` is false, or would have
-        to be made or migrated where `config.read_only` is set), StoreCorrupt when it is damaged or no database,
-        SchemaTooNew when a newer graphmem wrote it, StoreBusy when it stays locked.
+        that can be read, SecretRefused for a new one whose path holds a secret, and for such a session, StoreFailed
+        when the file cannot be used (or is missing and `create` is false, or would have to be made or migrated where
+        `config.read_only` is set), StoreCorrupt when it is damaged or no database, SchemaTooNew when a newer graphmem
+        wrote it, StoreBusy when it stays locked.
         """
         check_flags(create=create)
         check_config(config)

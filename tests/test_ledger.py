@@ -230,6 +230,10 @@ def test_what_was_superseded_is_told_with_its_remedy(memory, verb):
 
     with pytest.raises(Conflict, match=rf"superseded by note {new.id}, not .*remember it anew"):
         getattr(memory, verb)(old.id)
+    if verb == "approve":
+        memory.forget(old.id)
+        with pytest.raises(Conflict, match="is archived, not proposed: 'restore_note' brings it back"):
+            memory.approve(old.id)
 
 
 def test_no_edit_makes_one_note_of_two(memory):

@@ -309,7 +309,7 @@ def _is_rejected(tx: sqlite3.Connection, known: Note) -> bool:
 def _not(tx: sqlite3.Connection, known: Note, wanted: str) -> Conflict:
     """Return the error for a note that has another status than is wanted, with what helps."""
     status = "rejected" if _is_rejected(tx, known) else known.status
-    by = "" if known.superseded_by is None else f" by note {known.superseded_by}"
+    by = f" by note {known.superseded_by}" if status == "superseded" and known.superseded_by else ""
     return Conflict(f"note {known.id} is {status}{by}, not {wanted}: {_REMEDIES[status]}")
 
 
