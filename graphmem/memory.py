@@ -85,6 +85,7 @@ class Memory(Sessions):
         embedder: embedding.Embedder | None = None,
         project: str | os.PathLike[str] | None = None,
         session: str = "",
+        writer: model.Writer | None = None,
     ) -> Self:
         """Open a memory file, made and migrated when needed; ':memory:' for one that is gone when closed.
 
@@ -96,6 +97,8 @@ class Memory(Sessions):
         embedder: makes vectors of what is written, so that `recall` finds what means the same in other words; None for
         that of the extra `graphmem[semantic]` where `config.semantic` is set, else for none. Texts written without it
         have no vectors until `embed` makes them.
+
+        writer: what digests sessions; None for that of the settings, else rules that need no model.
 
         Raises InvalidInput for an embedder that cannot be used or is not installed, and for a project that is no folder
         that can be read, SecretRefused for a new one whose path holds a secret, and for such a session, StoreFailed
@@ -118,6 +121,7 @@ class Memory(Sessions):
             signs = projects.read_signs(project, whole_repository=config.project_identity == "repository")
         store = Store(path, config=config, create=create, embedder=embedder)
         memory = cls(store, config=config, clock=clock, embedder=embedder)
+        memory._writer = writer
         try:
             memory._settle_in(signs, clean_text(session))
         except BaseException:

@@ -34,7 +34,7 @@ MAY_IMPORT = {
     "maintenance": STORED | {"graph", "records", "upkeep", "compose", "arguments"},
     "arguments": STORED | {"graph"},
     "curation": STORED | {"graph", "records", "upkeep", "compose", "arguments", "maintenance"},
-    "sessions": STORED | {"records", "compose", "exchange", "arguments", "curation"},
+    "sessions": STORED | {"records", "upkeep", "compose", "exchange", "arguments", "curation"},
     "memory": STORED | {"projects", "graph", "records", "compose", "exchange", "semantic", "arguments", "sessions"},
     "async_memory": BASE | {"memory", "compose"},
     "surfaces": BASE | {"memory", "arbiters", "projects"},

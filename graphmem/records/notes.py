@@ -372,6 +372,14 @@ def require_note(tx: sqlite3.Connection, note_id: int) -> Note:
     return found
 
 
+def add_sources(tx: sqlite3.Connection, note_ids: Sequence[int], source_ids: Sequence[int]) -> None:
+    """Note of what notes were made: of other notes, such as the checkpoint that told them."""
+    tx.executemany(
+        "INSERT INTO note_sources(note_id, source_id) VALUES (?, ?) ON CONFLICT DO NOTHING",
+        [(note_id, source_id) for note_id in note_ids for source_id in source_ids if note_id != source_id],
+    )
+
+
 def note(tx: sqlite3.Connection, note_id: int) -> Note:
     """Return a note that exists."""
     return notes(tx, [note_id])[note_id]
