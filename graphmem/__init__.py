@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from graphmem.core.model import Arbiter as Arbiter
     from graphmem.core.model import Block as Block
     from graphmem.core.model import Brief as Brief
+    from graphmem.core.model import CheckpointReport as CheckpointReport
     from graphmem.core.model import CommitReport as CommitReport
     from graphmem.core.model import DedupeReport as DedupeReport
     from graphmem.core.model import Document as Document
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from graphmem.core.model import Hit as Hit
     from graphmem.core.model import Incident as Incident
     from graphmem.core.model import IncidentReport as IncidentReport
+    from graphmem.core.model import Job as Job
     from graphmem.core.model import MirrorReport as MirrorReport
     from graphmem.core.model import Neighbourhood as Neighbourhood
     from graphmem.core.model import Note as Note
@@ -76,6 +78,7 @@ _HOMES = {
     "Block": "graphmem.core.model",
     "Brief": "graphmem.core.model",
     "ChannelPolicy": "graphmem.core.policies",
+    "CheckpointReport": "graphmem.core.model",
     "CommitReport": "graphmem.core.model",
     "Config": "graphmem.config",
     "Conflict": "graphmem.errors",
@@ -93,6 +96,7 @@ _HOMES = {
     "Incident": "graphmem.core.model",
     "IncidentReport": "graphmem.core.model",
     "InvalidInput": "graphmem.errors",
+    "Job": "graphmem.core.model",
     "Memory": "graphmem.memory",
     "MirrorReport": "graphmem.core.model",
     "Neighbourhood": "graphmem.core.model",

@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from graphmem.config import check_count
-from graphmem.core.keys import key_list, text_list
+from graphmem.config import Config, check_count
+from graphmem.core.keys import FEATURE_KINDS, key_list, require_key, text_list
 from graphmem.core.situations import Situation
 from graphmem.errors import InvalidInput
 from graphmem.graph import scenes
@@ -34,6 +34,12 @@ def checked_situation(value: object) -> Situation:
     return value
 
 
+def check_config(value: object) -> None:
+    """Raise InvalidInput for what are no settings."""
+    if not isinstance(value, Config):
+        raise InvalidInput("config", value, "give a Config, such as Config(language='zh')")
+
+
 def is_blank(value: object) -> bool:
     """Tell whether a value is a text without anything in it."""
     return isinstance(value, str) and not value.strip()
@@ -51,9 +57,23 @@ def new_keys(keys: str | Iterable[str], argument: str) -> tuple[str, ...]:
     """Return the keys of scenes that may be made; raise SecretRefused for a secret among them."""
     given = [keys] if isinstance(keys, str) else text_list(keys, argument)
     for key in given:
-        # The colon of a kind is none before a secret.
-        refuse_secret_names(argument, [part.replace(":", "", 1) for part in key.split("/")], key)
+        refuse_secret_names(argument, [named(*part.partition(":")) for part in key.split("/")], key)
     return key_list(given, argument)
+
+
+def new_key(key: str, argument: str = "key") -> str:
+    """Return the key of a scene that may be made; raise InvalidInput where nothing is left of it, SecretRefused."""
+    new_keys(key, argument)
+    return require_key(key, argument)
+
+
+def named(kind: str, colon: str, value: str) -> str:
+    """Return what a feature may tell of a secret: its value, and a kind that could be the name of one.
+
+    >>> named("chan", ":", "qq"), named("password", ":", "qq")
+    ('qq', 'password:qq')
+    """
+    return value if kind in FEATURE_KINDS else kind + colon + value
 
 
 def refuse_secret_names(argument: str, names: Iterable[str], whole: str = "") -> None:

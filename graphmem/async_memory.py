@@ -14,7 +14,16 @@ from graphmem.compose.turn import Turn
 from graphmem.config import DEFAULT, Config
 from graphmem.core.embedding import Embedder
 from graphmem.core.events import Event, Log
-from graphmem.core.model import BackupReport, CheckReport, DedupeReport, ForgottenReport, Project, RestoreReport, Visit
+from graphmem.core.model import (
+    BackupReport,
+    CheckReport,
+    DedupeReport,
+    ForgottenReport,
+    Project,
+    RestoreReport,
+    Visit,
+    Writer,
+)
 from graphmem.core.policies import ChannelPolicy
 from graphmem.core.times import Clock, system_clock
 from graphmem.errors import Conflict
@@ -98,11 +107,12 @@ class AsyncMemory:
         embedder: Embedder | None = None,
         project: str | os.PathLike[str] | None = None,
         session: str = "",
+        writer: Writer | None = None,
     ) -> _Opening:
         """Open a memory file as `Memory.open` does: `await` it, or use it with `async with`."""
         opening = functools.partial(
             Memory.open, path, config=config, clock=clock, create=create, embedder=embedder, project=project,
-            session=session,
+            session=session, writer=writer,
         )  # fmt: skip
         return _Opening(opening)
 
@@ -202,6 +212,10 @@ class AsyncMemory:
     ledger = _in_thread(Memory.ledger)
     inspect = _in_thread(Memory.inspect)
     rules_for = _in_thread(Memory.rules_for)
+    checkpoint = _in_thread(Memory.checkpoint)
+    run_jobs = _in_thread(Memory.run_jobs)
+    start_checkpoints = _in_thread(Memory.start_checkpoints)
+    jobs = _in_thread(Memory.jobs)
     mirror = _in_thread(Memory.mirror)
     history = _in_thread(Memory.history)
     part = _in_thread(Memory.part)

@@ -80,6 +80,10 @@ _BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType(
         "writer_timeout": (0.01, LONGEST_WAIT),
         "writer_max_retries": (0, 100),
         "writer_tokens_per_day": _ANY_COUNT,
+        "checkpoint_input_bytes": (1000, 10_000_000),
+        "checkpoint_output_bytes": (500, 10_000_000),
+        "extract_min_turns": _ANY_COUNT,
+        "extract_max_messages": _SOME,
         "idle_checkpoint_after": _TIME,
         "idle_check_every": _INTERVAL,
         "retention_days": _TIME,
@@ -135,6 +139,13 @@ def check_address(name: str, value: object) -> None:
         written = False
     if not written or not value.isascii() or not value.isprintable() or " " in value:
         raise InvalidInput(name, value, form)
+
+
+def check_flags(**flags: object) -> None:
+    """Raise InvalidInput naming the first argument that is neither True nor False."""
+    for name, value in flags.items():
+        if not isinstance(value, bool):
+            raise InvalidInput(name, value, "give true or false")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,8 +241,8 @@ class Config:
     Search. ranking: the weights of text recall; a file may hold a table of some of them. search_mode: how words are
     looked for where no mode is given. semantic: embed what is written with the model of the extra `semantic`, and
     recall by meaning as well. search_score_floor: share of the best score that a hit of the search in past sessions
-    needs to be shown (issue 7); recall cuts nothing off but where it is asked to be precise.
-    reconcile_on_search: bring the mirror up to date before such a search (issue 7).
+    needs to be shown; recall cuts nothing off but where it is asked to be precise.
+    reconcile_on_search: bring the mirror up to date before such a search.
 
     Scopes and notes. project_memory: False puts everything into the user's own scope. project_identity: what makes two
     folders one project, 'repository' or 'folder'. redact_mirror: secrets in what is mirrored are blackened.
@@ -251,10 +262,12 @@ class Config:
     often an endpoint that fails is asked again. writer_tokens_per_day: tokens of a day in UTC, question and answer,
     beyond which an endpoint is not asked; 0 for no limit.
 
-    Checkpoints (issue 7). idle_checkpoint_after: seconds of silence until a session gets one; idle_check_every: seconds
-    between two looks. retention_days: days that sessions are kept, 0 for ever; retention_check_every_days: days between
-    two looks. dream_interval_days, distill_interval_days: days from one consolidation of a project, and from one
-    distilling of skills, to the next.
+    Checkpoints. checkpoint_input_bytes, checkpoint_output_bytes: of what a writer reads at once, and of a checkpoint;
+    they belong together. extract_min_turns: how often the user has to have spoken until an idle session gets one;
+    extract_max_messages: the newest of which candidates for notes are wanted. idle_checkpoint_after: seconds of silence
+    until a session gets one; idle_check_every: seconds between two looks. retention_days: days that sessions are kept,
+    0 for ever; retention_check_every_days: days between two looks. dream_interval_days, distill_interval_days: days
+    from one consolidation of a project, and from one distilling of skills, to the next.
 
     Hosts (issue 9). ui: serve the panel. route_prefix: path of the older HTTP interface.
     """
@@ -313,6 +326,10 @@ class Config:
     retention_check_every_days: float = 1.0
     dream_interval_days: float = 7.0
     distill_interval_days: float = 30.0
+    checkpoint_input_bytes: int = 24_000
+    checkpoint_output_bytes: int = 10_240
+    extract_min_turns: int = 4
+    extract_max_messages: int = 24
     ui: bool = True
     route_prefix: str = "/dsh-memory/api/v1"
 
@@ -451,8 +468,7 @@ def _read_file(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _check(name: str, kind: object, value: object) -> None:
     """Raise InvalidInput unless a value is of the kind of its setting and within its bounds."""
     if kind is bool:
-        if not isinstance(value, bool):
-            raise InvalidInput(name, value, "give true or false")
+        check_flags(**{name: value})
     elif kind is int:
         low, high = _BOUNDS[name]
         check_count(name, value, low=int(low), high=int(high))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
+import sqlite3
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 from graphmem.arguments import checked_limit, checked_situation, new_keys
-from graphmem.config import check_count
+from graphmem.config import check_count, check_flags
 from graphmem.core import model
-from graphmem.core.keys import clean_text, key_list, text_list, tool_key
-from graphmem.core.situations import Feature, Situation
+from graphmem.core.keys import clean_text, key_list, require_texts, text_list, tool_key
+from graphmem.core.situations import Situation
 from graphmem.errors import InvalidInput
 from graphmem.graph import matching
 from graphmem.graph import scenes as scene_graph
@@ -99,8 +100,9 @@ class Curation(Maintenance):
 
         A rule, a pin and a note of a slot in `config.constraint_keys` bind everybody, so they are the user's: from any
         other source a note is proposed, and pinned by nobody, unless `quote` is what the user said, in `said`, the
-        user's words of this turn, or in the mirrored `session`: a sentence, or a part that the rest of it neither
-        negates nor limits. The same holds for what would take the place of a rule or a pin.
+        user's words of this turn, or in the mirrored `session`: a sentence, or a part of several words that the rest of
+        it neither negates nor limits, and that has a telling word of the note. The same holds for what would take the
+        place of a rule or a pin.
 
         The same note again, whatever its spaces and letter case, is seen once more and takes the new labels. Raises
         InvalidInput naming the argument that cannot be used, SecretRefused for a secret in any of them.
@@ -130,9 +132,16 @@ class Curation(Maintenance):
         origin = self._done("remember", source, moment, reason=draft.reason, session=session, message=message,
                             place=place, quote=quoted)  # fmt: skip
         with self._writing(moment) as tx:
-            backed = bool(quoted) and quotes.is_said(quoted, (said, *history.said_by_user(tx, origin.session)))
+            backed = (
+                bool(quoted)
+                and quotes.is_about(quoted, "\n".join((draft.title, draft.body, draft.slot, *draft.labels)))
+                and quotes.is_said(quoted, (said, *history.said_by_user(tx, origin.session)))
+            )
             if quoted and not backed:
-                remark = "the quote backs nothing: the user did not say so, or said more; quote all of the sentence"
+                remark = (
+                    "the quote backs nothing: the user did not say so, said more, or spoke of something else; "
+                    "quote all of the sentence that says it"
+                )
                 draft = replace(draft, remarks=(*draft.remarks, remark))
                 origin = replace(origin, quote="")
             draft = drafts.ruled(replace(draft, openly=not keys), backed=backed)
@@ -178,23 +187,30 @@ class Curation(Maintenance):
 
         hard: remove it for good, with all that tells of it; the file is then written anew, as by a purge for good.
         What binds is put away by a person. Raises NotFound for an unknown note, Conflict for one that is archived
-        already, and for one that binds where the source is no person.
+        already or rejected, and for one that binds where the source is no person.
         """
         check_count("note_id", note_id, low=1)
+        check_flags(hard=hard)
         act = self._act("forget", source, self._at(None), reason=reason, place=place)
-        if hard:
-            with self._store.read() as tx:
-                known = notes.require_note(tx, note_id)
-                notes.require_person(known, act, self.config)
-            report = self._purge(lambda tx: purge.plan_note(tx, note_id), "forget", hard=True)
-            return model.ForgetReport(note_id, known.title, hard=True, remarks=report.remarks)
-        with self._writing(act.at) as tx:
-            return model.ForgetReport(note_id, notes.put_away(tx, note_id, act, self.config).title, hard=False)
+        if not hard:
+            with self._writing(act.at) as tx:
+                return model.ForgetReport(note_id, notes.put_away(tx, note_id, act, self.config).title, hard=False)
+        title = ""
+
+        def plan(tx: sqlite3.Connection) -> purge.Plan:
+            nonlocal title
+            known = notes.require_note(tx, note_id)
+            notes.require_person(known, act, self.config)
+            title = known.title
+            return purge.plan_note(tx, note_id)
+
+        report = self._purge(plan, "forget", hard=True)
+        return model.ForgetReport(note_id, title, hard=True, remarks=report.remarks)
 
     def restore_note(self, note_id: int, *, reason: str = "", source: str = "user", place: str = "") -> model.Note:
         """Bring an archived note back; one that binds is proposed again unless a person brings it back.
 
-        Raises NotFound, and Conflict where another note has its slot by now.
+        Raises NotFound, and Conflict where another note has its slot by now or says the same.
         """
         check_count("note_id", note_id, low=1)
         act = self._act("restore", source, self._at(None), reason=reason, place=place)
@@ -204,7 +220,8 @@ class Curation(Maintenance):
     def approve(self, note_id: int, *, reason: str = "", source: str = "user", place: str = "") -> model.RememberReport:
         """Let a proposal come into force, as a person's decision; what has its slot is superseded.
 
-        Raises NotFound, Conflict for what is not proposed, InvalidInput for a source that is no person.
+        It takes back that a note was rejected, too. Raises NotFound, Conflict for what is neither and where another
+        note says the same, InvalidInput for a source that is no person.
         """
         check_count("note_id", note_id, low=1)
         act = self._decision("approve", source, reason=reason, place=place)
@@ -214,7 +231,8 @@ class Curation(Maintenance):
     def reject(self, note_id: int, *, reason: str = "", source: str = "user", place: str = "") -> model.Note:
         """Put a proposal away, as a person's decision: it is found nowhere, and the same is not proposed again.
 
-        Raises NotFound, Conflict for what is not proposed, InvalidInput for a source that is no person.
+        `approve` takes that back. Raises NotFound, Conflict for what is not proposed, InvalidInput for a source that is
+        no person.
         """
         check_count("note_id", note_id, low=1)
         act = self._decision("reject", source, reason=reason, place=place)
@@ -227,8 +245,8 @@ class Curation(Maintenance):
         """Change what is given of a note and keep all else, its origin too. `undo` reverses it.
 
         changes: title, body, kind, slot, labels, load_when, summary, highlight, pinned, reason. Only a person changes
-        what a note says that binds, or did. Whoever rewrites a note and is less trusted than its source becomes its
-        source. Raises NotFound, InvalidInput, and Conflict where another note has the slot.
+        what a note says that binds, or did. Who rewrites a note becomes its source, a person or who is less trusted
+        than it. Raises NotFound, InvalidInput, and Conflict where another note has the slot or says the same.
         """
         check_count("note_id", note_id, low=1)
         for name in changes:
@@ -289,7 +307,7 @@ class Curation(Maintenance):
         with self._store.read() as tx:
             if note_id is not None:
                 return inspection.detail(tx, note_id)
-            return inspection.inspect(tx, self._scopes(tx, scopes), self._clock())
+            return inspection.inspect(tx, self._scopes(tx, scopes), self._at(None))
 
     def rules_for(
         self,
@@ -307,13 +325,11 @@ class Curation(Maintenance):
         label or its slot names it or stands in the text. Rules that fit everywhere are in every brief.
         """
         here = checked_situation(situation).under(self.config)
-        for name, value in (("tool", tool), ("text", text)):
-            if not isinstance(value, str):
-                raise InvalidInput(name, value, "give a text")
+        require_texts(tool=tool, text=text)
         if tool and not tool_key(tool):
             raise InvalidInput("tool", tool, "give the name of the tool")
         if tool:
-            here = Situation((*here.given, Feature("tool", tool)), at=here.given_at, config=self.config)
+            here = here.with_tool(tool)
         keys = tuple(dict.fromkeys((*key_list(declared, "declared"), *here.declared_keys)))
         with self._store.read() as tx:
             within = self._scopes(tx, scopes)
@@ -385,11 +401,8 @@ class Curation(Maintenance):
         >>> "- From now on, answer in German." in reminder, again
         (True, '')
         """
-        for name, value in (("session", session), ("said", said)):
-            if not isinstance(value, str):
-                raise InvalidInput(name, value, "give a text")
-        if not isinstance(saved, bool):
-            raise InvalidInput("saved", saved, "give true or false")
+        require_texts(session=session, said=said)
+        check_flags(saved=saved)
         moment = self._at(at)
         sentence = "" if saved or not self.config.remind_unrecorded else settings.standing_setting(clean_text(said))
         if not sentence:
@@ -427,9 +440,7 @@ class Curation(Maintenance):
     ) -> model.Provenance:
         """Return an act as it is kept, of texts without a secret."""
         given = {"source": source, "reason": reason, "session": session, "message": message, "place": place}
-        for name, value in given.items():
-            if not isinstance(value, str):
-                raise InvalidInput(name, value, "give a text")
+        require_texts(**given)
         texts = {name: clean_text(value).strip() for name, value in given.items()}
         place = texts["place"] or (self._project.place if self._project else "")
         conversation = texts["session"] or self._session

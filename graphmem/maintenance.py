@@ -14,10 +14,10 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from graphmem import log
-from graphmem.config import Config, check_count, check_number
+from graphmem import arguments, log
+from graphmem.config import Config, check_count, check_flags, check_number
 from graphmem.core import model
-from graphmem.core.keys import clean_text, require_key, text_list
+from graphmem.core.keys import clean_text, require_key, require_texts, text_list
 from graphmem.core.times import Clock, read_time, utc_text
 from graphmem.errors import Conflict, GraphmemError, InvalidInput
 from graphmem.graph import scenes as scene_graph
@@ -136,6 +136,7 @@ class Maintenance:
         hard: for good, as `purge` does. Raises NotFound for an unknown fact, and for a deleted one unless it is to go
         for good.
         """
+        check_flags(hard=hard)
         check_count("relation_id", relation_id, low=1)
         return self._purge(lambda tx: purge.plan_delete(tx, relation_id, hard=hard), "delete", hard=hard)
 
@@ -174,6 +175,7 @@ class Maintenance:
         Raises InvalidInput without any criterion, NotFound for an entity, session, scope or scene of which nothing is
         known, also not of what was deleted, StoreFailed where there is no room.
         """
+        check_flags(hard=hard, dry_run=dry_run)
         criteria = purge.check_criteria(
             subject_contains=subject_contains,
             object_contains=object_contains,
@@ -205,6 +207,7 @@ class Maintenance:
 
     def dedupe_scenes(self, *, dry_run: bool = False) -> model.DedupeReport:
         """Merge scenes whose keys are one in canonical form, rewrite lone keys that are not. `undo` reverses it."""
+        check_flags(dry_run=dry_run)
         if dry_run:
             with self._store.read() as tx:
                 return merge.plan_dedupe(tx, self.path)
@@ -222,6 +225,7 @@ class Maintenance:
         copied: False for a memory where it was made, so that no -wal is missed. Raises Conflict when the file is open
         in this process or is being written.
         """
+        check_flags(copied=copied)
         with copies.open_copy(path, copied=copied) as copy:
             refuse_newer(copy.connection, str(path))
             report = merge.plan_dedupe(copy.connection, str(path))
@@ -285,6 +289,7 @@ class Maintenance:
         Raises NotFound for an unknown one; Conflict when it was undone before, when a later operation changed the same
         rows, or when what it removed cannot come back, as after a hard purge.
         """
+        check_flags(dry_run=dry_run)
         check_count("operation", operation, low=1)
         at = self._at(None)
         # A rehearsal does all of it and keeps nothing: so it tells the same numbers, and what stands in the way.
@@ -307,6 +312,7 @@ class Maintenance:
         without one they are only counted. One pass is at work on a file at a time: raises StoreBusy
         when another is.
         """
+        check_flags(dry_run=dry_run, allow_shrink=allow_shrink)
         hands = loop.Hands(
             self.path,
             self.config,
@@ -353,6 +359,7 @@ class Maintenance:
         was told since goes back to the name it was told with. Raises NotFound for an unknown name, Conflict when both
         are one entity already or were said to be apart.
         """
+        check_flags(dry_run=dry_run)
         at = self._at(None)
         with self._store.read() if dry_run else self._writing(at) as tx:
             ids = merge_entities.pair(tx, source, target)
@@ -377,8 +384,7 @@ class Maintenance:
         """
         if rounds is not None:
             check_count("rounds", rounds, low=1)
-        if not isinstance(apart, bool):
-            raise InvalidInput("apart", apart, "give true or false")
+        check_flags(apart=apart)
         if rounds is not None and not apart:
             raise InvalidInput("rounds", rounds, "leave it out where being apart is taken back")
         at = self._at(None)
@@ -447,6 +453,7 @@ class Maintenance:
         memory or dest the database of another program, StoreCorrupt when src is damaged, SchemaTooNew. StoreCorrupt
         also when payload files of src are missing or damaged, unless without_payloads: then the report tells which.
         """
+        check_flags(without_payloads=without_payloads)
         return backups.restore(src, dest, without_payloads=without_payloads)
 
     def check(self) -> model.CheckReport:
@@ -480,6 +487,7 @@ class Maintenance:
         `undo`. What cannot be mended is listed with its remedy; a file with damaged pages is StoreCorrupt, and nothing
         is changed.
         """
+        check_flags(dry_run=dry_run)
         at = self._at(None)
         with self._writing(at, keep=not dry_run) as tx:
             found = check.find_all(tx, self.path)
@@ -498,8 +506,8 @@ class Maintenance:
         The glob is case-sensitive and knows `*`, `?` and `[...]`. `undo` reverses it. Raises NotFound when none of the
         ids exists.
         """
-        redaction.refuse_secrets(key=key)
-        name, ids = require_key(key), scenes.check_choice(relation_ids, glob)
+        check_flags(dry_run=dry_run)
+        name, ids = arguments.new_key(key), scenes.check_choice(relation_ids, glob)
         at = self._at(None)
         with self._store.read() if dry_run else self._writing(at) as tx:
             return scenes.tag(tx, name, ids, glob, at, self.config, dry_run=dry_run)
@@ -513,6 +521,7 @@ class Maintenance:
         alone is then recalled only without a situation. Raises NotFound for an unknown scene, and when none of the ids
         exists.
         """
+        check_flags(dry_run=dry_run)
         name, ids = require_key(key), scenes.check_choice(relation_ids, glob)
         at = self._at(None)
         with self._store.read() if dry_run else self._writing(at) as tx:
@@ -526,8 +535,8 @@ class Maintenance:
         Conflict for a key or an alias of another, for an `auto:` key of a scene that no turn has visited, and for one
         that names nobody where the scene is about somebody: everybody would read it.
         """
-        redaction.refuse_secrets(new_key=new_key)
-        old, new = require_key(key), require_key(new_key, "new_key")
+        check_flags(dry_run=dry_run)
+        old, new = require_key(key), arguments.new_key(new_key, "new_key")
         at = self._at(None)
         with self._store.read() if dry_run else self._writing(at) as tx:
             report = scenes.plan_rename(tx, old, new)
@@ -542,6 +551,7 @@ class Maintenance:
         A fact that was told in these scenes alone is then recalled only without a situation. `undo` reverses it. Raises
         InvalidInput for an empty key, NotFound when there is no such scene.
         """
+        check_flags(below=below, dry_run=dry_run)
         name = require_key(key)
         at = self._at(None)
         with self._store.read() if dry_run else self._writing(at) as tx:
@@ -557,6 +567,7 @@ class Maintenance:
         Declared scenes and facts stay as they are. Before it a verified backup is made: where `backup` says, else
         beside the file; a memory in ':memory:' needs none.
         """
+        check_flags(dry_run=dry_run)
         if not dry_run:
             self._store.require_writing()
         with self._store.read() as tx:
@@ -593,6 +604,7 @@ class Maintenance:
         backup copies too; copied as in `preview_dedupe`. Raises InvalidInput for a text of which nothing can be seen,
         StoreFailed for a file that is no memory, Conflict when the file is open in this process or is being written.
         """
+        check_flags(copied=copied)
         wanted = traces.check_text(text)
         with copies.open_copy(path, copied=copied) as copy:
             found, remarks = traces.find(copy, full_path(path), wanted), copy.remarks
@@ -609,8 +621,7 @@ class Maintenance:
         extra `graphmem[secrets]` adds the detectors of detect-secrets. progress is called with the number of tables
         done so far and of all tables. Raises StoreFailed where there is no room to write the file anew.
         """
-        if not isinstance(redact, bool):
-            raise InvalidInput("redact", redact, "give true or false")
+        check_flags(redact=redact)
         with detectors.detecting() as more:
             find = screening.finder(more)
             if not redact:
@@ -674,8 +685,7 @@ class Maintenance:
 
         Raises InvalidInput for the current project or session where there is none, and for "all".
         """
-        if not isinstance(scope, str):
-            raise InvalidInput(argument, scope, "give a text")
+        require_texts(**{argument: scope})
         if scope == scope_rows.EVERY_SCOPE:
             raise InvalidInput(argument, scope, "name one scope: user, project, session, or the key of one")
         if scope and not scope.strip():

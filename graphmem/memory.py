@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 from graphmem import log
 from graphmem.arguments import (
+    check_config,
     checked_limit,
     checked_situation,
     is_blank,
+    named,
+    new_key,
     new_keys,
     refuse_secret_names,
 )
-from graphmem.config import DEFAULT, Config, check_count
+from graphmem.config import DEFAULT, Config, check_count, check_flags
 from graphmem.core import model
-from graphmem.core.keys import channel_key, clean_text, key_list, require_key, text_list
+from graphmem.core.keys import channel_key, clean_text, key_list, require_key, require_texts, text_list
 from graphmem.core.policies import ChannelPolicy
 from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, system_clock, utc_text
@@ -82,6 +85,7 @@ class Memory(Sessions):
         embedder: embedding.Embedder | None = None,
         project: str | os.PathLike[str] | None = None,
         session: str = "",
+        writer: model.Writer | None = None,
     ) -> Self:
         """Open a memory file, made and migrated when needed; ':memory:' for one that is gone when closed.
 
@@ -94,11 +98,16 @@ class Memory(Sessions):
         that of the extra `graphmem[semantic]` where `config.semantic` is set, else for none. Texts written without it
         have no vectors until `embed` makes them.
 
+        writer: what digests sessions; None for that of the settings, else rules that need no model.
+
         Raises InvalidInput for an embedder that cannot be used or is not installed, and for a project that is no folder
-        that can be read, StoreFailed when the file cannot be used (or is missing and `create` is false, or would have
-        to be made or migrated where `config.read_only` is set), StoreCorrupt when it is damaged or no database,
-        SchemaTooNew when a newer graphmem wrote it, StoreBusy when it stays locked.
+        that can be read, SecretRefused for a new one whose path holds a secret, and for such a session, StoreFailed
+        when the file cannot be used (or is missing and `create` is false, or would have to be made or migrated where
+        `config.read_only` is set), StoreCorrupt when it is damaged or no database, SchemaTooNew when a newer graphmem
+        wrote it, StoreBusy when it stays locked.
         """
+        check_flags(create=create)
+        check_config(config)
         if embedder is None and config.semantic:
             from graphmem.semantic import bundled_embedder
 
@@ -112,6 +121,7 @@ class Memory(Sessions):
             signs = projects.read_signs(project, whole_repository=config.project_identity == "repository")
         store = Store(path, config=config, create=create, embedder=embedder)
         memory = cls(store, config=config, clock=clock, embedder=embedder)
+        memory._writer = writer
         try:
             memory._settle_in(signs, clean_text(session))
         except BaseException:
@@ -124,7 +134,9 @@ class Memory(Sessions):
         if signs is not None:
             with self._store.read() as tx:
                 found = scope_rows.find_project(tx, signs)
-            if not found.is_stored and not self.config.read_only:
+            if not found.is_stored and not self.config.read_only:  # what is stored was looked at when it came
+                told = [found.project.place, *(value for _, value in found.unknown)]
+                refuse_secret_names("project", told)
                 at = self._at(None)
                 with self._store.write() as tx:
                     found = scope_rows.find_project(tx, signs)  # another process may have been first
@@ -133,11 +145,13 @@ class Memory(Sessions):
             for remark in found.project.remarks:
                 log.warning("%s", remark)
         self._session = session
-        if session and self.config.project_memory:
-            key, parent = self._own_scope("session"), self._own_scope("project") if self._project else ""
+        if session and not self.config.read_only:
+            key, parent = scope_rows.SESSION_PREFIX + session, self._own_scope("project") if self._project else ""
             with self._store.read() as tx:
                 is_known = scope_rows.knows_session(tx, key)
-            if not is_known and not self.config.read_only:
+            if not is_known:
+                refuse_secret_names("session", [session])
+            if not is_known and self.config.project_memory:
                 at = self._at(None)
                 with self._store.write() as tx:
                     scope_rows.store_session(tx, key, parent, at)
@@ -180,13 +194,13 @@ class Memory(Sessions):
             made = [scene_graph.declare(tx, key, at, self.config) for key in keys]
             entered = scene_graph.enter(tx, situation, at) if situation else scene_graph.Entered()
             if entered.is_news:  # what is known was looked at when it came
-                refuse_secret_names("situation", [feature.value for feature in situation.given])
+                names = [named(feature.kind, ":", feature.value) for feature in situation.given]
+                refuse_secret_names("situation", names)
         return scene_graph.visit_of(entered, made, situation)
 
     def declare_scene(self, key: str) -> model.DeclaredScene:
         """Make a scene exist under a key; one that exists is strengthened by one."""
-        new_keys(key, "key")
-        name = require_key(key)
+        name = new_key(key)
         at = self._at(None)
         with self._writing(at) as tx:
             return scene_graph.declare(tx, name, at, self.config)
@@ -226,6 +240,7 @@ class Memory(Sessions):
         current project and session too, "all" for all, see `scopes`. as_of: only what held at that instant, as far as
         is known today; None for now.
         """
+        check_flags(exact=exact)
         at = self._at(as_of, "as_of")
         everything = isinstance(keys, str) and is_blank(keys)
         names = None if everything else key_list(keys, "keys")
@@ -314,9 +329,7 @@ class Memory(Sessions):
         tells. Raises SecretRefused for one in another argument.
         """
         told = {"session": session, "source": source}
-        for name, value in told.items():
-            if not isinstance(value, str):
-                raise InvalidInput(name, value, "give a text")
+        require_texts(**told)
         redaction.refuse_secrets(**told, scope=scope)
         home = "" if scope is None else self._scope(scope)
         check_count("turn", turn)
@@ -384,6 +397,7 @@ class Memory(Sessions):
 
         Raises InvalidInput for a query without words and without a situation, and for an unknown kind or mode.
         """
+        check_flags(exact=exact, precise=precise, explain=explain)
         keys = None if is_blank(scenes) else key_list(scenes, "scenes")
         within = None if keys is None else scene_graph.below(keys, exact=exact)
         from graphmem.compose import search
@@ -442,6 +456,7 @@ class Memory(Sessions):
 
         Raises NotFound for an unknown id, StoreCorrupt when the file of the payload is missing or damaged.
         """
+        check_flags(payload=payload)
         name = block_rows.checked_text("block_id", block_id)
         with self._store.read() as tx:
             found = block_rows.get(tx, name)
@@ -693,6 +708,7 @@ class Memory(Sessions):
 
         Raises StoreFailed when the file cannot be read, InvalidInput naming the line when it cannot be understood.
         """
+        check_config(config)
         return _checked(log_files.read_events(path), config)
 
     def replay(

@@ -4,39 +4,54 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-from collections.abc import Iterable, Sequence
+import functools
+import uuid
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from graphmem import log
 from graphmem.arguments import checked_limit, checked_situation, is_blank
-from graphmem.config import Config, check_count, check_number
+from graphmem.config import Config, check_count, check_flags, check_number
 from graphmem.core import model
-from graphmem.core.keys import clean_text, text_list
+from graphmem.core.keys import clean_text, require_texts, text_list
 from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, read_time, utc_text
 from graphmem.curation import Curation
-from graphmem.errors import InvalidInput
+from graphmem.errors import Conflict, GraphmemError, InvalidInput, WriterFailed
 from graphmem.late import late
 from graphmem.store.database import Store
 
 if TYPE_CHECKING:
-    from graphmem.compose import search
+    from graphmem.compose import checkpointing, search
     from graphmem.compose.meaning import MeaningIndex
     from graphmem.compose.pool import Request
     from graphmem.core import embedding, redaction, snippets
     from graphmem.core import trust as trusts
-    from graphmem.records import history
+    from graphmem.records import history, jobs
+    from graphmem.upkeep import repeating
+    from graphmem.upkeep.repeating import Repeating
 else:
+    checkpointing = late("graphmem.compose.checkpointing")
     embedding = late("graphmem.core.embedding")
     history = late("graphmem.records.history")
+    jobs = late("graphmem.records.jobs")
     redaction = late("graphmem.core.redaction")
+    repeating = late("graphmem.upkeep.repeating")
     search = late("graphmem.compose.search")
     snippets = late("graphmem.core.snippets")
     trusts = late("graphmem.core.trust")
 
+_JOBS_LISTED = 50
+_STATES = ("queued", "asked", "answered", "done", "failed")
+
+
+def _unheard(done: int, whole: int) -> None:
+    pass
+
 
 class Sessions(Curation):
-    """The sessions of a memory: the verbatim mirror, and what searches in it."""
+    """The sessions of a memory: the verbatim mirror, what searches in it, and what is distilled of it."""
 
     def __init__(
         self, store: Store, *, config: Config, clock: Clock, embedder: embedding.Embedder | None = None
@@ -47,6 +62,15 @@ class Sessions(Curation):
             from graphmem.compose import meaning
 
             self._meanings = meaning.MeaningIndex(embedder)
+        self._writer: model.Writer | None = None
+        self._checkpoints: Repeating[tuple[model.CheckpointReport, ...]] | None = None
+
+    def close(self) -> None:
+        """Close the file. Closing twice does nothing; any other verb on a closed memory raises Conflict."""
+        self._closing.set()
+        if self._checkpoints is not None:
+            self._checkpoints.stop()
+        super().close()
 
     def mirror(
         self,
@@ -79,8 +103,8 @@ class Sessions(Curation):
         """
         name = _session_name(session)
         redaction.refuse_secrets(session=name, scope=scope)
-        if redact not in (None, True, False):
-            raise InvalidInput("redact", redact, "give true, false or None")
+        if redact is not None:
+            check_flags(redact=redact)
         named = None if scope is None else self._scope(scope)
         home = "" if self._project is None else self._own_scope("project")
         screened = self.config.redact_mirror if redact is None else redact
@@ -180,7 +204,162 @@ class Sessions(Curation):
         with self._store.read() as tx:
             return history.find_part(tx, wanted, name, self._scopes(tx, scopes))
 
+    # ---- checkpoints
+
+    def checkpoint(
+        self,
+        session: str,
+        *,
+        cause: str = "manual",
+        wait: bool = True,
+        force: bool = False,
+        progress: Callable[[int, int], None] = _unheard,
+    ) -> model.CheckpointReport:
+        """Digest what is new in a session into checkpoints: notes with what was done, decided, found out and left open.
+
+        A writer reads it, as much at a time as `config.checkpoint_input_bytes`: the one that the memory was opened
+        with, that of the settings, else rules that need no model. What it found worth remembering becomes notes, as by
+        `propose`; what it claims to be a rule is proposed only. Each part is read once, whatever ends a process; a part
+        that changed is read again.
+
+        cause: 'manual', 'idle' (nothing is done for fewer turns than `config.extract_min_turns`) or 'compaction'. wait:
+        False puts it into the queue, for `run_jobs`. force: also where it failed three times in a row. progress: is
+        told how many parts are done, and how many there are.
+
+        A writer that fails, or replies with what is no checkpoint, is told in the report; what it read is read again
+        the next time. Raises NotFound for a session that is not mirrored.
+        """
+        name = _session_name(session)
+        if cause not in checkpointing.CAUSES:
+            raise InvalidInput("cause", cause, f"give one of {', '.join(checkpointing.CAUSES)}")
+        if not wait:
+            at = self._at(None)
+            with self._writing(at) as tx:
+                return model.CheckpointReport(name, checkpointing.enqueue(tx, name, cause, at, force=force))
+        done = model.CheckpointReport(name, "nothing")
+        read = 0
+        while True:
+            at = self._at(None)
+            with self._writing(at) as tx:
+                begun = checkpointing.begin(tx, name, cause, self._owner, at, self.config, force=force)
+            if isinstance(begun, str):
+                return done if done.notes else replace(done, state=begun)
+            progress(read, read + len(begun.task.parts) + begun.left)
+            done = self._written(begun, done)
+            if done.state != "written":
+                log.warning("checkpoint of session %r: %s", name, done.error or done.state)
+                return done
+            read += len(begun.task.parts)
+            progress(read, read + begun.left)
+            if not begun.left or begun.cut:
+                return done
+
+    def _written(self, begun: checkpointing.Begun, done: model.CheckpointReport) -> model.CheckpointReport:
+        """Let a writer answer, and settle what it says; return what was done with that."""
+        reply = begun.reply
+        if not reply:
+            try:
+                reply = self._reply(begun.task)
+            except WriterFailed as error:
+                at = self._at(None)
+                with self._writing(at) as tx:
+                    jobs.fail(tx, begun.job_id, str(error), at)
+                return replace(done, state="failed", error=str(error), left=begun.left + len(begun.task.parts))
+            at = self._at(None)
+            with self._writing(at) as tx:
+                if not jobs.answer(tx, begun.job_id, self._owner, reply, at):
+                    return replace(done, state="busy")
+        at = self._at(None)
+        try:
+            with self._writing(at) as tx:
+                settled = checkpointing.settle(tx, self._vocabulary, begun, reply, done.session, at, self.config)
+        except GraphmemError as error:
+            with contextlib.suppress(GraphmemError), self._writing(at) as tx:  # what is wrong is raised below
+                jobs.count_failure(tx, begun.job_id, str(error), at)
+            raise
+        if settled is None:
+            return replace(done, state="busy")
+        if settled.note is None:
+            return replace(done, state="failed", error=settled.error, left=begun.left + len(begun.task.parts))
+        return replace(
+            done,
+            state="written",
+            notes=(*done.notes, settled.note),
+            proposed=(*done.proposed, *settled.proposed),
+            remarks=(*done.remarks, *settled.remarks),
+            left=begun.left,
+        )
+
+    def _reply(self, task: model.WriterTask) -> str:
+        writer = self._writer
+        if writer is None:
+            raise WriterFailed("no writer")
+        try:
+            reply = writer(task)
+        except WriterFailed:
+            raise
+        except Exception as error:  # a writer is somebody else's code, and may fail in any way
+            raise WriterFailed(f"the writer failed: {type(error).__name__}: {error}") from error
+        if not isinstance(reply, str) or is_blank(reply):
+            raise WriterFailed("the writer said nothing")
+        return reply
+
+    def run_jobs(self, *, idle: bool = False) -> tuple[model.CheckpointReport, ...]:
+        """Do what is queued, and what a process left that ended before it was done; return what each came to.
+
+        idle: sessions too in which nothing was said for `config.idle_checkpoint_after` seconds.
+        """
+        self._store.require_writing()
+        at = self._at(None)
+        before = utc_text(dt.datetime.fromisoformat(at) - dt.timedelta(seconds=self.config.idle_checkpoint_after))
+        with self._store.read() as tx:
+            waiting = jobs.waiting(tx, checkpointing.KIND, self._owner, at)
+            silent = jobs.idle_sessions(tx, before, self.config.extract_min_turns) if idle else []
+        causes = {**dict.fromkeys(silent, "idle"), **dict.fromkeys(waiting, "manual")}
+        return tuple(self.checkpoint(session, cause=cause) for session, cause in causes.items())
+
+    def start_checkpoints(
+        self, *, report: Callable[[tuple[model.CheckpointReport, ...]], None] = lambda reports: None
+    ) -> None:
+        """Run `run_jobs(idle=True)` every `config.idle_check_every` seconds in a thread, until the memory is closed.
+
+        report is called with what each round did; one that fails is logged and tried again at its time. Raises Conflict
+        when it runs already or the memory is read-only.
+        """
+        self._store.require_writing()
+        if self._closing.is_set():
+            raise Conflict(f"the memory {self.path} is closed: open it again")
+        if self._checkpoints is not None:
+            raise Conflict("checkpoints are made already: that ends when the memory is closed")
+        self._checkpoints = repeating.Repeating(lambda: self.run_jobs(idle=True), self.config.idle_check_every, report)
+
+    def jobs(
+        self,
+        *,
+        session: str = "",
+        states: str | Iterable[str] = (),
+        scopes: Iterable[str] | None = None,
+        limit: int | None = None,
+    ) -> tuple[model.Job, ...]:
+        """Return jobs, the latest first: what is to be written, is being written, and was. Writes nothing.
+
+        session: '' for all. states: queued, asked, answered, done and failed, all when empty. limit: None for 50.
+        """
+        name = session and _session_name(session)
+        wanted = text_list(states, "states")
+        for state in wanted:
+            if state not in _STATES:
+                raise InvalidInput("states", state, f"give some of {', '.join(_STATES)}")
+        most = checked_limit(limit, default=_JOBS_LISTED)
+        with self._store.read() as tx:
+            within = self._scopes(tx, scopes)
+            return jobs.list_jobs(tx, session=name, states=wanted, scopes=within, limit=most)
+
     # ---- within
+
+    @functools.cached_property
+    def _owner(self) -> str:
+        return jobs.owner_name(uuid.uuid4().hex)
 
     def _request(
         self,
@@ -202,8 +381,7 @@ class Sessions(Curation):
         # Search and what it knows of words take 35 ms to import: only the verbs that search pay it.
         from graphmem.compose import pool, search
 
-        if not isinstance(query, str):
-            raise InvalidInput("query", query, "give a text")
+        require_texts(query=query)
         now = self._clock()
         first, end = self._given(since, "since"), self._given(until, "until")
         if first and end and end <= first:

@@ -207,6 +207,55 @@ def test_what_is_rejected_is_gone_and_not_proposed_again(memory):  # A6.13
     assert here(memory) == ()
 
 
+def test_what_is_rejected_stays_so_until_it_is_approved(memory):
+    note = proposal(memory)
+    memory.reject(note.id)
+
+    with pytest.raises(Conflict, match="is rejected already: 'approve' takes that back"):
+        memory.reject(note.id)
+    with pytest.raises(Conflict, match="'approve' takes that back"):
+        memory.forget(note.id)
+    with pytest.raises(Conflict, match="is rejected, not archived: 'approve' takes that back"):
+        memory.restore_note(note.id)
+    assert proposal(memory).status == "forgotten"
+
+    assert memory.approve(note.id).note.status == "live"
+    assert titles(here(memory)) == ["Always use pnpm"]
+
+
+@pytest.mark.parametrize("verb", ["approve", "reject", "restore_note"])
+def test_what_was_superseded_is_told_with_its_remedy(memory, verb):
+    old = memory.remember("Use npm", slot="tool").note
+    new = memory.remember("Use pnpm", slot="tool").note
+
+    with pytest.raises(Conflict, match=rf"superseded by note {new.id}, not .*remember it anew"):
+        getattr(memory, verb)(old.id)
+    if verb == "approve":
+        memory.forget(old.id)
+        with pytest.raises(Conflict, match="is archived, not proposed: 'restore_note' brings it back"):
+            memory.approve(old.id)
+
+
+def test_no_edit_makes_one_note_of_two(memory):
+    one = memory.remember("Use npm").note
+    other = memory.remember("Use pnpm", labels="tool").note
+
+    with pytest.raises(Conflict, match=f"note {one.id} says the same"):
+        memory.edit_note(other.id, title="use  NPM.")
+    assert memory.edit_note(other.id, title="use npm", body="or pnpm").operation
+    assert memory.edit_note(other.id, labels="package").operation
+
+
+@pytest.mark.parametrize("verb", ["restore_note", "approve"])
+def test_what_comes_back_makes_no_twin_of_what_was_told_anew(memory, verb):
+    old = proposal(memory)
+    memory.reject(old.id) if verb == "approve" else memory.forget(memory.approve(old.id).note.id)
+    new = rule(memory, "Always use pnpm")
+
+    with pytest.raises(Conflict, match=f"note {new.id} says the same"):
+        getattr(memory, verb)(old.id)
+
+
 def test_a_person_may_still_say_what_was_rejected(memory):
     memory.reject(proposal(memory).id)
 
@@ -605,6 +654,13 @@ def test_a_rule_of_the_user_stays_in_every_project(memory):  # A6.6
     ]
     assert own.scope == "web"
     assert [(note.title, note.overridden) for note in here(memory, scopes=["app"])] == [("Never force push", False)]
+
+
+def test_a_full_stop_makes_no_rule_another_one(memory):
+    rule(memory, "Never force push.")
+    rule(memory, "never force push", body="but with lease", scope="web")
+
+    assert [note.overridden for note in here(memory, scopes=["web"])] == [False, True]
 
 
 # ---- use

@@ -59,6 +59,14 @@ def test_constraints_are_titles_of_rules_pins_and_constraint_slots(memory):  # C
     assert "proposed" not in text(memory)
 
 
+def test_a_blank_constraint_slot_makes_no_note_a_constraint(tmp_path, clock):
+    with configured(tmp_path, clock, constraint_keys=["", "signature"]) as memory:
+        memory.remember("Lunch is at noon", scenes="chan:qq")
+        memory.remember("Sign as 墨白", slot="signature", source="user")
+
+        assert section(memory, CONSTRAINTS, declared="chan:qq") == ["- Sign as 墨白"]
+
+
 @pytest.mark.parametrize("limit", [0, 90, 300, 1000])
 def test_constraints_keep_to_their_limit(tmp_path, clock, limit):  # C8.9
     with configured(tmp_path, clock, max_constraint_chars=limit) as memory:

@@ -63,6 +63,12 @@ class Machine(RuleBasedStateMachine):
             None,
         )
 
+    def has_twin(self, told, but):
+        return not told["slot"] and any(
+            one["status"] == "live" and all(one[name] == told[name] for name in ("title", "slot", "kind"))
+            for key, one in self.model.items() if key != but
+        )  # fmt: skip
+
     def chosen(self, data):
         return data.draw(st.sampled_from([*self.model, 99]))
 
@@ -88,7 +94,7 @@ class Machine(RuleBasedStateMachine):
         if held and holder not in same and not decided and (held["pinned"] or held["kind"] == "rule"):
             status, holder = "proposed", None
         if report.created:
-            new = {**told, "pinned": pinned, "status": status, "by": None, "decided": decided, "rejected": False}
+            new = {**told, "pinned": pinned, "status": status, "by": None, "own": decided, "agreed": False}
             assert key not in self.model
             assert not {self.model[one]["status"] for one in same} & (
                 {status} if status == "proposed" or not slot else set()
@@ -101,11 +107,12 @@ class Machine(RuleBasedStateMachine):
         assert key in same
         if one["status"] == "proposed" and status == "live":
             self.supersede(self.holder(slot, key), key)
-            one |= {"status": "live", "decided": True}
+            one |= {"status": "live", "agreed": True}
         elif one["status"] != status:
             assert status == "proposed"
-            assert one["status"] == "live" or one["rejected"]
+            assert one["status"] in ("live", "forgotten")
             return
+        one["own"] |= decided
         if decided or not self.binds(one):
             one["scenes"] |= set(scenes)
             one["open"] |= not scenes
@@ -120,7 +127,7 @@ class Machine(RuleBasedStateMachine):
         one = self.model.get(key)
         if one is None:
             expected = NotFound
-        elif (not hard and one["status"] == "archived") or self.guarded(one, source):
+        elif (not hard and one["status"] in ("archived", "forgotten")) or self.guarded(one, source):
             expected = Conflict
         else:
             expected = None
@@ -140,16 +147,17 @@ class Machine(RuleBasedStateMachine):
     def restore(self, data, source):
         key = self.chosen(data)
         one = self.model.get(key)
-        expected = None
+        expected, free = None, False
         if one is None:
             expected = NotFound
-        elif one["status"] != "archived" or self.holder(one["slot"], key):
-            expected = Conflict
+        else:
+            needs = one["kind"] == "rule" or one["slot"] == "pen_name"
+            free = not self.binds(one) or (is_person(source) and (one["own"] or one["agreed"] or not needs))
+            if one["status"] != "archived" or self.holder(one["slot"], key) or (free and self.has_twin(one, key)):
+                expected = Conflict
         with self.refused(expected):
             self.memory.restore_note(key, source=source)
         if expected is None:
-            needs = one["kind"] == "rule" or one["slot"] == "pen_name"
-            free = not self.binds(one) or (is_person(source) and (one["decided"] or not needs))
             one |= {"status": "live" if free else "proposed", "by": None}
 
     @precondition(lambda self: self.model)
@@ -162,15 +170,17 @@ class Machine(RuleBasedStateMachine):
             expected = InvalidInput
         elif one is None:
             expected = NotFound
-        elif one["status"] != "proposed":
+        elif one["status"] not in {"approve": ("proposed", "forgotten"), "reject": ("proposed",)}[verb] or (
+            verb == "approve" and self.has_twin(one, key)
+        ):
             expected = Conflict
         with self.refused(expected):
             getattr(self.memory, verb)(key, source=source)
         if expected is None and verb == "approve":
             self.supersede(self.holder(one["slot"], key), key)
-            one |= {"status": "live", "decided": True}
+            one |= {"status": "live", "agreed": True}
         elif expected is None:
-            one |= {"status": "forgotten", "rejected": True}
+            one |= {"status": "forgotten", "agreed": False}
 
     @precondition(lambda self: self.model)
     @rule(
@@ -195,20 +205,27 @@ class Machine(RuleBasedStateMachine):
                 or (one["status"] != "proposed" and (self.binds(one) or self.binds(after)))
             )) or holder is not None:  # fmt: skip
                 expected = Conflict
+            says_otherwise = any(one[name] != after[name] for name in ("title", "slot", "kind"))
+            if one["status"] == "live" and says_otherwise and self.has_twin(after, key):
+                expected = Conflict
+            told = ("title", "slot", "kind") if after["kind"] == "rule" or after["slot"] == "pen_name" else ("title",)
+            if is_person(source):
+                after["own"] = one["own"] or any(one[name] != after[name] for name in told)
+            elif not harmless:
+                after["own"] = False
         report = None
         with self.refused(expected):
             report = self.memory.edit_note(key, source=source, **changes)
         if report and report.operation is not None:
             self.edits.append((report.operation, key, dict(one), after))
-            # A person who changes a note wants it as it is then.
-            self.model[key] = {**after, "decided": one["decided"] or is_person(source)}
+            self.model[key] = {**after, "agreed": one["agreed"] and is_person(source)}
 
     @precondition(lambda self: self.edits)
     @rule()
     def undo(self):
         operation, key, before, after = self.edits.pop()
         one = self.model[key]
-        names = ("title", "slot", "kind", "pinned")
+        names = ("title", "slot", "kind", "pinned", "own")
         back = {name: before[name] for name in names if before[name] != after[name] and one[name] == after[name]}
         slot = back.get("slot", one["slot"])
         taken = one["status"] == "live" and self.holder(slot, key) is not None

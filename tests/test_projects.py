@@ -340,11 +340,26 @@ def test_a_folder_with_another_remote_holds_another_project(tmp_path, path, proj
 
     assert one.key != other.key
     assert "another remote" in other.remarks[0]
+    assert "git remote add was a.org/ann/one" in other.remarks[0]
     assert project(folder).key == other.key
     assert project(folder).remarks == ()
     with (folder / ".git" / "config").open("a") as config:
-        config.write('[remote "was"]\n\turl = a.org:ann/one\n')
+        config.write('[remote "was"]\n\turl = a.org/ann/one\n')
     assert project(folder).key == one.key
+
+
+def test_a_project_that_was_cloned_before_its_first_remote_stays_the_one_it_is(tmp_path, project):
+    app = plain_repository(tmp_path / "app")
+    key = project(app).key
+    clone = plain_repository(tmp_path / "clone", str(app))
+    assert project(clone).key == key
+
+    with (app / ".git" / "config").open("a") as config:
+        config.write(f'[remote "origin"]\n\turl = {REMOTE}\n')
+
+    assert project(app).key == key
+    assert project(clone).key == key
+    assert project(plain_repository(tmp_path / "third", REMOTE)).key == key
 
 
 def test_a_path_that_was_a_worktree_is_not_the_project_of_what_lies_there_later(tmp_path, project):

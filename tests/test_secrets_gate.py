@@ -1,9 +1,11 @@
 """No secret gets into the file: each way of writing, and what is said about it."""
 
+import inspect
+
 import pytest
 from support import dump
 
-from graphmem import Feature, Memory, Part, SecretRefused, Situation, Triple
+from graphmem import Config, Feature, Memory, Part, SecretRefused, Situation, Triple
 from graphmem.core.redaction import REDACTED, refuse_secrets
 
 KEY = "sk-proj-" + "a1B2c3D4e5" * 4
@@ -73,6 +75,61 @@ def test_names_that_are_secrets_are_refused_without_a_character_of_them(tmp_path
     assert not traces(path, KEY, PASSWORD)
 
 
+# Every verb that makes a scene of a key that it is given.
+DOORS = {
+    "archive_document": lambda memory, key: memory.archive_document(
+        memory.put_document("text").id, [Triple("a", "b", "c")], scenes=key
+    ),
+    "commit": lambda memory, key: memory.commit([Triple("a", "b", "c")], scenes=key),
+    "declare_scene": lambda memory, key: memory.declare_scene(key),
+    "enter_scene": lambda memory, key: memory.enter_scene(Situation(), declared=key),
+    "put_block": lambda memory, key: memory.put_block("text", scenes=key),
+    "put_document": lambda memory, key: memory.put_document("text", scenes=key),
+    "remember": lambda memory, key: memory.remember("a note", scenes=key),
+    "rename_scene": lambda memory, key: memory.rename_scene("chan:qq", key),
+    "tag_scene": lambda memory, key: memory.tag_scene(key, [1]),
+}
+READERS = {"brief", "recall", "recall_by_situation", "rules_for"}
+
+
+def test_every_verb_that_takes_keys_of_scenes_is_a_door_or_reads():
+    verbs = {name: inspect.signature(verb).parameters for name, verb in inspect.getmembers(Memory, inspect.isfunction)}
+    taking = {name for name, given in verbs.items() if {"scenes", "declared", "new_key"} & given.keys()}
+    assert taking | {"declare_scene", "tag_scene"} == DOORS.keys() | READERS
+
+
+@pytest.mark.parametrize("key", ["password:abc123x", "chan:qq/token:abc12345", "密码:夏天2026"])
+@pytest.mark.parametrize("door", DOORS)
+def test_a_kind_that_names_a_secret_opens_no_door(tmp_path, door, key):
+    with Memory.open(tmp_path / "m.db") as memory:
+        memory.commit([Triple("Ann", "likes", "tea")], scenes="chan:qq")
+        with pytest.raises(SecretRefused):
+            DOORS[door](memory, key)
+    assert not traces(tmp_path / "m.db", key.rpartition(":")[2])
+
+
+def test_a_feature_whose_kind_names_a_secret_makes_no_scene(tmp_path):
+    with Memory.open(tmp_path / "m.db") as memory, pytest.raises(SecretRefused):
+        memory.enter_scene(Situation([Feature("password", "abc123x")]))
+    assert not traces(tmp_path / "m.db", "abc123x")
+
+
+@pytest.mark.parametrize("project_memory", [True, False])
+def test_the_name_of_the_session_is_no_secret(tmp_path, project_memory):
+    with pytest.raises(SecretRefused, match=r"^session: "):
+        Memory.open(tmp_path / "m.db", session=KEY, config=Config(project_memory=project_memory))
+    assert not traces(tmp_path / "m.db", KEY)
+
+
+@pytest.mark.parametrize("name", [KEY, f"password={PASSWORD}"])
+def test_the_folder_of_the_project_is_no_secret(tmp_path, name):
+    folder = tmp_path / name / "app"
+    folder.mkdir(parents=True)
+    with pytest.raises(SecretRefused, match=r"^project: "):
+        Memory.open(tmp_path / "m.db", project=folder)
+    assert not traces(tmp_path / "m.db", KEY, PASSWORD)
+
+
 def test_a_number_under_the_name_of_a_secret_is_refused_as_no_text(memory):
     (refused,) = memory.commit([Triple("数据库", "密码", 12345678)]).refused
     assert "a name is text" in refused.reason
@@ -112,8 +169,6 @@ def test_the_mirror_replaces_secrets_before_anything_else_is_done(tmp_path):
 
 
 def test_a_mirror_is_verbatim_where_it_is_asked_for(tmp_path):
-    from graphmem import Config
-
     with Memory.open(":memory:") as memory:
         memory.mirror("s", [Part("1", text=f"key {KEY}")], redact=False)
         assert KEY in memory.recall("key")[0].text

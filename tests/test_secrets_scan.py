@@ -204,6 +204,7 @@ HARMLESS = {
     ("blocks", "modality"), ("blocks", "payload_digest"), ("notes", "kind"), ("notes", "status"),
     ("provenance", "kind"), ("vectors", "fingerprint"), ("counters", "name"), ("active_days", "day"),
     ("leases", "name"), ("leases", "owner"), ("leases", "until"),
+    ("jobs", "kind"), ("transcripts", "kind"),
 }  # fmt: skip
 TIMES = ("at", "valid_from", "valid_to")
 

@@ -307,6 +307,18 @@ def test_a_sentence_that_an_undo_needs_stays(memory, path):
     assert len(sql(path, "SELECT id FROM sentences")) == 2
 
 
+@pytest.mark.parametrize("name", ["evidence_days", "journal_days", "incident_max_age_days"])
+def test_a_time_that_began_before_all_calendars_ends_nothing(path, clock, name):
+    with Memory.open(path, clock=clock, config=Config(**{name: 1e6})) as memory:
+        memory.enter_scene(HERE)
+        memory.record_failure("bash", "no such file")
+        memory.edit_note(memory.remember("a note").note.id, body="more")
+        assert memory.upkeep().ok
+
+    for table in ("situation_evidence", "operations", "incidents"):
+        assert sql(path, f"SELECT COUNT(*) FROM {table}") == [(1,)]
+
+
 def test_old_journals_are_dropped_and_told_of(memory, clock, path):
     tell(memory, 1)
     memory.delete_relation(1)

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from graphmem.config import Config, check_count
-from graphmem.core.keys import entity_key, fold
+from graphmem.core.keys import fold
 from graphmem.core.model import (
     Brief,
     Hit,
@@ -28,6 +28,7 @@ from graphmem.core.model import (
 from graphmem.core.situations import Situation
 from graphmem.core.tokens import query_words
 from graphmem.errors import InvalidInput
+from graphmem.records.notes import binds
 
 Item = tuple[str, int | str]  # kind and id
 
@@ -266,11 +267,10 @@ def _parted(
     recalled: Iterable[RecalledNote], config: Config, passed: Collection[Item]
 ) -> tuple[list[RecalledNote], list[RecalledNote]]:
     """Return the notes that bind everybody, and those of this situation that were not brought back before."""
-    slots = {entity_key(slot) for slot in config.constraint_keys}
     binding: list[RecalledNote] = []
     own: list[RecalledNote] = []
     for note in recalled:
-        if note.kind == "rule" or note.pinned or entity_key(note.slot) in slots:
+        if binds(note, config):
             binding.append(note)
         elif ("note", note.id) not in passed:
             own.append(note)

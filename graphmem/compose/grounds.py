@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from graphmem.core.keys import entity_key
+from graphmem.core.keys import entity_key, title_key
 from graphmem.core.model import RecalledNote
 from graphmem.core.situations import Situation
 from graphmem.core.tokens import telling_tokens, tokens_of, words_of
@@ -179,4 +179,4 @@ def _overridden(stored: Iterable[Found]) -> set[int]:
 
 def _about(note: Found) -> tuple[str, str]:
     slot = entity_key(note.slot)
-    return slot, "" if slot else entity_key(note.title)
+    return slot, "" if slot else title_key(note.title)

@@ -49,9 +49,11 @@ def _settled(
 ) -> Proposed:
     candidate, note = one.candidate, None
     if one.outcome == "accepted":
+        # A person is told of a trigger that calls nothing; a model's is left out.
+        triggers = [trigger for trigger in candidate.load_when if drafts.token_of(trigger, config.weights)]
         draft = drafts.check_note(
             candidate.title, body=candidate.body, kind=candidate.kind, slot="", labels=(),
-            load_when=candidate.load_when, summary=candidate.summary[: drafts.LONGEST_SUMMARY],
+            load_when=triggers, summary=candidate.summary[: drafts.LONGEST_SUMMARY],
             highlight=candidate.highlight, scope=scope, pinned=False, status=candidate.status, source=origin.actor,
             reason="", config=config,
         )  # fmt: skip

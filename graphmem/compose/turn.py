@@ -25,7 +25,7 @@ from graphmem.core.model import (
 )
 from graphmem.core.policies import ChannelPolicy, effective_policy, payload_scenes
 from graphmem.core.ranking import cosine, inverse_frequency
-from graphmem.core.situations import Feature, Situation
+from graphmem.core.situations import Situation
 from graphmem.core.tokens import tokens_of
 from graphmem.errors import Conflict, GraphmemError, InvalidInput
 
@@ -179,8 +179,7 @@ class Turn:
             raise InvalidInput("name", name, "give the name of the tool")
         with self._lock:
             if self.policy.scene_policy != "none" and key not in self._declared:
-                given = (*self._situation.given, Feature("tool", name))
-                here = Situation(given, at=self._situation.given_at, config=self._situation.config)
+                here = self._situation.with_tool(name)
                 if self._visit is not None and not self._memory.config.read_only:
                     self._declare(key)
                 self._declared, self._situation = (*self._declared, key), here
@@ -260,8 +259,7 @@ class Turn:
 
         `report.written == 0` means that nothing was remembered. Raises Conflict where the turn keeps no memory.
         """
-        if self.policy.no_memory:
-            raise Conflict("this turn keeps no memory (no_memory is set); tell it in a turn that does")
+        self._require_memory()
         report = self._memory.commit(
             triples,
             scenes=self.write_keys if scenes is None else scenes,
@@ -282,14 +280,17 @@ class Turn:
         otherwise, `()` for everybody. What the user says in this turn may be quoted. Raises Conflict where the turn
         keeps no memory.
         """
-        if self.policy.no_memory:
-            raise Conflict("this turn keeps no memory (no_memory is set); tell it in a turn that does")
+        self._require_memory()
         said = "" if self.event.tool else self.event.text
         scenes = self.write_keys if self._situation.people and "scenes" not in options else ()
         given = {"session": self.event.session, "said": said, "at": self.event.at, "scenes": scenes, **options}
         report = self._memory.remember(title, **given)
         self._saved = True
         return report
+
+    def _require_memory(self) -> None:
+        if self.policy.no_memory:
+            raise Conflict("this turn keeps no memory (no_memory is set); tell it in a turn that does")
 
     def rules_for(self, tool: str = "", *, text: str = "") -> tuple[RecalledNote, ...]:
         """Return the rules for what is about to be done in this turn, see `Memory.rules_for`; text: the command."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from graphmem.core.keys import clean_text, entity_key
+from graphmem.core.keys import clean_text, entity_key, require_texts
 from graphmem.core.redaction import redact, refuse_secrets
 from graphmem.core.telling import telling_lines
 from graphmem.errors import InvalidInput
@@ -124,9 +124,7 @@ def check_failure(tool: str, text: str) -> Failure:
     A text may be empty: some tools fail in silence. Its secrets are redacted; one in the name raises SecretRefused.
     """
     refuse_secrets(tool=tool)
-    for name, value in (("tool", tool), ("text", text)):
-        if not isinstance(value, str):
-            raise InvalidInput(name, value, "give a text")
+    require_texts(tool=tool, text=text)
     name, message = clean_text(tool).strip(), clean_text(text)
     if not entity_key(name):
         raise InvalidInput("tool", tool, "give the name of the tool that failed")

@@ -194,6 +194,13 @@ def text_list(values: str | Iterable[str], argument: str) -> list[str]:
     return found
 
 
+def require_texts(**values: object) -> None:
+    """Raise InvalidInput naming the first argument whose value is no text."""
+    for argument, value in values.items():
+        if not isinstance(value, str):
+            raise InvalidInput(argument, value, "give a text")
+
+
 def _require_text(argument: str, value: object) -> None:
     if not isinstance(value, str):
         raise InvalidInput(argument, value, "the parts of a feature are texts: Feature('chan', 'qq')")

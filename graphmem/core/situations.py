@@ -215,6 +215,14 @@ class Situation:
         same = config is self.config or config == self.config
         return self if same else Situation(self.given, at=self.given_at, config=config)
 
+    def with_tool(self, name: str) -> "Situation":
+        """Return this situation with a tool that is used in it.
+
+        >>> Situation.of(chan="qq").with_tool("shell").weights
+        {'chan:qq': 1.0, 'tool:shell': 0.8}
+        """
+        return Situation((*self.given, Feature("tool", name)), at=self.given_at, config=self.config)
+
     def label(self, parts: int = 2) -> str:
         """Return the first `parts` identity features joined by `_`, else as many others but the part of the day.
 

@@ -48,6 +48,18 @@ def utc_text(moment: dt.datetime) -> str:
     return there.isoformat("T", "milliseconds")[:23] + "Z"
 
 
+def days_before(at: str, days: float) -> str:
+    """Return the stored time so many days before another; '' when it is before the year 1, so that nothing is earlier.
+
+    >>> days_before("2026-09-04T05:59:00.000Z", 1.5), days_before("2026-09-04T05:59:00.000Z", 1e6)
+    ('2026-09-02T17:59:00.000Z', '')
+    """
+    try:
+        return utc_text(dt.datetime.fromisoformat(at) - dt.timedelta(days=days))
+    except OverflowError:
+        return ""
+
+
 def part_of_day(moment: dt.datetime) -> str:
     """Return night, morning, afternoon or evening: from 0, 6, 12 and 18 o'clock on.
 

@@ -8,8 +8,8 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from graphmem.config import KIND_WEIGHTS, Config
-from graphmem.core.keys import clean_text, entity_key, feature_key, text_list
+from graphmem.config import KIND_WEIGHTS, Config, check_flags
+from graphmem.core.keys import clean_text, entity_key, feature_key, require_texts, text_list
 from graphmem.core.model.notes import LONGEST_TITLE, MOST_TRIGGERS
 from graphmem.core.tokens import telling_tokens, tokens_of
 from graphmem.core.trust import is_person
@@ -118,9 +118,7 @@ def check_note(
         "source": source,
         "reason": reason,
     }
-    for name, value in given.items():
-        if not isinstance(value, str):
-            raise InvalidInput(name, value, "give a text")
+    require_texts(**given)
     names = [label for label in text_list(labels, "labels") if entity_key(label)]
     triggers = [trigger for trigger in text_list(load_when, "load_when") if entity_key(trigger)]
     cleaned = {name: clean_text(value) for name, value in given.items()}
@@ -139,8 +137,7 @@ def check_note(
         raise InvalidInput("kind", kind, f"give one of {', '.join(KINDS)}")
     if status not in STATUSES:
         raise InvalidInput("status", status, f"give one of {', '.join(STATUSES)}")
-    if not isinstance(pinned, bool):
-        raise InvalidInput("pinned", pinned, "give true or false")
+    check_flags(pinned=pinned)
     texts["reason"] = texts["reason"] or REASONS[config.language][kind]
     replaced = cleaned != given or any(clean_text(text) != text for text in (*names, *triggers))
     remarks = ("characters that cannot be stored were replaced by U+FFFD",) if replaced else ()

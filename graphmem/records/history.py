@@ -302,8 +302,12 @@ _STORED = """SELECT p.id, p.part, s.name, s.scope, p.message, p.author, p.role, 
 def parts(tx: sqlite3.Connection, part_ids: Sequence[int]) -> dict[int, StoredPart]:
     """Return stored parts by id."""
     marks, ids = in_list(part_ids)
-    rows = tx.execute(f"{_STORED} WHERE p.id IN ({marks})", ids)
-    return {part_id: StoredPart(part_id, *row) for part_id, *row in rows}
+    return {part.id: part for part in stored_parts(tx, f"p.id IN ({marks})", ids)}
+
+
+def stored_parts(tx: sqlite3.Connection, condition: str, parameters: Sequence[object]) -> list[StoredPart]:
+    """Return the parts p that meet a condition in SQL, which may say their order."""
+    return [StoredPart(*row) for row in tx.execute(f"{_STORED} WHERE {condition}", parameters)]
 
 
 def find_part(tx: sqlite3.Connection, part: int | str, session: str, scopes: Sequence[str] | None) -> StoredPart:
@@ -314,8 +318,7 @@ def find_part(tx: sqlite3.Connection, part: int | str, session: str, scopes: Seq
     """
     column = "p.id" if isinstance(part, int) else "p.part"
     condition, parameters = ("AND s.name = ?", (session,)) if session else ("", ())
-    rows = tx.execute(f"{_STORED} WHERE {column} = ? {condition} ORDER BY p.id LIMIT 3", (part, *parameters))
-    found = [StoredPart(*row) for row in rows]
+    found = stored_parts(tx, f"{column} = ? {condition} ORDER BY p.id LIMIT 3", (part, *parameters))
     within = f" of session {session!r}" if session else ""
     if not found:
         raise NotFound(f"no part {part!r}{within}: history finds parts by their words")

@@ -1,6 +1,5 @@
 """Incidents: failures of tools that look alike, counted in each scope until a lesson resolves them."""
 
-import datetime as dt
 import re
 import sqlite3
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from graphmem.config import Config
 from graphmem.core.failures import Failure
 from graphmem.core.keys import entity_key
 from graphmem.core.model import Incident, IncidentReport, Note
-from graphmem.core.times import utc_text
+from graphmem.core.times import days_before
 from graphmem.errors import NotFound
 from graphmem.late import late
 from graphmem.store.lists import of_scopes
@@ -32,7 +31,7 @@ def record(
     One that was resolved is opened anew by a failure after that, and not by an old one that is told late.
     """
     drop_expired(tx, now, config.incident_max_age_days, scope=scope)
-    if at < _limit(now, config.incident_max_age_days):
+    if at < days_before(now, config.incident_max_age_days):
         reason = f"older than incident_max_age_days ({config.incident_max_age_days:g}): nothing was recorded"
         return IncidentReport(remarks=(*failure.remarks, reason))
     known = _where(tx, "scope = ? AND signature = ?", (scope, failure.signature))
@@ -74,7 +73,7 @@ def incidents(
     return _where(
         tx,
         f"last_at >= ? AND count >= ? {in_scope} {states[state]} ORDER BY count DESC, last_at DESC, id DESC",
-        (_limit(at, config.incident_max_age_days), least, *parameters),
+        (days_before(at, config.incident_max_age_days), least, *parameters),
     )
 
 
@@ -119,22 +118,15 @@ def forget(tx: sqlite3.Connection, incident_id: int) -> Incident:
 
 def count_expired(tx: sqlite3.Connection, at: str, days: float) -> int:
     """Return how many incidents were seen last too long ago."""
-    (count,) = tx.execute("SELECT COUNT(*) FROM incidents WHERE last_at < ?", (_limit(at, days),)).fetchone()
+    (count,) = tx.execute("SELECT COUNT(*) FROM incidents WHERE last_at < ?", (days_before(at, days),)).fetchone()
     return int(count)
 
 
 def drop_expired(tx: sqlite3.Connection, at: str, days: float, *, scope: str | None = None) -> None:
     """Remove the incidents that were seen last too long ago, of one scope or of all."""
     in_scope, parameters = ("", []) if scope is None else ("AND scope = ?", [scope])
-    tx.execute(f"DELETE FROM incidents WHERE last_at < ? {in_scope}", (_limit(at, days), *parameters))
+    tx.execute(f"DELETE FROM incidents WHERE last_at < ? {in_scope}", (days_before(at, days), *parameters))
 
 
 def _where(tx: sqlite3.Connection, condition: str, parameters: Sequence[object]) -> list[Incident]:
     return [Incident(*row) for row in tx.execute(f"SELECT {_COLUMNS} FROM incidents WHERE {condition}", parameters)]
-
-
-def _limit(at: str, days: float) -> str:
-    try:
-        return utc_text(dt.datetime.fromisoformat(at) - dt.timedelta(days=days))
-    except OverflowError:
-        return ""

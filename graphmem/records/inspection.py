@@ -1,13 +1,12 @@
 """Looking over notes: everything about one, or the state of all."""
 
-import datetime as dt
 import itertools
 import sqlite3
 from collections.abc import Sequence
 from operator import itemgetter
 
 from graphmem.core.model import Inspection, Note, NoteCount, NoteDetail, Route
-from graphmem.core.times import utc_text
+from graphmem.core.times import days_before
 from graphmem.records import drafts, notes, provenance, usage
 from graphmem.store.lists import of_scopes
 
@@ -52,7 +51,7 @@ def _versions(tx: sqlite3.Connection, known: Note) -> tuple[Note, ...]:
     return tuple(found[note_id] for note_id in ids)
 
 
-def inspect(tx: sqlite3.Connection, scopes: Sequence[str] | None, now: dt.datetime) -> Inspection:
+def inspect(tx: sqlite3.Connection, scopes: Sequence[str] | None, at: str) -> Inspection:
     """Return the state of the notes of some scopes, None for all."""
     in_scope, parameters = of_scopes(scopes, column="n.scope")
     counts = tx.execute(
@@ -88,7 +87,7 @@ def inspect(tx: sqlite3.Connection, scopes: Sequence[str] | None, now: dt.dateti
             WHERE n.status = 'live' AND n.pinned = 0 AND n.kind <> 'rule' {in_scope}
                 AND MAX(n.updated_at, COALESCE(u.last_at, '')) < ?
             ORDER BY n.updated_at, n.id LIMIT ?""",
-        (*parameters, utc_text(now - dt.timedelta(days=_STALE_DAYS)), _MOST_SHOWN),
+        (*parameters, days_before(at, _STALE_DAYS), _MOST_SHOWN),
     )
     return Inspection(
         tuple(NoteCount(*row) for row in counts),

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphmem.config import Config
 from graphmem.core.keys import entity_key, title_key
-from graphmem.core.model import Note, Provenance, RememberReport
+from graphmem.core.model import Note, Provenance, RecalledNote, RememberReport
 from graphmem.core.model.notes import MOST_TRIGGERS
 from graphmem.core.trust import is_person
 from graphmem.errors import Conflict, NotFound, StoreCorrupt
@@ -21,6 +21,16 @@ _COLUMNS = (
     "n.seen, n.created_at, n.updated_at, n.superseded_by"
 )
 
+# What helps where a note has another status than a verb wants.
+_REMEDIES = {
+    "live": "it is in force; 'forget' puts a note away",
+    "proposed": "'approve' and 'reject' decide on it",
+    "archived": "'restore_note' brings it back",
+    "superseded": "to have it in force again, remember it anew",
+    "forgotten": "to have it in force, remember it anew",
+    "rejected": "'approve' takes that back",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class _Holder:
@@ -31,7 +41,7 @@ class _Holder:
     content: tuple[str, str, str]
 
 
-def binds(known: Note, config: Config) -> bool:
+def binds(known: Note | RecalledNote, config: Config) -> bool:
     """Tell whether a note binds everybody who reads it: a rule, a pin, a note of a slot that is a constraint."""
     return known.pinned or needs_a_person(known.kind, known.slot, config)
 
@@ -120,8 +130,8 @@ def displaced_by(tx: sqlite3.Connection, draft: Draft, but: int = 0) -> int | No
     return None if row is None else int(row[0])
 
 
-def _content(draft: Draft) -> tuple[str, str, str]:
-    return title_key(draft.title), draft.body, draft.kind
+def _content(told: Note | Draft) -> tuple[str, str, str]:
+    return title_key(told.title), told.body, told.kind
 
 
 def _in_slot(tx: sqlite3.Connection, draft: Draft, at: str | None) -> tuple[_Holder | None, _Holder | None]:
@@ -149,12 +159,15 @@ def _in_slot(tx: sqlite3.Connection, draft: Draft, at: str | None) -> tuple[_Hol
 
 def _elsewhere(tx: sqlite3.Connection, draft: Draft) -> int | None:
     """Return the id of the same note where no slot orders them."""
-    if draft.status == "live" and draft.slot_key:
-        return None
+    return None if draft.status == "live" and draft.slot_key else _same(tx, draft, draft.status)
+
+
+def _same(tx: sqlite3.Connection, told: Note | Draft, status: str, but: int = 0) -> int | None:
+    """Return the id of a note of this status that says the same about the same."""
     row = tx.execute(
         """SELECT id FROM notes WHERE scope = ? AND title_key = ? AND body = ? AND kind = ? AND slot_key = ?
-               AND status = ? ORDER BY id LIMIT 1""",
-        (draft.scope, *_content(draft), draft.slot_key, draft.status),
+               AND status = ? AND id <> ? ORDER BY id LIMIT 1""",
+        (told.scope, *_content(told), entity_key(told.slot), status, but),
     ).fetchone()
     return None if row is None else int(row[0])
 
@@ -241,36 +254,71 @@ def put_away(tx: sqlite3.Connection, note_id: int, act: Provenance, config: Conf
     if known.status == "archived":
         raise Conflict(f"note {note_id} is archived already: restore_note brings it back, hard=True removes it")
     require_person(known, act, config)
+    if _is_rejected(tx, known):
+        raise Conflict(f"note {note_id} is rejected, and stays so: 'approve' takes that back, hard=True removes it")
     return _turn(tx, known, "archived", act)
 
 
 def restore(tx: sqlite3.Connection, note_id: int, act: Provenance, config: Config) -> Note:
-    """Bring an archived note back; raise Conflict where another one has its slot now.
+    """Bring an archived note back; raise Conflict where another one has its slot now, or says the same.
 
     What binds is proposed again where no person brings it back, or none ever wanted it.
     """
     known = require_note(tx, note_id)
     if known.status != "archived":
-        raise Conflict(f"note {note_id} is {known.status}, not archived: nothing to restore")
+        raise _not(tx, known, "archived")
     if holder := holder_of(tx, known.scope, entity_key(known.slot), known.id):
         raise Conflict(f"note {holder} has the slot {known.slot!r} now: forget it first, or remember this one anew")
     is_free = not binds(known, config) or (is_person(act.actor) and _may_bind(tx, known, config))
+    if is_free:
+        require_one(tx, known, note_id)
     return _turn(tx, known, "live" if is_free else "proposed", act)
 
 
 def _may_bind(tx: sqlite3.Connection, known: Note, config: Config) -> bool:
-    """Tell whether a note may be live: what binds, only when a person wrote, changed or approved it, or was quoted."""
-    return not needs_a_person(known.kind, known.slot, config) or any(
-        act.act == "approve" or act.quote or (act.act in ("remember", "edit") and is_person(act.actor))
-        for act in provenance.acts(tx, "note", known.id)
-    )
+    """Tell whether a note may be live: what binds, only when a person tells it as it stands, approved it or was quoted.
+
+    That lasts until somebody else changes the note, or a person rejects it.
+    """
+    if is_person(known.source) or not needs_a_person(known.kind, known.slot, config):
+        return True
+    agreed = False
+    for act in provenance.acts(tx, "note", known.id):
+        if act.act == "approve" or act.quote:
+            agreed = True
+        elif act.act == "reject" or (act.act == "edit" and not is_person(act.actor)):
+            agreed = False
+    return agreed
+
+
+def require_one(tx: sqlite3.Connection, told: Note | Draft, but: int) -> None:
+    """Raise Conflict where another live note says the same, and no slot orders them."""
+    if not entity_key(told.slot) and (twin := _same(tx, told, "live", but)) is not None:
+        raise Conflict(f"note {twin} says the same: keep that one, and put this one away or let it say something else")
+
+
+def says_otherwise(known: Note, told: Draft) -> bool:
+    """Tell whether a note would say something else, or of something else."""
+    return (*_content(known), entity_key(known.slot)) != (*_content(told), told.slot_key)
+
+
+def _is_rejected(tx: sqlite3.Connection, known: Note) -> bool:
+    return known.status == "forgotten" and any(act.act == "reject" for act in provenance.acts(tx, "note", known.id))
+
+
+def _not(tx: sqlite3.Connection, known: Note, wanted: str) -> Conflict:
+    """Return the error for a note that has another status than is wanted, with what helps."""
+    status = "rejected" if _is_rejected(tx, known) else known.status
+    by = f" by note {known.superseded_by}" if status == "superseded" and known.superseded_by else ""
+    return Conflict(f"note {known.id} is {status}{by}, not {wanted}: {_REMEDIES[status]}")
 
 
 def approve(tx: sqlite3.Connection, note_id: int, act: Provenance) -> RememberReport:
-    """Let a proposal come into force; what has its slot is superseded."""
+    """Let a proposal come into force, also one that was rejected; what has its slot is superseded."""
     known = require_note(tx, note_id)
-    if known.status != "proposed":
-        raise Conflict(f"note {note_id} is {known.status}, not proposed: nothing to approve")
+    if known.status != "proposed" and not _is_rejected(tx, known):
+        raise _not(tx, known, "proposed")
+    require_one(tx, known, note_id)
     taken = _put_in_force(tx, known, act)
     return RememberReport(note(tx, note_id), created=False, superseded=taken)
 
@@ -278,8 +326,10 @@ def approve(tx: sqlite3.Connection, note_id: int, act: Provenance) -> RememberRe
 def reject(tx: sqlite3.Connection, note_id: int, act: Provenance) -> Note:
     """Put a proposal away for good: the same one is not proposed again."""
     known = require_note(tx, note_id)
+    if _is_rejected(tx, known):
+        raise Conflict(f"note {note_id} is rejected already: {_REMEDIES['rejected']}")
     if known.status != "proposed":
-        raise Conflict(f"note {note_id} is {known.status}, not proposed: 'forget' puts a note away")
+        raise _not(tx, known, "proposed")
     return _turn(tx, known, "forgotten", act)
 
 
@@ -320,6 +370,14 @@ def require_note(tx: sqlite3.Connection, note_id: int) -> Note:
     if found is None:
         raise NotFound(f"note {note_id}: there is none of this id; 'notes' lists the ids")
     return found
+
+
+def add_sources(tx: sqlite3.Connection, note_ids: Sequence[int], source_ids: Sequence[int]) -> None:
+    """Note of what notes were made: of other notes, such as the checkpoint that told them."""
+    tx.executemany(
+        "INSERT INTO note_sources(note_id, source_id) VALUES (?, ?) ON CONFLICT DO NOTHING",
+        [(note_id, source_id) for note_id in note_ids for source_id in source_ids if note_id != source_id],
+    )
 
 
 def note(tx: sqlite3.Connection, note_id: int) -> Note:

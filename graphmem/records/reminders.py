@@ -1,14 +1,13 @@
 """The sentences that sessions were reminded of, each once; nothing of them is kept but a hash."""
 
-import datetime as dt
 import hashlib
 import sqlite3
 
 from graphmem.core.keys import entity_key
-from graphmem.core.times import utc_text
+from graphmem.core.times import days_before
 
 # No session lasts as long.
-_KEPT = dt.timedelta(days=90)
+_KEPT_DAYS = 90
 
 
 def claim(tx: sqlite3.Connection, session: str, sentence: str, at: str) -> bool:
@@ -20,14 +19,10 @@ def claim(tx: sqlite3.Connection, session: str, sentence: str, at: str) -> bool:
 
 def count_old(tx: sqlite3.Connection, at: str) -> int:
     """Return how many reminders are of sessions long ago."""
-    (count,) = tx.execute("SELECT COUNT(*) FROM reminders WHERE at < ?", (_limit(at),)).fetchone()
+    (count,) = tx.execute("SELECT COUNT(*) FROM reminders WHERE at < ?", (days_before(at, _KEPT_DAYS),)).fetchone()
     return int(count)
 
 
 def drop_old(tx: sqlite3.Connection, at: str) -> None:
     """Forget the reminders of sessions long ago."""
-    tx.execute("DELETE FROM reminders WHERE at < ?", (_limit(at),))
-
-
-def _limit(at: str) -> str:
-    return utc_text(dt.datetime.fromisoformat(at) - _KEPT)
+    tx.execute("DELETE FROM reminders WHERE at < ?", (days_before(at, _KEPT_DAYS),))

@@ -50,18 +50,20 @@ def find_project(tx: sqlite3.Connection, signs: Signs) -> Found:
     It is the one of the same folder, else of the same repository, else of the same remote, be that a URL or its folder,
     else one that was reached by the same path and whose folder is gone. A folder whose remotes are others than those of
     the project that was there holds another one: folders are used again, and what one project holds is not for the
-    next.
+    next. The path of a project, which is the remote of its local clones, tells nothing of that.
     """
     place = _storable(signs.place)
     aliases = _aliases_of(signs)
     unknown = tuple(alias for alias in aliases if _led_to(tx, alias) is None)
-    stranger = None
+    stranger, strange = None, set[str]()
     for known in _leads(tx, signs):
         stored = _stored_aliases(tx, known.key)
-        remotes = {value for scheme, value in stored if scheme == "remote"}
-        is_its_clone = ("path", _storable(signs.remote)) in stored
+        paths = {value for scheme, value in stored if scheme == "path"}
+        remotes = {value for scheme, value in stored if scheme == "remote"} - paths
+        is_its_clone = _storable(signs.remote) in paths
         if remotes and signs.remotes and remotes.isdisjoint(signs.remotes) and not is_its_clone:
-            stranger = stranger or known
+            if stranger is None:
+                stranger, strange = known, remotes
             continue
         moved = not is_one_folder(known.place, place) and not is_there(known.place)
         is_clone = not moved and ("path", place) in unknown
@@ -79,7 +81,7 @@ def find_project(tx: sqlite3.Connection, signs: Signs) -> Found:
     if stranger is not None and stranger.place == place:
         remarks = (
             f"{place} was that of project {stranger.key} and has another remote now, so it is another project, {key}; "
-            "if it is the same, keep the old remote beside the new one (git remote add was URL)",
+            f"if it is the same, keep the old remote beside the new one (git remote add was {min(strange)})",
         )
     project = model.Project(key, _storable(signs.label), place, unknown, signs.worktree, remarks)
     return Found(project, is_new=True, moved=False, unknown=unknown)

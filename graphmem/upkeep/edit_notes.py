@@ -40,12 +40,14 @@ def edit(
         raise Conflict(f"note {note_id} binds, or would: a person changes it; remember the new one to propose it")
     if draft.status == "live" and (holder := notes.holder_of(tx, known.scope, draft.slot_key, note_id)):
         raise Conflict(f"note {holder} has the slot {draft.slot!r}: forget it first, or choose another slot")
+    if draft.status == "live" and notes.says_otherwise(known, draft):
+        notes.require_one(tx, draft, note_id)
     journal = Journal(tx)
     (row,) = rows_of(tx, "notes", "id = ?", (note_id,))
     keys = {"title_key": title_key(draft.title), "slot_key": draft.slot_key}
     values = {column: getattr(draft, column) for column in _COLUMNS} | {"pinned": int(draft.pinned)} | keys
-    if not _HARMLESS.issuperset(changes) and not suffices(act.actor, class_of(known.source)):
-        # What it says now is no better than who says so; its origin tells who said what was there before.
+    if _tells(act.actor, known, draft, changes):
+        # What it says now is as good as who says so; its origin tells who said what was there before.
         values["source"] = act.actor
     if any(row[column] != value for column, value in values.items()):
         journal.update("notes", row, **values, updated_at=max(row["updated_at"], act.at))
@@ -64,6 +66,14 @@ def _binds(known: Note, draft: drafts.Draft, config: Config) -> bool:
     if draft.pinned or known.pinned:
         return True
     return known.status != "proposed" and (draft.binds or notes.binds(known, config))
+
+
+def _tells(actor: str, known: Note, draft: drafts.Draft, changes: Mapping[str, Any]) -> bool:
+    """Tell whether who changes a note is its source from then on: who is less trusted, or a person in other words."""
+    if not is_person(actor):
+        return not _HARMLESS.issuperset(changes) and not suffices(actor, class_of(known.source))
+    said = ("title", "body", "kind", "slot") if draft.binds else ("title", "body")
+    return not is_person(known.source) and any(getattr(draft, name) != getattr(known, name) for name in said)
 
 
 def _exchange(journal: Journal, table: str, note_id: int, wanted: list[dict[str, str]]) -> None:

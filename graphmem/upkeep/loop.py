@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from graphmem.config import Config
 from graphmem.core.model import Arbiter, EntityReview, SettleReport, UpkeepReport, UpkeepStep, WalState
-from graphmem.core.times import utc_text
+from graphmem.core.times import days_before, utc_text
 from graphmem.errors import Conflict, StoreBusy, WriterFailed
 from graphmem.records import incidents, reminders
 from graphmem.store import text_index
@@ -27,7 +27,6 @@ _T = TypeVar("_T")
 
 # What no step may lose much of.
 GUARDED = ("relations", "notes", "refs", "scenes")
-_DAY = dt.timedelta(days=1)
 _ALLOWED = "shrink_allowed"  # the counter that holds the last operation of a pass that might lose much
 _STALE_REFS = "purge stale refs"
 _LEASE = "upkeep"
@@ -184,7 +183,7 @@ def _step(
 def _alarm_of_the_day(one: _Pass, before: Mapping[str, int], after: Mapping[str, int]) -> str:
     """Raise the alarm also for what many small passes come to."""
     at = one.hands.now()
-    since = utc_text(dt.datetime.fromisoformat(at) - _DAY)
+    since = days_before(at, 1)
     with one.hands.read() as tx:
         refs, scenes = tx.execute(
             f"""SELECT SUM(CASE kind WHEN '{FADING}' THEN json_extract(summary, '$.archived')
@@ -330,29 +329,28 @@ def _expire_evidence(one: _Pass) -> UpkeepStep:
 
 
 def _expire_incidents(one: _Pass) -> UpkeepStep:
-    name, days = "expire incidents", one.hands.config.incident_max_age_days
-    with one.hands.read() as tx:
-        expired = incidents.count_expired(tx, one.hands.now(), days)
-    if not expired:
-        return _nothing(name)
-    told = f"kinds of failure not seen for {days:g} days: {expired}"
-    if one.dry_run:
-        return UpkeepStep(name, "would", told)
-    one.write(lambda tx, at: incidents.drop_expired(tx, at, days))
-    return UpkeepStep(name, "done", told)
+    days = one.hands.config.incident_max_age_days
+    told = f"kinds of failure not seen for {days:g} days"
+    count = functools.partial(incidents.count_expired, days=days)
+    return _expire(one, "expire incidents", told, count, functools.partial(incidents.drop_expired, days=days))
 
 
 def _expire_reminders(one: _Pass) -> UpkeepStep:
-    name = "expire reminders"
+    return _expire(one, "expire reminders", "reminders of sessions long ago", reminders.count_old, reminders.drop_old)
+
+
+def _expire(
+    one: _Pass, name: str, told: str, count: Callable[[Connection, str], int], drop: Callable[[Connection, str], None]
+) -> UpkeepStep:
+    """Drop what no undo brings back and no guard counts."""
     with one.hands.read() as tx:
-        old = reminders.count_old(tx, one.hands.now())
+        old = count(tx, one.hands.now())
     if not old:
         return _nothing(name)
-    told = f"reminders of sessions long ago: {old}"
     if one.dry_run:
-        return UpkeepStep(name, "would", told)
-    one.write(reminders.drop_old)
-    return UpkeepStep(name, "done", told)
+        return UpkeepStep(name, "would", f"{told}: {old}")
+    one.write(drop)
+    return UpkeepStep(name, "done", f"{told}: {old}")
 
 
 def _purge_refs(one: _Pass) -> UpkeepStep:

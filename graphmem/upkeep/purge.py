@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from graphmem.core.keys import clean_text, entity_key, prefix_range, require_key
+from graphmem.core.keys import clean_text, entity_key, prefix_range, require_key, require_texts
 from graphmem.core.model import PurgeReport
 from graphmem.errors import InvalidInput, NotFound
 from graphmem.graph import entities
 from graphmem.graph.scenes import below
-from graphmem.records import notes, scopes
+from graphmem.records import scopes
 from graphmem.store import text_index
 from graphmem.upkeep import erase
 from graphmem.upkeep.erase import Gone
@@ -72,10 +72,9 @@ def check_criteria(*, scope: str | None, **given: str) -> Criteria:
     ...                scene="").subject_contains
     'qq'
     """
+    require_texts(**given)
     folded: dict[str, str] = {}
     for argument, text in given.items():
-        if not isinstance(text, str):
-            raise InvalidInput(argument, text, "give a text")
         if argument == "scene":
             folded[argument] = text and require_key(text, argument)
         else:
@@ -153,8 +152,7 @@ def plan_delete(tx: sqlite3.Connection, relation_id: int, *, hard: bool) -> Plan
 
 
 def plan_note(tx: sqlite3.Connection, note_id: int) -> Plan:
-    """Return what the removal of one note for good would remove; raise NotFound for an unknown one."""
-    notes.require_note(tx, note_id)
+    """Return what the removal of one note that exists would remove, for good."""
     return _plan(tx, {**{kind: set() for kind in _KINDS}, "note": {note_id}}, hard=True)
 
 

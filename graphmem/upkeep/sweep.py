@@ -4,13 +4,12 @@ Each part finds ids by reading, for as long as it takes, and then removes them i
 looks again.
 """
 
-import datetime as dt
 import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphmem.core.times import utc_text
+from graphmem.core.times import days_before
 from graphmem.graph.scenes import REF_TARGETS
 from graphmem.store import text_index
 from graphmem.upkeep.journal import SENTENCES, TABLES, VALUES, Journal, drop_operations, rows_of
@@ -56,8 +55,7 @@ def find_litter(tx: sqlite3.Connection, table: str) -> Litter:
 
 def find_expired(tx: sqlite3.Connection, at: str, days: float) -> Litter:
     """Return the labels that were met too long ago to make a scene with a visit of today."""
-    limit = utc_text(dt.datetime.fromisoformat(at) - dt.timedelta(days=days))
-    found = f"updated_at < '{limit}'"
+    found = f"updated_at < '{days_before(at, days)}'"
     labels = [label for (label,) in tx.execute(f"SELECT label FROM situation_evidence WHERE {found} ORDER BY label")]
     return Litter("situation_evidence", "label", found, labels, _count(tx, "situation_evidence"))
 
@@ -78,8 +76,8 @@ def remove(tx: sqlite3.Connection, litter: Litter, ids: Sequence[int | str], kin
 
 def old_operations(tx: sqlite3.Connection, at: str, days: float) -> list[int]:
     """Return the operations whose time to be undone is over."""
-    limit = utc_text(dt.datetime.fromisoformat(at) - dt.timedelta(days=days))
-    return [one for (one,) in tx.execute("SELECT id FROM operations WHERE at < ? ORDER BY id", (limit,))]
+    rows = tx.execute("SELECT id FROM operations WHERE at < ? ORDER BY id", (days_before(at, days),))
+    return [one for (one,) in rows]
 
 
 def drop_old(tx: sqlite3.Connection, operation_ids: Sequence[int], at: str) -> int:
@@ -90,11 +88,10 @@ def drop_old(tx: sqlite3.Connection, operation_ids: Sequence[int], at: str) -> i
 
 def trim_days(tx: sqlite3.Connection, at: str, days: float) -> None:
     """Forget the days of use that count for no ref, and for none that an undo could bring back."""
-    limit = utc_text(dt.datetime.fromisoformat(at) - dt.timedelta(days=days))
     tx.execute(
         """DELETE FROM active_days
            WHERE day < ? AND day <= COALESCE((SELECT MIN(substr(decayed_at, 1, 10)) FROM scene_refs), day)""",
-        (limit[:10],),
+        (days_before(at, days)[:10],),
     )
 
 

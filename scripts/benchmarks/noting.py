@@ -17,7 +17,7 @@ from benchmarks.recalling import HOST, fill_hall
 from benchmarks.seeds import AT, KINDS, SEED, SESSION, Speech, bare, bulk, line_of, passage, put_refs
 from graphmem import Config, Memory
 from graphmem.compose.brief import _RECALLED
-from graphmem.core.keys import entity_key
+from graphmem.core.keys import entity_key, title_key
 from graphmem.core.times import utc_text
 from graphmem.core.tokens import tokens_of
 from graphmem.records.drafts import FACTS, LESSONS, REASONS, token_of
@@ -85,7 +85,7 @@ class BareNotes:
                 tokens_of(text) for text in (f"{one.title} {one.slot}", " ".join(sorted(one.labels)), one.body)
             )
             rows.append(
-                (self._last, one.scope, one.kind, one.slot, entity_key(one.slot), one.title, entity_key(one.title),
+                (self._last, one.scope, one.kind, one.slot, entity_key(one.slot), one.title, title_key(one.title),
                  one.body, one.pinned, reason, one.at, one.at)
             )  # fmt: skip
             origins.append((self._last, self._place, reason, one.at))

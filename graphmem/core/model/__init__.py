@@ -91,6 +91,8 @@ if TYPE_CHECKING:
     from graphmem.core.model.upkeep import UpkeepStep as UpkeepStep
     from graphmem.core.model.visits import DeclaredScene as DeclaredScene
     from graphmem.core.model.visits import Visit as Visit
+    from graphmem.core.model.writing import CheckpointReport as CheckpointReport
+    from graphmem.core.model.writing import Job as Job
     from graphmem.core.model.writing import Writer as Writer
     from graphmem.core.model.writing import WriterTask as WriterTask
 
@@ -103,6 +105,7 @@ _SUBJECTS = {
     "Brief": "found",
     "Bucket": "scenes",
     "CheckReport": "files",
+    "CheckpointReport": "writing",
     "CommitReport": "facts",
     "DeclaredScene": "visits",
     "DedupeReport": "upkeep",
@@ -121,6 +124,7 @@ _SUBJECTS = {
     "Inspection": "notes",
     "Incident": "incidents",
     "IncidentReport": "incidents",
+    "Job": "writing",
     "KeptApart": "entities",
     "Learnt": "replayed",
     "Ledger": "ledger",

@@ -151,7 +151,9 @@ def restore_note_command(session: Session, /, note_id: int, as_json: bool, **opt
 @json_option
 @click.pass_obj
 def approve_command(session: Session, /, note_id: int, as_json: bool, **options: Any) -> None:
-    """Let a proposal come into force, as a person's decision. 'graphmem rules' lists what is proposed.
+    """Let a proposal come into force, as a person's decision, also one that was rejected.
+
+    'graphmem rules' lists what is proposed, 'graphmem notes --status forgotten' what was rejected.
 
     \b
     Example:

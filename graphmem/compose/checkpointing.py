@@ -1,0 +1,214 @@
+"""Checkpoints: what is new in a session is read once, by one writer, and its one reply is settled in one transaction.
+
+A job goes through `begin` (it takes parts that no other has read), the writer, outside of any transaction, and `settle`
+(checkpoint, notes and the end of the job together). Whatever ends a process in between, the next one takes the job up
+where it is: with the same parts, or with the reply that is there already.
+"""
+
+import datetime as dt
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from graphmem.compose import proposing
+from graphmem.config import Config
+from graphmem.core import checkpoints
+from graphmem.core.candidates import Candidate
+from graphmem.core.model import Note, Proposed, Provenance, StoredPart, WriterTask
+from graphmem.core.redaction import REDACTED, redact
+from graphmem.core.times import utc_text
+from graphmem.errors import NotFound
+from graphmem.records import drafts, jobs, notes
+from graphmem.store.text_index import Vocabulary
+
+KIND = "checkpoint"
+CAUSES = ("manual", "idle", "compaction")
+_SHOWN_NAME = 80
+# How long a writer may take, as opencode-promemory has it: 60 s and a millisecond a byte, half as much again, at the
+# least three minutes.
+_LEAST_LEASE = 180.0
+_LEASE = 60.0
+_LEASE_OF_A_BYTE = 0.001
+_MARGIN = 1.5
+
+
+class _Session(NamedTuple):
+    id: int
+    scope: str
+    failures: int
+    own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A job that was taken up. reply: what a writer answered already, '' where one has to be asked.
+
+    cut: the id of a message that was longer than a writer reads. left: parts that the job leaves for the next one.
+    """
+
+    job_id: int
+    task: WriterTask
+    reply: str
+    cut: str
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a reply came to: the checkpoint, or why it is none. What it found worth remembering. What to say of it."""
+
+    note: Note | None
+    proposed: tuple[Proposed, ...] = ()
+    remarks: tuple[str, ...] = ()
+    error: str = ""
+
+
+def enqueue(tx: sqlite3.Connection, name: str, cause: str, at: str, *, force: bool) -> str:
+    """Put a checkpoint of a session into the queue; return the state of the report."""
+    session = _session(tx, name)
+    if session.own:
+        return "own"
+    if session.failures >= jobs.MOST_FAILURES and not force:
+        return "suppressed"
+    if jobs.at_work(tx, KIND, session.scope, session.id):
+        return "busy"
+    if not jobs.undigested(tx, session.id):
+        return "nothing"
+    jobs.queue(tx, KIND, session.scope, session.id, cause, at)
+    return "queued"
+
+
+def begin(
+    tx: sqlite3.Connection, name: str, cause: str, owner: str, at: str, config: Config, *, force: bool
+) -> Begun | str:
+    """Take up the job of a session, a new one where none is at work; return why there is none to do."""
+    session = _session(tx, name)
+    if session.own:
+        return "own"
+    held = jobs.at_work(tx, KIND, session.scope, session.id)
+    if held is not None and jobs.is_taken(held, owner, at):
+        return "busy"
+    if session.failures >= jobs.MOST_FAILURES and not force:
+        return "suppressed"
+    if held is not None and held.state == "answered":
+        return _begun(tx, held.id, jobs.parts_of(tx, held.id), session, at, config, reply=held.reply)
+    if held is not None and held.attempts >= jobs.MOST_ATTEMPTS:
+        jobs.fail(tx, held.id, f"left by {held.attempts} processes before it was done", at)
+        held = None
+    parts = jobs.parts_of(tx, held.id) if held is not None else []
+    if not parts:
+        waiting = jobs.undigested(tx, session.id)
+        reason = "nothing" if not waiting else "short" if cause == "idle" and _is_short(waiting, config) else ""
+        if reason:
+            if held is not None:
+                jobs.finish(tx, held.id, None, at)
+            return reason
+        increment = checkpoints.increment_of(waiting, config.checkpoint_input_bytes, config.extract_max_messages)
+        parts = list(increment.parts)
+    job_id = held.id if held is not None else jobs.queue(tx, KIND, session.scope, session.id, cause, at)
+    jobs.take_parts(tx, job_id, [part.id for part in parts])
+    begun = _begun(tx, job_id, parts, session, at, config, reply="")
+    jobs.ask(tx, job_id, owner, _lease(at, begun.task, config), at)
+    return begun
+
+
+def _session(tx: sqlite3.Connection, name: str) -> _Session:
+    row = tx.execute("SELECT id, scope, failures, own FROM sessions WHERE name = ?", (name,)).fetchone()
+    if row is None:
+        raise NotFound(f"no session {name!r}: nothing of it is mirrored")
+    return _Session(*row)
+
+
+def _is_short(parts: Sequence[StoredPart], config: Config) -> bool:
+    turns = [part for part in parts if part.role == "user"] if any(part.role for part in parts) else parts
+    return len(turns) < config.extract_min_turns
+
+
+def _begun(
+    tx: sqlite3.Connection,
+    job_id: int,
+    parts: Sequence[StoredPart],
+    session: _Session,
+    at: str,
+    config: Config,
+    *,
+    reply: str,
+) -> Begun:
+    # The same parts make the same text again; those of a job have room by themselves.
+    increment = checkpoints.increment_of(parts, config.checkpoint_input_bytes, config.extract_max_messages)
+    date, limit = at[:19] + "Z", config.checkpoint_output_bytes
+    task = WriterTask(
+        KIND,
+        checkpoints.instructions(increment, date=date, limit=limit, language=config.language),
+        increment.text,
+        increment.parts,
+        limit,
+        date,
+    )
+    return Begun(job_id, task, reply, increment.cut, len(jobs.undigested(tx, session.id)))
+
+
+def _lease(at: str, task: WriterTask, config: Config) -> str:
+    size = len(task.text.encode())
+    answers = config.writer_timeout * (1 + config.writer_max_retries)
+    seconds = max(_LEAST_LEASE, _MARGIN * max(_LEASE + _LEASE_OF_A_BYTE * size, answers))
+    return utc_text(dt.datetime.fromisoformat(at) + dt.timedelta(seconds=seconds))
+
+
+def settle(
+    tx: sqlite3.Connection, vocabulary: Vocabulary, begun: Begun, reply: str, name: str, at: str, config: Config
+) -> Settled | None:
+    """Write what a reply holds and end its job; None where another process has settled it already.
+
+    A reply that is no checkpoint fails the job, and what it read is read again.
+    """
+    if not jobs.is_answered(tx, begun.job_id):
+        return None
+    found = checkpoints.parse_reply(reply)
+    if problems := checkpoints.problems_of(found.text, config.checkpoint_output_bytes):
+        error = f"the reply is no checkpoint: {'; '.join(problems)}"
+        jobs.fail(tx, begun.job_id, error, at)
+        return Settled(None, error=error)
+    text = redact(found.text)
+    remarks = [*found.remarks, *checkpoints.warnings_of(text)]
+    if text != found.text:
+        remarks.append(f"secrets were replaced by {REDACTED}")
+    if begun.cut:
+        remarks.append(
+            f"message {begun.cut!r} is longer than {config.checkpoint_input_bytes} bytes and was read in part: raise "
+            "checkpoint_input_bytes, and checkpoint_output_bytes with it, to read more at once"
+        )
+    session = _session(tx, name)
+    last = begun.task.parts[-1].part if begun.task.parts else ""
+    origin = Provenance(0, "remember", "agent:writer", "", name, last, "", "", at)
+    note = _write(tx, text, name, session.scope, origin, config)
+    proposed = [
+        *_propose(tx, vocabulary, found.of_project, session.scope, origin, config),
+        *_propose(tx, vocabulary, found.of_user, "", origin, config),
+    ]
+    notes.add_sources(tx, [one.note.id for one in proposed if one.note is not None], [note.id])
+    jobs.finish(tx, begun.job_id, note.id, at)
+    return Settled(note, tuple(proposed), tuple(remarks))
+
+
+def _write(tx: sqlite3.Connection, text: str, name: str, scope: str, origin: Provenance, config: Config) -> Note:
+    shown = name if len(name) <= _SHOWN_NAME else f"{name[: _SHOWN_NAME - 1]}…"
+    draft = drafts.check_note(
+        f"Checkpoint of {shown}, {origin.at[:16].replace('T', ' ')}", body=text, kind=KIND, slot="", labels=(),
+        load_when=(), summary=checkpoints.summary_of(text, drafts.LONGEST_SUMMARY), highlight="", scope=scope,
+        pinned=False, status="live", source=origin.actor, reason="", config=config,
+    )  # fmt: skip
+    return notes.remember(tx, draft, replace(origin, reason=draft.reason)).note
+
+
+def _propose(
+    tx: sqlite3.Connection,
+    vocabulary: Vocabulary,
+    candidates: Iterable[Candidate],
+    scope: str,
+    origin: Provenance,
+    config: Config,
+) -> tuple[Proposed, ...]:
+    found = tuple(candidates)
+    return proposing.propose(tx, vocabulary, found, lambda kind: scope, origin, config) if found else ()

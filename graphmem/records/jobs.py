@@ -1,0 +1,223 @@
+"""Jobs: what is to be written, by whom, and how far it is. A job outlives the process that began it.
+
+A job keeps its parts (`parts.job_id`) until it is done or failed, so that what is read once is read by one job, and
+after a crash by the same one again. Its lease says how long nobody else may take it up.
+"""
+
+import os
+import socket
+import sqlite3
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from graphmem.core.model import Job, StoredPart
+from graphmem.records.history import stored_parts
+from graphmem.store.lists import of_scopes
+
+MOST_FAILURES = 3  # in a row, until a session is left alone; that of opencode-promemory
+MOST_ATTEMPTS = 3
+_AT_WORK = "('queued', 'asked', 'answered')"
+_COLUMNS = """j.id, j.kind, COALESCE(s.name, ''), j.scope, j.cause, j.state, j.attempts,
+              (SELECT COUNT(*) FROM parts p WHERE p.job_id = j.id), j.note_id, j.error, j.lease_until, j.created_at,
+              j.updated_at"""
+
+
+class Held(NamedTuple):
+    """A job at work, as the process sees it that wants to take it up."""
+
+    id: int
+    state: str
+    owner: str
+    lease_until: str
+    attempts: int
+    reply: str
+
+
+def owner_name(token: str) -> str:
+    """Return the name of an owner: machine, process and a token, so that others can tell whether it is still there."""
+    return f"{socket.gethostname()}:{os.getpid()}:{token}"
+
+
+def is_gone(owner: str) -> bool:
+    """Tell whether an owner is a process of this machine that has ended; for others nobody can tell."""
+    machine, _, rest = owner.rpartition(":")[0].rpartition(":")
+    # On Windows signal 0 is Ctrl-C.
+    if machine != socket.gethostname() or not rest.isdigit() or sys.platform == "win32":
+        return False
+    try:
+        os.kill(int(rest), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def at_work(tx: sqlite3.Connection, kind: str, scope: str, session_id: int | None) -> Held | None:
+    """Return the job of a kind that is at work on a session, or on a scope."""
+    row = tx.execute(
+        f"""SELECT id, state, owner, COALESCE(lease_until, ''), attempts, COALESCE(reply, '') FROM jobs
+            WHERE kind = ? AND scope = ? AND COALESCE(session_id, 0) = ? AND state IN {_AT_WORK}""",
+        (kind, scope, session_id or 0),
+    ).fetchone()
+    return None if row is None else Held(*row)
+
+
+def is_taken(held: Held, owner: str, at: str) -> bool:
+    """Tell whether another owner is at work on a job and may be for a while."""
+    return held.state == "asked" and held.owner != owner and held.lease_until > at and not is_gone(held.owner)
+
+
+def queue(
+    tx: sqlite3.Connection, kind: str, scope: str, session_id: int | None, cause: str, at: str, error: str = ""
+) -> int:
+    """Put a job into the queue and return its number."""
+    (job_id,) = tx.execute(
+        """INSERT INTO jobs(kind, session_id, scope, cause, state, error, created_at, updated_at)
+           VALUES (?, ?, ?, ?, 'queued', ?, ?, ?) RETURNING id""",
+        (kind, session_id, scope, cause, error, at, at),
+    ).fetchone()
+    number: int = job_id
+    return number
+
+
+def ask(tx: sqlite3.Connection, job_id: int, owner: str, lease_until: str, at: str) -> None:
+    """Note that an owner asks a writer until a time at most."""
+    tx.execute(
+        """UPDATE jobs SET state = 'asked', owner = ?, lease_until = ?, attempts = attempts + 1, error = '',
+                           updated_at = ?
+           WHERE id = ?""",
+        (owner, lease_until, at, job_id),
+    )
+
+
+def answer(tx: sqlite3.Connection, job_id: int, owner: str, reply: str, at: str) -> bool:
+    """Keep a reply until it is settled; tell whether the job was still that of its owner."""
+    kept = tx.execute(
+        """UPDATE jobs SET state = 'answered', reply = ?, updated_at = ?
+           WHERE id = ? AND owner = ? AND state = 'asked'""",
+        (reply, at, job_id, owner),
+    )
+    return kept.rowcount == 1
+
+
+def is_answered(tx: sqlite3.Connection, job_id: int) -> bool:
+    """Tell whether the reply of a job waits to be settled; when two settle it, the second finds that it does not."""
+    row = tx.execute("SELECT state FROM jobs WHERE id = ?", (job_id,)).fetchone()
+    return row is not None and row[0] == "answered"
+
+
+def count_failure(tx: sqlite3.Connection, job_id: int, error: str, at: str) -> None:
+    """Note that a reply could not be settled. It waits, so that nobody has to be asked again."""
+    tx.execute("UPDATE jobs SET error = ?, updated_at = ? WHERE id = ?", (error, at, job_id))
+    _count_failure(tx, job_id)
+
+
+def _count_failure(tx: sqlite3.Connection, job_id: int) -> None:
+    tx.execute(
+        "UPDATE sessions SET failures = failures + 1 WHERE id = (SELECT session_id FROM jobs WHERE id = ?)", (job_id,)
+    )
+
+
+def finish(tx: sqlite3.Connection, job_id: int, note_id: int | None, at: str) -> None:
+    """End a job that did what it was to do; failures of its session count from nothing again."""
+    tx.execute(
+        """UPDATE jobs SET state = 'done', reply = NULL, error = '', lease_until = NULL, note_id = ?, updated_at = ?
+           WHERE id = ?""",
+        (note_id, at, job_id),
+    )
+    tx.execute("UPDATE sessions SET failures = 0 WHERE id = (SELECT session_id FROM jobs WHERE id = ?)", (job_id,))
+
+
+def fail(tx: sqlite3.Connection, job_id: int, error: str, at: str) -> None:
+    """End a job that did not; what it read is free to be read again, and the failure counts."""
+    tx.execute(
+        """UPDATE jobs SET state = 'failed', reply = NULL, error = ?, lease_until = NULL, updated_at = ?
+           WHERE id = ?""",
+        (error, at, job_id),
+    )
+    tx.execute("UPDATE parts SET job_id = NULL WHERE job_id = ?", (job_id,))
+    _count_failure(tx, job_id)
+
+
+def put_back(tx: sqlite3.Connection, job_id: int, error: str, at: str) -> None:
+    """Put a job that could not be done for no fault of its own back into the queue."""
+    tx.execute(
+        """UPDATE jobs SET state = 'queued', owner = '', lease_until = NULL, attempts = attempts - 1, error = ?,
+                           updated_at = ?
+           WHERE id = ?""",
+        (error, at, job_id),
+    )
+    tx.execute("UPDATE parts SET job_id = NULL WHERE job_id = ?", (job_id,))
+
+
+# ---- what jobs read
+
+
+def undigested(tx: sqlite3.Connection, session_id: int) -> list[StoredPart]:
+    """Return the parts of a session that no job has read, in order."""
+    return stored_parts(tx, "p.session_id = ? AND p.job_id IS NULL ORDER BY p.seq", (session_id,))
+
+
+def parts_of(tx: sqlite3.Connection, job_id: int) -> list[StoredPart]:
+    """Return the parts that a job reads or has read, in order."""
+    return stored_parts(tx, "p.job_id = ? ORDER BY p.seq", (job_id,))
+
+
+def take_parts(tx: sqlite3.Connection, job_id: int, part_ids: Sequence[int]) -> None:
+    """Give parts to a job."""
+    tx.executemany("UPDATE parts SET job_id = ? WHERE id = ?", [(job_id, part_id) for part_id in part_ids])
+
+
+def idle_sessions(tx: sqlite3.Connection, before: str, least: int) -> list[str]:
+    """Return the sessions in which nothing was said since a time and at least so many turns are not digested yet.
+
+    A turn is a part of the user or, in a session without roles, any part.
+    """
+    rows = tx.execute(
+        """SELECT s.name FROM sessions s
+           WHERE s.own = 0 AND s.failures < ? AND s.parts > 0
+               AND (SELECT COALESCE(p.at, p.recorded_at) FROM parts p WHERE p.session_id = s.id
+                    ORDER BY p.seq DESC LIMIT 1) <= ?
+               AND (SELECT MAX(SUM(p.role = 'user'), COUNT(*) * MIN(p.role = '')) FROM parts p
+                    WHERE p.session_id = s.id AND p.job_id IS NULL) >= ?
+           ORDER BY s.id""",
+        (MOST_FAILURES, before, max(least, 1)),
+    )
+    return [name for (name,) in rows]
+
+
+def waiting(tx: sqlite3.Connection, kind: str, owner: str, at: str) -> list[str]:
+    """Return the sessions with a job that is queued, or whose owner has left it."""
+    rows = tx.execute(
+        f"""SELECT s.name, j.id, j.state, j.owner, COALESCE(j.lease_until, ''), j.attempts, COALESCE(j.reply, '')
+            FROM jobs j JOIN sessions s ON s.id = j.session_id
+            WHERE j.kind = ? AND j.state IN {_AT_WORK} ORDER BY j.id""",
+        (kind,),
+    )
+    return [name for name, *job in rows if not is_taken(Held(*job), owner, at)]
+
+
+def list_jobs(
+    tx: sqlite3.Connection, *, session: str, states: Sequence[str], scopes: Sequence[str] | None, limit: int
+) -> tuple[Job, ...]:
+    """Return jobs, the latest first. session: '' for all. states: all when empty."""
+    within, parameters = of_scopes(scopes, column="j.scope")
+    marks = ", ".join("?" * len(states))
+    rows = tx.execute(
+        f"""SELECT {_COLUMNS} FROM jobs j LEFT JOIN sessions s ON s.id = j.session_id
+            WHERE (? = '' OR s.name = ?) AND (? OR j.state IN ({marks})) {within}
+            ORDER BY j.id DESC LIMIT ?""",
+        (session, session, not states, *states, *parameters, limit),
+    )
+    return tuple(Job(*row) for row in rows)
+
+
+def last_done(tx: sqlite3.Connection, kind: str, scope: str) -> str | None:
+    """Return when a job of a kind was last done for a scope, None for never."""
+    (at,) = tx.execute(
+        "SELECT MAX(updated_at) FROM jobs WHERE kind = ? AND scope = ? AND state = 'done'", (kind, scope)
+    ).fetchone()
+    when: str | None = at
+    return when
