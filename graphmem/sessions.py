@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import functools
-import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,12 +11,12 @@ from typing import TYPE_CHECKING
 from graphmem import log
 from graphmem.arguments import checked_limit, checked_situation, is_blank
 from graphmem.config import Config, check_count, check_flags, check_number
+from graphmem.consolidation import Consolidation, Undone
 from graphmem.core import model
 from graphmem.core.keys import clean_text, require_texts, text_list
 from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, read_time, utc_text
-from graphmem.curation import Curation
-from graphmem.errors import Conflict, GraphmemError, InvalidInput, WriterFailed
+from graphmem.errors import Conflict, InvalidInput
 from graphmem.late import late
 from graphmem.store.database import Store
 
@@ -50,7 +48,7 @@ def _unheard(done: int, whole: int) -> None:
     pass
 
 
-class Sessions(Curation):
+class Sessions(Consolidation):
     """The sessions of a memory: the verbatim mirror, what searches in it, and what is distilled of it."""
 
     def __init__(
@@ -62,7 +60,6 @@ class Sessions(Curation):
             from graphmem.compose import meaning
 
             self._meanings = meaning.MeaningIndex(embedder)
-        self._writer: model.Writer | None = None
         self._checkpoints: Repeating[tuple[model.CheckpointReport, ...]] | None = None
 
     def close(self) -> None:
@@ -256,30 +253,17 @@ class Sessions(Curation):
 
     def _written(self, begun: checkpointing.Begun, done: model.CheckpointReport) -> model.CheckpointReport:
         """Let a writer answer, and settle what it says; return what was done with that."""
-        reply = begun.reply
-        if not reply:
-            try:
-                reply = self._reply(begun.task)
-            except WriterFailed as error:
-                at = self._at(None)
-                with self._writing(at) as tx:
-                    jobs.fail(tx, begun.job_id, str(error), at)
-                return replace(done, state="failed", error=str(error), left=begun.left + len(begun.task.parts))
-            at = self._at(None)
-            with self._writing(at) as tx:
-                if not jobs.answer(tx, begun.job_id, self._owner, reply, at):
-                    return replace(done, state="busy")
-        at = self._at(None)
-        try:
-            with self._writing(at) as tx:
-                settled = checkpointing.settle(tx, self._vocabulary, begun, reply, done.session, at, self.config)
-        except GraphmemError as error:
-            with contextlib.suppress(GraphmemError), self._writing(at) as tx:  # what is wrong is raised below
-                jobs.count_failure(tx, begun.job_id, str(error), at)
-            raise
-        if settled is None:
+        settled = self._done_by_writer(
+            begun.job_id,
+            begun.task,
+            begun.reply,
+            lambda tx, reply, at: checkpointing.settle(
+                tx, self._vocabulary, begun, reply, done.session, at, self.config
+            ),
+        )
+        if isinstance(settled, Undone) and settled.state == "busy":
             return replace(done, state="busy")
-        if settled.note is None:
+        if isinstance(settled, Undone) or settled.note is None:
             return replace(done, state="failed", error=settled.error, left=begun.left + len(begun.task.parts))
         return replace(
             done,
@@ -289,20 +273,6 @@ class Sessions(Curation):
             remarks=(*done.remarks, *settled.remarks),
             left=begun.left,
         )
-
-    def _reply(self, task: model.WriterTask) -> str:
-        writer = self._writer
-        if writer is None:
-            raise WriterFailed("no writer")
-        try:
-            reply = writer(task)
-        except WriterFailed:
-            raise
-        except Exception as error:  # a writer is somebody else's code, and may fail in any way
-            raise WriterFailed(f"the writer failed: {type(error).__name__}: {error}") from error
-        if not isinstance(reply, str) or is_blank(reply):
-            raise WriterFailed("the writer said nothing")
-        return reply
 
     def run_jobs(self, *, idle: bool = False) -> tuple[model.CheckpointReport, ...]:
         """Do what is queued, and what a process left that ended before it was done; return what each came to.
@@ -356,10 +326,6 @@ class Sessions(Curation):
             return jobs.list_jobs(tx, session=name, states=wanted, scopes=within, limit=most)
 
     # ---- within
-
-    @functools.cached_property
-    def _owner(self) -> str:
-        return jobs.owner_name(uuid.uuid4().hex)
 
     def _request(
         self,

@@ -156,13 +156,11 @@ def lease_of(at: str, task: WriterTask, config: Config) -> str:
 
 def settle(
     tx: sqlite3.Connection, vocabulary: Vocabulary, begun: Begun, reply: str, name: str, at: str, config: Config
-) -> Settled | None:
-    """Write what a reply holds and end its job; None where another process has settled it already.
+) -> Settled:
+    """Write what a reply holds and end its job.
 
     A reply that is no checkpoint fails the job, and what it read is read again.
     """
-    if not jobs.is_answered(tx, begun.job_id):
-        return None
     found = checkpoints.parse_reply(reply)
     if problems := checkpoints.problems_of(found.text, config.checkpoint_output_bytes):
         error = f"the reply is no checkpoint: {'; '.join(problems)}"

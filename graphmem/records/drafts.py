@@ -58,8 +58,9 @@ class Draft:
     """A note that may be written: texts cleaned, words chosen from the known ones.
 
     routes: its triggers, each with what it is looked for by, a feature or a word. binds: it is a rule or a procedure,
-    or its slot is a constraint, so that a person decides on it. openly: told in no scene, so for everybody. decided: a person says so,
-    or is quoted. held_back: why it is proposed though it was to be live, '' where it is as it was to be.
+    or its slot is a constraint, so that a person decides on it. openly: told in no scene, so for everybody. decided: a
+    person says so, or is quoted. held_back: why it is proposed though it was to be live, '' where it is as it was
+    to be.
     """
 
     kind: str
