@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from graphmem.core.situations import Feature as Feature
     from graphmem.core.situations import Situation as Situation
     from graphmem.core.situations import similarity as similarity
+    from graphmem.errors import BudgetSpent as BudgetSpent
     from graphmem.errors import Conflict as Conflict
     from graphmem.errors import GraphmemError as GraphmemError
     from graphmem.errors import InvalidInput as InvalidInput
@@ -66,6 +67,9 @@ if TYPE_CHECKING:
     from graphmem.errors import StoreFailed as StoreFailed
     from graphmem.errors import WriterFailed as WriterFailed
     from graphmem.memory import Memory as Memory
+    from graphmem.writers import TokenBudget as TokenBudget
+    from graphmem.writers import command_writer as command_writer
+    from graphmem.writers import endpoint_writer as endpoint_writer
 
 
 __version__ = "0.1.0"
@@ -77,6 +81,7 @@ _HOMES = {
     "AsyncTurn": "graphmem.async_memory",
     "Block": "graphmem.core.model",
     "Brief": "graphmem.core.model",
+    "BudgetSpent": "graphmem.errors",
     "ChannelPolicy": "graphmem.core.policies",
     "CheckpointReport": "graphmem.core.model",
     "CommitReport": "graphmem.core.model",
@@ -121,6 +126,7 @@ _HOMES = {
     "StoreFailed": "graphmem.errors",
     "StoredPart": "graphmem.core.model",
     "StoredSecret": "graphmem.core.model",
+    "TokenBudget": "graphmem.writers",
     "Triple": "graphmem.core.model",
     "Turn": "graphmem.compose.turn",
     "UndoReport": "graphmem.core.model",
@@ -129,7 +135,9 @@ _HOMES = {
     "WriterFailed": "graphmem.errors",
     "WriterTask": "graphmem.core.model",
     "command_arbiter": "graphmem.arbiters",
+    "command_writer": "graphmem.writers",
     "endpoint_arbiter": "graphmem.arbiters",
+    "endpoint_writer": "graphmem.writers",
     "entity_key": "graphmem.core.keys",
     "normalize_key": "graphmem.core.keys",
     "similarity": "graphmem.core.situations",

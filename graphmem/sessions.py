@@ -7,7 +7,7 @@ import datetime as dt
 import functools
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from graphmem import log
@@ -18,11 +18,12 @@ from graphmem.core.keys import clean_text, require_texts, text_list
 from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, read_time, utc_text
 from graphmem.curation import Curation
-from graphmem.errors import Conflict, GraphmemError, InvalidInput, WriterFailed
+from graphmem.errors import BudgetSpent, Conflict, GraphmemError, InvalidInput, WriterFailed
 from graphmem.late import late
 from graphmem.store.database import Store
 
 if TYPE_CHECKING:
+    from graphmem import writers
     from graphmem.compose import checkpointing, search
     from graphmem.compose.meaning import MeaningIndex
     from graphmem.compose.pool import Request
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 else:
     checkpointing = late("graphmem.compose.checkpointing")
     embedding = late("graphmem.core.embedding")
+    extracting = late("graphmem.compose.extracting")
     history = late("graphmem.records.history")
     jobs = late("graphmem.records.jobs")
     redaction = late("graphmem.core.redaction")
@@ -41,9 +43,27 @@ else:
     search = late("graphmem.compose.search")
     snippets = late("graphmem.core.snippets")
     trusts = late("graphmem.core.trust")
+    writers = late("graphmem.writers")
 
 _JOBS_LISTED = 50
 _STATES = ("queued", "asked", "answered", "done", "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class _Budget:
+    """The tokens that writers used, by day, kept in the file for all processes."""
+
+    store: Store
+
+    def used(self, day: str, /) -> int:
+        """Return how many tokens a day has had."""
+        with self.store.read() as tx:
+            return jobs.tokens_used(tx, day)
+
+    def add(self, day: str, tokens: int, /) -> None:
+        """Count tokens, or take some back."""
+        with self.store.write() as tx:
+            jobs.count_tokens(tx, day, tokens)
 
 
 def _unheard(done: int, whole: int) -> None:
@@ -232,6 +252,7 @@ class Sessions(Curation):
         name = _session_name(session)
         if cause not in checkpointing.CAUSES:
             raise InvalidInput("cause", cause, f"give one of {', '.join(checkpointing.CAUSES)}")
+        check_flags(wait=wait, force=force)
         if not wait:
             at = self._at(None)
             with self._writing(at) as tx:
@@ -263,7 +284,8 @@ class Sessions(Curation):
             except WriterFailed as error:
                 at = self._at(None)
                 with self._writing(at) as tx:
-                    jobs.fail(tx, begun.job_id, str(error), at)
+                    end = jobs.put_back if isinstance(error, BudgetSpent) else jobs.fail
+                    end(tx, begun.job_id, str(error), at)
                 return replace(done, state="failed", error=str(error), left=begun.left + len(begun.task.parts))
             at = self._at(None)
             with self._writing(at) as tx:
@@ -291,11 +313,9 @@ class Sessions(Curation):
         )
 
     def _reply(self, task: model.WriterTask) -> str:
-        writer = self._writer
-        if writer is None:
-            raise WriterFailed("no writer")
+        writer = self._writer or writers.writer_of(self.config, _Budget(self._store), clock=self._clock)
         try:
-            reply = writer(task)
+            reply = extracting.write(task, language=self.config.language) if writer is None else writer(task)
         except WriterFailed:
             raise
         except Exception as error:  # a writer is somebody else's code, and may fail in any way
@@ -309,6 +329,7 @@ class Sessions(Curation):
 
         idle: sessions too in which nothing was said for `config.idle_checkpoint_after` seconds.
         """
+        check_flags(idle=idle)
         self._store.require_writing()
         at = self._at(None)
         before = utc_text(dt.datetime.fromisoformat(at) - dt.timedelta(seconds=self.config.idle_checkpoint_after))
