@@ -19,6 +19,7 @@ from graphmem.exchange.formats import exports, heard, lines
 from graphmem.exchange.transcripts import KINDS, Source, find_sources, read_source
 
 AT = "2026-09-01T10:00:00.000Z"
+THEN = dt.datetime(2026, 9, 1, 10, tzinfo=dt.UTC)
 MARK = "<!-- graphmem:writer -->\nWrite a checkpoint."
 
 
@@ -130,9 +131,9 @@ def test_what_user_and_assistant_say_in_claude_code(tmp_path):
         ("assistant", "Anything else?"),
     ]
     assert [(part.id, part.message, part.at) for part in store.sessions["s1"].values()] == [
-        ("u1", "u1", AT),
-        ("a2/0", "a2", AT),
-        ("a2/1", "a2", AT),
+        ("u1", "u1", THEN),
+        ("a2/0", "a2", THEN),
+        ("a2/1", "a2", THEN),
     ]
     assert store.projects == {"s1": "/srv/app"}
     assert store.remarks == []
@@ -310,7 +311,7 @@ def test_turns(tmp_path):
     store = read_all(path)
 
     first, second = store.sessions["s1"].values()
-    assert (first.id, first.role, first.author, first.text, first.at) == ("m1", "user", "Ann", "Hi", AT)
+    assert (first.id, first.role, first.author, first.text, first.at) == ("m1", "user", "Ann", "Hi", THEN)
     assert (second.id, second.tool, second.outcome) == ("2", "bash", "failed")
     assert [part.at for part in store.sessions["talk"].values()] == [dt.datetime(2025, 9, 1, 10, tzinfo=dt.UTC)]
     assert store.projects == {"s1": "/srv/app", "talk": ""}
@@ -824,6 +825,22 @@ def test_a_database_of_opencode_is_left_as_it_was(tmp_path, in_use):
     made.connection.close()
 
 
+def test_a_database_that_is_written_while_it_is_read_is_named(tmp_path):
+    made = DatabaseOfOpenCode(tmp_path)
+    made.session()
+    made.message("msg_1", "user", text("prt_1", "one"))
+    made.connection.close()
+    (source,) = find_sources(made.path)
+    batches = read_source(source)
+    next(batches)
+    with contextlib.closing(sqlite3.connect(made.path)) as connection, connection:
+        connection.execute("CREATE TABLE more(x)")
+
+    with pytest.raises(StoreFailed, match="was written while it was read: try again") as refused:
+        next(batches)
+    assert_one_line_naming(made.path, str(refused.value))
+
+
 def test_a_database_that_is_not_opencodes_is_refused(tmp_path):
     refused = pytest.raises(InvalidInput, match="is a memory that is open in this process")
     with Memory.open(tmp_path / "memory.db") as memory, refused:
@@ -951,8 +968,18 @@ def test_an_export_of_claude(tmp_path):
         ("m2/3", "m2", "assistant", "", "", "Here."),
         ("m3", "", "user", "", "", "Old form."),
     ]
-    assert store.sessions["c1"]["m1"].at == AT
+    assert store.sessions["c1"]["m1"].at == THEN
     assert list(store.sessions) == ["c1"]
+
+
+def test_calls_and_answers_of_claude_without_ids_follow_each_other(tmp_path):
+    blocks = [call(None, "one", q="1"), answer(None, "a"), {**answer(None, "b"), "name": "two"}]
+    path = written(tmp_path / "conversations.json", [claude("c1", message("m1", "assistant", blocks))])
+
+    assert [(part.tool, part.text) for part in read_all(path).sessions["c1"].values()] == [
+        ("one", "q: 1\n\na"),
+        ("two", "b"),
+    ]
 
 
 def small_chats(count, kind="chatgpt"):

@@ -4,8 +4,10 @@ The format is described nowhere by who makes it. Facts: collected descriptions o
 blocks, flags, `queued_command`), which agree.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from graphmem.core.model import Part
@@ -43,7 +45,7 @@ def read(source: Source, cursor: str) -> Iterator[Batch]:
     A subagent is a session of its own, `<session>/<agent>`; what it is asked is said by an assistant, not by the user.
     What the program itself puts in the user's place is kept with the role system, so that nobody takes it for a wish.
     """
-    return read_lines(source, cursor, _hear)
+    return read_lines(source, cursor, partial(_hear, name=Path(source.path).stem))
 
 
 def is_one(found: dict[str, Any]) -> bool:
@@ -58,7 +60,7 @@ def is_one(found: dict[str, Any]) -> bool:
     return kind in _SILENT_LINES and any(name in found for name in ("sessionId", "leafUuid", "messageId"))
 
 
-def _hear(line: Line, telling: Telling) -> None:
+def _hear(line: Line, telling: Telling, *, name: str) -> None:
     found = line.found
     kind = found.get("type")
     if kind == "attachment" and object_of(found.get("attachment")).get("type") == "queued_command":
@@ -76,7 +78,7 @@ def _hear(line: Line, telling: Telling) -> None:
         if kind not in _SILENT_LINES:
             telling.leave_out(f"lines of type {text_of(kind)[:40]!r}")
         return
-    session = text_of(found.get("sessionId")).strip() or line.stem
+    session = text_of(found.get("sessionId")).strip() or name
     sidechain = found.get("isSidechain") is True
     if sidechain:
         session = f"{session}/{text_of(found.get('agentId')).strip() or 'sidechain'}"
@@ -86,27 +88,27 @@ def _hear(line: Line, telling: Telling) -> None:
     message = text_of(found.get("uuid")).strip() or line.digest
     at = moment_of(found.get("timestamp"))
     for number, block in enumerate(blocks):
-        part = Part(message if len(blocks) == 1 else f"{message}/{number}", message=message, text="", at=at)
+        part_of = partial(Part, message if len(blocks) == 1 else f"{message}/{number}", message=message, at=at)
         if is_call(block):
-            part = replace(part, role="tool", tool=text_of(block.get("name")), text=asked(block.get("input")))
+            part = part_of(role="tool", tool=text_of(block.get("name")), text=asked(block.get("input")))
             telling.add_call(text_of(block.get("id")), Call(session, part, line.offset, line.number))
         elif is_answer(block):
-            _answer(block, session, part, telling)
+            _answer(block, session, part_of, telling)
         elif block.get("type") == "text":
             if (text := text_of(block.get("text"))).strip():
                 said_by = role if role == "assistant" else _speaker(text, origin, sidechain=sidechain)
-                telling.add(session, replace(part, role=said_by, text=text))
+                telling.add(session, part_of(role=said_by, text=text))
         elif block.get("type") not in SILENT:
             telling.leave_out(f"blocks of type {text_of(block.get('type'))[:40]!r}")
 
 
-def _answer(block: dict[str, object], session: str, part: Part, telling: Telling) -> None:
+def _answer(block: dict[str, object], session: str, part_of: Callable[..., Part], telling: Telling) -> None:
     """Take what a tool answered: the call is told again with it, or it stands alone where nobody knows the call."""
     call = telling.calls.pop(text_of(block.get("tool_use_id")), None)
     answer = answered(block.get("content"))
     outcome = "failed" if block.get("is_error") is True else "done"
     if call is None:
-        telling.add(session, replace(part, role="tool", outcome=outcome, text=answer))
+        telling.add(session, part_of(role="tool", outcome=outcome, text=answer))
     else:
         whole = replace(call.part, outcome=outcome, text=with_answer(call.part.text, answer))
         telling.tell_again(call.session, whole)

@@ -304,25 +304,31 @@ def _claude(found: dict[str, Any], telling: Telling) -> tuple[str, list[Part]]:
         message = object_of(one)
         name = text_of(message.get("uuid")).strip() or f"{session}/{number}"
         sender = text_of(message.get("sender"))
-        bare = Part(
-            name, role="user" if sender == "human" else sender, text="", at=moment_of(message.get("created_at"))
-        )
+        role = "user" if sender == "human" else sender
+        part_of = partial(Part, role=role, at=moment_of(message.get("created_at")))
         content = message.get("content")
-        told = _blocks(content, bare, parts, calls, telling) if isinstance(content, list) and content else False
+        told = _blocks(content, name, part_of, parts, calls, telling) if isinstance(content, list) else False
         if not told and (text := text_of(message.get("text"))).strip():
-            parts.append(replace(bare, text=text))
+            parts.append(part_of(name, text=text))
     return session, parts
 
 
-def _blocks(content: list[Any], bare: Part, parts: list[Part], calls: dict[str, int], telling: Telling) -> bool:
+def _blocks(
+    content: list[Any],
+    message: str,
+    part_of: Callable[..., Part],
+    parts: list[Part],
+    calls: dict[str, int],
+    telling: Telling,
+) -> bool:
     """Append the parts of one message; return whether it had any. An answer goes to its call."""
     told = False
     blocks = blocks_of(content)
     for number, block in enumerate(blocks):
-        part = replace(bare, id=bare.id if len(blocks) == 1 else f"{bare.id}/{number}", message=bare.id)
+        name, tool = message if len(blocks) == 1 else f"{message}/{number}", text_of(block.get("name"))
         if is_call(block):
             calls[text_of(block.get("id"))] = len(parts)
-            part = replace(part, role="tool", tool=text_of(block.get("name")), text=asked(block.get("input")))
+            part = part_of(name, message=message, role="tool", tool=tool, text=asked(block.get("input")))
         elif is_answer(block):
             answer = answered(block.get("content"))
             place = calls.pop(text_of(block.get("tool_use_id")), None)
@@ -332,9 +338,9 @@ def _blocks(content: list[Any], bare: Part, parts: list[Part], calls: dict[str, 
                 parts[place] = replace(call, outcome=outcome, text=with_answer(call.text, answer))
                 told = True
                 continue
-            part = replace(part, role="tool", tool=text_of(block.get("name")), outcome=outcome, text=answer)
+            part = part_of(name, message=message, role="tool", tool=tool, outcome=outcome, text=answer)
         elif block.get("type") == "text" and text_of(block.get("text")).strip():
-            part = replace(part, text=text_of(block.get("text")))
+            part = part_of(name, message=message, text=text_of(block.get("text")))
         else:
             if block.get("type") not in SILENT | {"text"}:
                 telling.leave_out(f"blocks of type {text_of(block.get('type'))[:40]!r}")

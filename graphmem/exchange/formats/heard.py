@@ -10,7 +10,6 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from graphmem.core.model import Part
-from graphmem.core.times import read_time
 from graphmem.errors import InvalidInput, StoreFailed
 from graphmem.store.database import is_open_here
 
@@ -234,16 +233,19 @@ def folder_of(value: object) -> str:
 
 
 def moment_of(value: object) -> dt.datetime | str | None:
-    """Return a time that a part can have: a text in ISO 8601 or seconds since 1970; None for what is no time.
+    """Return a time that a part can have, of a text in ISO 8601 or of seconds since 1970; None for what is no time.
 
-    >>> moment_of(1.5).isoformat(), moment_of("2026-09-01T10:00:00Z"), moment_of("soon")
-    ('1970-01-01T00:00:01.500000+00:00', '2026-09-01T10:00:00Z', None)
+    A text without offset stays one, since the memory knows in which zone to read it.
+
+    >>> moment_of(1.5).isoformat(), moment_of("2026-09-01T10:00+08:00").isoformat()
+    ('1970-01-01T00:00:01.500000+00:00', '2026-09-01T02:00:00+00:00')
+    >>> moment_of("2026-09-01 10:00"), moment_of("soon")
+    ('2026-09-01 10:00', None)
     """
-    if isinstance(value, str):
-        with contextlib.suppress(InvalidInput):
-            read_time(value, dt.UTC)
-            return value
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        with contextlib.suppress(ValueError, OverflowError, OSError):
+    with contextlib.suppress(ValueError, OverflowError, OSError):
+        if isinstance(value, str):
+            moment = dt.datetime.fromisoformat(value.strip())
+            return moment.astimezone(dt.UTC) if moment.tzinfo else value
+        if isinstance(value, int | float) and not isinstance(value, bool):
             return dt.datetime.fromtimestamp(value, dt.UTC)
     return None

@@ -34,13 +34,12 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a file: the object it holds, its number from 1, where it begins, its bytes, the name of its file."""
+    """A line of a file: the object it holds, its number from 1, where it begins, its bytes."""
 
     found: dict[str, Any]
     number: int
     offset: int
     raw: bytes
-    stem: str
 
     @property
     def digest(self) -> str:
@@ -117,7 +116,7 @@ def _hear(
         found = json.loads(text.decode())
         if not isinstance(found, dict):
             raise Damaged("no JSON object")
-        hear(Line(found, number, offset, text.rstrip(b"\r\n"), Path(path).stem), telling)
+        hear(Line(found, number, offset, text.rstrip(b"\r\n")), telling)
     except UnicodeDecodeError as error:
         telling.remark(f"{path} line {number}: no UTF-8 text ({error.reason}), passed over")
     except (ValueError, RecursionError) as error:

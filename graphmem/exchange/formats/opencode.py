@@ -298,12 +298,14 @@ def _opened(database: Path) -> Iterator[sqlite3.Connection]:
     """Open a database for reading only, so that its program neither waits nor finds a file that it did not make.
 
     While it is in use it has a -wal, and SQLite's own locks keep readers and writers apart. Without one SQLite would
-    make one and leave it behind, so the file is read as one that nobody changes, and whether anybody did is looked at.
+    make one and leave it behind, so the file is read as one that nobody changes, and then whether anybody did is looked
+    at.
     """
     path = str(database)
     refuse_memory(path)
     before = _state(path)
-    mode = "mode=ro" if os.path.exists(f"{path}-wal") else "mode=ro&immutable=1"
+    in_use = any(os.path.exists(f"{path}-{side}") for side in ("wal", "journal"))
+    mode = "mode=ro" if in_use else "mode=ro&immutable=1"
     try:
         connection = sqlite3.connect(f"file:{quote(path)}?{mode}", uri=True, timeout=_WAIT_MS / 1000)
         with contextlib.closing(connection):
@@ -314,7 +316,7 @@ def _opened(database: Path) -> Iterator[sqlite3.Connection]:
             yield connection
     except sqlite3.Error as error:
         raise StoreFailed(f"{path} cannot be read: {error}") from error
-    if mode != "mode=ro" and _state(path) != before:
+    if not in_use and _state(path) != before:
         raise StoreFailed(f"{path} was written while it was read: try again")
 
 

@@ -2,6 +2,8 @@
 project. A session is the name of its file where none is named."""
 
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from graphmem.core.model import Part
@@ -15,10 +17,7 @@ _TEXTS = ("session", "author", "tool", "outcome", "project")
 def read(source: Source, cursor: str) -> Iterator[Batch]:
     """Yield what is new in a file of turns."""
 
-    def hear(line: Line, telling: Telling) -> None:
-        _hear(line, telling, source.path)
-
-    return read_lines(source, cursor, hear)
+    return read_lines(source, cursor, partial(_hear, path=source.path, name=Path(source.path).stem))
 
 
 def is_one(found: dict[str, Any]) -> bool:
@@ -30,14 +29,14 @@ def is_one(found: dict[str, Any]) -> bool:
     return isinstance(found.get("role"), str) and isinstance(found.get("text"), str)
 
 
-def _hear(line: Line, telling: Telling, path: str) -> None:
+def _hear(line: Line, telling: Telling, *, path: str, name: str) -> None:
     found = line.found
     if not is_one(found):
         raise Damaged("a turn needs role and text, each a text")
-    for name in _TEXTS:
-        if not isinstance(found.get(name) or "", str):
-            raise Damaged(f"{name} is no text")
-    session = (found.get("session") or "").strip() or line.stem
+    for each in _TEXTS:
+        if not isinstance(found.get(each) or "", str):
+            raise Damaged(f"{each} is no text")
+    session = (found.get("session") or "").strip() or name
     at, project = moment_of(found.get("at")), folder_of(found.get("project"))
     try:
         part = Part(
