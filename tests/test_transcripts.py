@@ -825,10 +825,12 @@ def test_a_database_of_opencode_is_left_as_it_was(tmp_path, in_use):
     made.connection.close()
 
 
-def test_a_database_that_is_written_while_it_is_read_is_named(tmp_path):
+def test_a_database_that_is_written_while_it_is_read_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(heard, "PARTS_AT_ONCE", 1)
     made = DatabaseOfOpenCode(tmp_path)
     made.session()
     made.message("msg_1", "user", text("prt_1", "one"))
+    made.message("msg_2", "user", text("prt_2", "two"))
     made.connection.close()
     (source,) = find_sources(made.path)
     batches = read_source(source)

@@ -8,7 +8,7 @@ import contextlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -83,6 +83,10 @@ class Storage(Protocol):
         """Yield the parts of a message, in order, by id."""
         ...
 
+    def check(self) -> None:
+        """Raise StoreFailed when what was read may not be what was there."""
+        ...
+
 
 def read(source: Source, cursor: str) -> Iterator[Batch]:
     """Yield what is new in a session.
@@ -108,6 +112,7 @@ def read(source: Source, cursor: str) -> Iterator[Batch]:
                 telling.add(storage.id, part)
             after, done = message.id, done + message.size
             if telling.full and not session.own:
+                storage.check()
                 yield telling.batch(source.path, {"message": after, "rest": "", "own": session.own}, done, whole)
         last = [part for message in messages[settled:] for part in _parts(storage, message, telling)]
         now = hashlib.sha256(repr(last).encode("utf-8", "backslashreplace")).hexdigest()[:16] if last else ""
@@ -115,6 +120,7 @@ def read(source: Source, cursor: str) -> Iterator[Batch]:
             for part in last:
                 telling.add(storage.id, part)
         if now != rest or settled or telling.remarked:
+            storage.check()
             yield telling.batch(source.path, {"message": after, "rest": now, "own": session.own}, whole, whole)
 
 
@@ -126,8 +132,10 @@ def find_files(folder: Path) -> list[str]:
 
 def find_rows(database: Path) -> list[str]:
     """Return the ids of the sessions in a database. Raises InvalidInput for one that is not OpenCode's."""
-    with _opened(database) as connection:
-        return [name for (name,) in connection.execute("SELECT id FROM session ORDER BY id")]
+    with _opened(database) as (connection, check):
+        found = [name for (name,) in connection.execute("SELECT id FROM session ORDER BY id")]
+        check()
+        return found
 
 
 def _settled(messages: list[Message]) -> int:
@@ -191,11 +199,11 @@ def _storage(path: str) -> Iterator[Storage]:
         yield _Files(Path(path))
         return
     database, session = os.path.split(path)
-    with _opened(Path(database)) as connection:
+    with _opened(Path(database)) as (connection, check):
         row = connection.execute("SELECT directory, parent_id FROM session WHERE id = ?", (session,)).fetchone()
         if row is None:
             raise InvalidInput("path", path, "there is no such session in this database any more")
-        yield _Rows(connection, path, session, text_of(row[0]), text_of(row[1]))
+        yield _Rows(connection, check, path, session, text_of(row[0]), text_of(row[1]))
 
 
 class _Files:
@@ -233,6 +241,9 @@ class _Files:
             except Damaged as error:
                 telling.remark(f"{self._file('part', message, name)}: {error}, passed over")
 
+    def check(self) -> None:
+        """A file that changed is a message that somebody works on, and is read again."""
+
     def _file(self, kind: str, parent: str, name: str) -> Path:
         return self._folder / kind / parent / f"{name}.json"
 
@@ -262,6 +273,7 @@ class _Rows:
     """A session in the database."""
 
     connection: sqlite3.Connection
+    check: Callable[[], None]
     path: str
     id: str
     directory: str
@@ -294,18 +306,25 @@ class _Rows:
 
 
 @contextlib.contextmanager
-def _opened(database: Path) -> Iterator[sqlite3.Connection]:
+def _opened(database: Path) -> Iterator[tuple[sqlite3.Connection, Callable[[], None]]]:
     """Open a database for reading only, so that its program neither waits nor finds a file that it did not make.
 
+    Gives the connection, and what raises StoreFailed when something was written that it may have read by halves.
+
     While it is in use it has a -wal, and SQLite's own locks keep readers and writers apart. Without one SQLite would
-    make one and leave it behind, so the file is read as one that nobody changes, and then whether anybody did is looked
-    at.
+    make one and leave it behind, so the file is read as one that nobody changes, and then looked at whether anybody
+    did.
     """
     path = str(database)
     refuse_memory(path)
     before = _state(path)
     in_use = any(os.path.exists(f"{path}-{side}") for side in ("wal", "journal"))
     mode = "mode=ro" if in_use else "mode=ro&immutable=1"
+
+    def check() -> None:
+        if not in_use and _state(path) != before:
+            raise StoreFailed(f"{path} was written while it was read: try again")
+
     try:
         connection = sqlite3.connect(f"file:{quote(path)}?{mode}", uri=True, timeout=_WAIT_MS / 1000)
         with contextlib.closing(connection):
@@ -313,11 +332,9 @@ def _opened(database: Path) -> Iterator[sqlite3.Connection]:
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA query_only = ON")
             _require_opencode(connection, path)
-            yield connection
+            yield connection, check
     except sqlite3.Error as error:
         raise StoreFailed(f"{path} cannot be read: {error}") from error
-    if not in_use and _state(path) != before:
-        raise StoreFailed(f"{path} was written while it was read: try again")
 
 
 def _state(path: str) -> tuple[int, int]:
