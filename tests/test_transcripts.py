@@ -1162,6 +1162,16 @@ def test_a_session_that_speaks_of_the_mark_later_is_no_writers(tmp_path):
     assert store.own == 0
 
 
+def test_a_conversation_that_is_read_on_is_no_writers_for_speaking_of_the_mark(tmp_path, monkeypatch):
+    monkeypatch.setattr(heard, "PARTS_AT_ONCE", 1)
+    chat = claude("c1", message("m1", "human", [], "Hello"), message("m2", "human", [], MARK))
+    source = Source("claude", str(written(tmp_path / "conversations.json", [chat])))
+
+    store = Store().read(source, stop=1).read(source)
+
+    assert [said for _, said in store.texts("c1")] == ["Hello", MARK]
+
+
 # ---- finding
 
 
