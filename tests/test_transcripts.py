@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from support import assert_one_line_naming, unprivileged
 
 from graphmem import InvalidInput, Memory, StoreFailed
+from graphmem.core.injected import WRITER_MARK
 from graphmem.exchange.formats import exports, heard, lines
 from graphmem.exchange.transcripts import KINDS, Source, find_sources, read_source
 
 AT = "2026-09-01T10:00:00.000Z"
 THEN = dt.datetime(2026, 9, 1, 10, tzinfo=dt.UTC)
-MARK = "<!-- graphmem:writer -->\nWrite a checkpoint."
+MARK = f"{WRITER_MARK}\nWrite a checkpoint."
 
 
 # ---- reading as a caller does: each batch is stored before the next
@@ -1114,7 +1115,7 @@ def test_the_run_of_a_writer_of_this_memory_is_left_out_and_counted(tmp_path):
         said("u1", MARK, sessionId="own"),
         said("a1", "Sure.", "assistant", sessionId="own"),
     )
-    write_lines(tmp_path / "a" / "s1.jsonl", said("u2", "Hello"), said("u3", f"I wrote {MARK!r} by hand"))
+    write_lines(tmp_path / "a" / "s1.jsonl", said("u2", "Hello"), said("u3", f"I wrote {WRITER_MARK} by hand"))
     write_lines(
         tmp_path / "a" / "talk.jsonl",
         {"id": "1", "session": "x", "role": "user", "text": MARK},
@@ -1156,7 +1157,7 @@ def test_a_session_that_speaks_of_the_mark_later_is_no_writers(tmp_path):
     path = write_lines(tmp_path / "s1.jsonl", said("u1", "Hello"))
     (source,) = find_sources(path)
     store = Store().read(source)
-    write_lines(path, said("u2", f"What does {MARK!r} mean?"))
+    write_lines(path, said("u2", f"What does {WRITER_MARK} mean?"))
 
     assert len(store.read(source).sessions["s1"]) == 2
     assert store.own == 0

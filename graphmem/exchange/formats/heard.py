@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
+from graphmem.core.injected import WRITER_MARK
 from graphmem.core.model import Part
 from graphmem.errors import InvalidInput, StoreFailed
 from graphmem.store.database import is_open_here
 
-OWN = "graphmem:writer"  # what the instructions to a writer of this memory begin with
 PARTS_AT_ONCE = 500
 LETTERS_AT_ONCE = 1 << 22
 _REMARKS_AT_ONCE = 20
@@ -118,7 +118,7 @@ class Telling:
         """Take the next part of a session; return whether it is taken, those of a writer's session are not."""
         known = self.session(session)
         if known.own is None and part.role in ("user", "system"):
-            if OWN in part.text:
+            if WRITER_MARK in part.text:
                 known.own = True
                 self.own += 1
             elif part.role == "user":
