@@ -1157,7 +1157,7 @@ def test_a_session_that_speaks_of_the_mark_later_is_no_writers(tmp_path):
     path = write_lines(tmp_path / "s1.jsonl", said("u1", "Hello"))
     (source,) = find_sources(path)
     store = Store().read(source)
-    write_lines(path, said("u2", f"What does {WRITER_MARK} mean?"))
+    write_lines(path, said("u2", MARK))
 
     assert len(store.read(source).sessions["s1"]) == 2
     assert store.own == 0

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
-from graphmem.core.injected import WRITER_MARK
+from graphmem.core.injected import is_for_a_writer
 from graphmem.core.model import Part
 from graphmem.errors import InvalidInput, StoreFailed
 from graphmem.store.database import is_open_here
@@ -118,7 +118,7 @@ class Telling:
         """Take the next part of a session; return whether it is taken, those of a writer's session are not."""
         known = self.session(session)
         if known.own is None and part.role in ("user", "system"):
-            if WRITER_MARK in part.text:
+            if is_for_a_writer(part.text):
                 known.own = True
                 self.own += 1
             elif part.role == "user":
