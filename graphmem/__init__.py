@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from graphmem.core.model import EntityReview as EntityReview
     from graphmem.core.model import FactPath as FactPath
     from graphmem.core.model import ForgottenReport as ForgottenReport
+    from graphmem.core.model import HarvestReport as HarvestReport
     from graphmem.core.model import Hit as Hit
     from graphmem.core.model import Incident as Incident
     from graphmem.core.model import IncidentReport as IncidentReport
@@ -97,6 +98,7 @@ _HOMES = {
     "ForgottenReport": "graphmem.core.model",
     "Feature": "graphmem.core.situations",
     "GraphmemError": "graphmem.errors",
+    "HarvestReport": "graphmem.core.model",
     "Hit": "graphmem.core.model",
     "Incident": "graphmem.core.model",
     "IncidentReport": "graphmem.core.model",

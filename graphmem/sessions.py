@@ -5,31 +5,42 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import functools
+import os
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from graphmem import log
-from graphmem.arguments import checked_limit, checked_situation, is_blank
+from graphmem.arguments import checked_limit, checked_situation, is_blank, refuse_secret_names
 from graphmem.config import Config, check_count, check_flags, check_number
 from graphmem.core import model
 from graphmem.core.keys import clean_text, require_texts, text_list
 from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, read_time, utc_text
 from graphmem.curation import Curation
-from graphmem.errors import BudgetSpent, Conflict, GraphmemError, InvalidInput, WriterFailed
+from graphmem.errors import (
+    BudgetSpent,
+    Conflict,
+    GraphmemError,
+    InvalidInput,
+    SecretRefused,
+    StoreFailed,
+    WriterFailed,
+)
 from graphmem.late import late
 from graphmem.store.database import Store
 
 if TYPE_CHECKING:
-    from graphmem import writers
+    from graphmem import projects, writers
     from graphmem.compose import checkpointing, search
     from graphmem.compose.meaning import MeaningIndex
     from graphmem.compose.pool import Request
     from graphmem.core import embedding, redaction, snippets
     from graphmem.core import trust as trusts
+    from graphmem.exchange import transcripts
     from graphmem.records import history, jobs
+    from graphmem.records import scopes as scope_rows
     from graphmem.upkeep import repeating
     from graphmem.upkeep.repeating import Repeating
 else:
@@ -38,14 +49,18 @@ else:
     extracting = late("graphmem.compose.extracting")
     history = late("graphmem.records.history")
     jobs = late("graphmem.records.jobs")
+    projects = late("graphmem.projects")
     redaction = late("graphmem.core.redaction")
     repeating = late("graphmem.upkeep.repeating")
+    scope_rows = late("graphmem.records.scopes")
     search = late("graphmem.compose.search")
     snippets = late("graphmem.core.snippets")
+    transcripts = late("graphmem.exchange.transcripts")
     trusts = late("graphmem.core.trust")
     writers = late("graphmem.writers")
 
 _JOBS_LISTED = 50
+_REMARKS_KEPT = 100
 _STATES = ("queued", "asked", "answered", "done", "failed")
 
 
@@ -64,6 +79,38 @@ class _Budget:
         """Count tokens, or take some back."""
         with self.store.write() as tx:
             jobs.count_tokens(tx, day, tokens)
+
+
+class _Tally:
+    """What a harvest comes to, so far."""
+
+    def __init__(self) -> None:
+        self.sessions: set[str] = set()
+        self.added = self.changed = self.known = self.own = self.unsaid = 0
+        self.remarks: list[str] = []
+        self.failed: list[str] = []
+
+    def add(self, report: model.MirrorReport) -> None:
+        """Count what was mirrored."""
+        self.sessions.add(report.session)
+        self.added += report.added
+        self.changed += report.changed
+        self.known += report.known
+
+    def remark(self, told: str) -> None:
+        """Keep a remark, or that there is one more."""
+        if len(self.remarks) < _REMARKS_KEPT:
+            self.remarks.append(told)
+        else:
+            self.unsaid += 1
+
+    def report(self, sources: int) -> model.HarvestReport:
+        """Return all of it."""
+        rest = (f"and {self.unsaid} remarks more",) if self.unsaid else ()
+        return model.HarvestReport(
+            sources, len(self.sessions), self.added, self.changed, self.known, self.own, tuple(self.failed),
+            (*self.remarks, *rest),
+        )  # fmt: skip
 
 
 def _unheard(done: int, whole: int) -> None:
@@ -178,7 +225,8 @@ class Sessions(Curation):
 
         session: only this one. scopes: those of other projects are read only where they are named, "all" for all.
         floor: the share of the best score that a hit needs to be shown, `config.search_score_floor` when left out, 0
-        for none; the best one is always shown. limit: None for 10, 0 for none. `part` returns the exact text.
+        for none; the best one is always shown. limit: None for 10, 0 for none. `part` returns the exact text. What was
+        written since to transcripts that were harvested is mirrored first (`config.reconcile_on_search`).
 
         Raises InvalidInput for a query without words, NotFound for a session that is not mirrored.
 
@@ -191,6 +239,8 @@ class Sessions(Curation):
         least = self.config.search_score_floor if floor is None else floor
         check_number("floor", least, low=0.0, high=1.0)
         name = session and _session_name(session)
+        if self.config.reconcile_on_search and not self.config.read_only:
+            self._catch_up()
         with self._store.read() as tx:
             if name:
                 history.require_session(tx, name)
@@ -223,6 +273,115 @@ class Sessions(Curation):
         wanted, name = clean_text(part) if isinstance(part, str) else part, session and _session_name(session)
         with self._store.read() as tx:
             return history.find_part(tx, wanted, name, self._scopes(tx, scopes))
+
+    # ---- transcripts
+
+    def harvest(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        kind: str | None = None,
+        redact: bool | None = None,
+        progress: Callable[[int, int], None] = _unheard,
+    ) -> model.HarvestReport:
+        """Mirror the transcripts that other programs wrote, each from where the last harvest of it ended.
+
+        path: a file, or a folder and all below it; None for where Claude Code and OpenCode keep theirs. kind:
+        'claude-code', 'opencode', 'turns' (JSON Lines with role and text), 'chatgpt' or 'claude' (exports); recognised
+        where it is left out. A session is of the project of the folder that it was in. redact: as in `mirror`.
+        progress: is told thousandths of all sources.
+
+        Each batch is stored with how far it was read, so that an interruption loses and repeats nothing. A line that is
+        still being written is read the next time, one that is damaged is skipped, and a remark names it. What a writer
+        of this memory was asked is left out. A source that cannot be read is told in the report, and the others go on.
+
+        Raises InvalidInput for a path with nothing to read.
+        """
+        check_flags(**({} if redact is None else {"redact": redact}))
+        self._store.require_writing()
+        sources = transcripts.find_sources(path, kind) if path is not None else transcripts.usual_sources(kind)
+        return self._harvested(sources, redact, progress)
+
+    def _harvested(
+        self, sources: Sequence[transcripts.Source], redact: bool | None, progress: Callable[[int, int], None]
+    ) -> model.HarvestReport:
+        with self._store.read() as tx:
+            cursors = history.cursors(tx)
+        tally = _Tally()
+        scopes: dict[str, str] = {"": ""}
+        for number, source in enumerate(sources):
+            batches = transcripts.read_source(source, cursors.get((source.path, source.kind), ""))
+            while True:
+                try:
+                    batch = next(batches, None)
+                except (InvalidInput, StoreFailed) as error:
+                    tally.failed.append(f"{source.path}: {error}")
+                    break
+                if batch is None:
+                    break
+                for heard in batch.heard:
+                    if heard.project not in scopes:
+                        scopes[heard.project] = self._scope_of_folder(heard.project, tally)
+                self._store_batch(source, batch, scopes, tally, redact)
+                progress(1000 * number + 1000 * batch.done // max(1, batch.whole), 1000 * len(sources))
+            progress(1000 * (number + 1), 1000 * len(sources))
+        return tally.report(len(sources))
+
+    def _scope_of_folder(self, folder: str, tally: _Tally) -> str:
+        if not self.config.project_memory:
+            return ""
+        signs = projects.signs_of(folder, whole_repository=self.config.project_identity == "repository")
+        try:
+            return self._known_project(signs).project.key
+        except SecretRefused as error:
+            tally.remark(f"{error}; its sessions are of no project")
+            return ""
+
+    def _store_batch(
+        self,
+        source: transcripts.Source,
+        batch: transcripts.Batch,
+        scopes: Mapping[str, str],
+        tally: _Tally,
+        redact: bool | None,
+    ) -> None:
+        screened = self.config.redact_mirror if redact is None else redact
+        ready = [
+            (heard, clean_text(heard.session), *history.check_parts(heard.parts, self.config.zone, screened=screened))
+            for heard in batch.heard
+        ]
+        at = self._at(None)
+        with self._writing(at) as tx:
+            reports = [
+                history.mirror(tx, session, told, at, scope=None, home=scopes[heard.project])
+                for heard, session, told, _ in ready
+            ]
+            history.keep_cursor(tx, source.path, source.kind, batch.cursor, at)
+        tally.own += batch.own
+        for remark in batch.remarks:
+            tally.remark(remark)
+        for report, (_, session, _, remarks) in zip(reports, ready, strict=True):
+            tally.add(report)
+            for remark in remarks:
+                tally.remark(f"{session}: {remark}")
+
+    def _catch_up(self) -> None:
+        """Harvest what has been written since to the transcripts that were harvested before."""
+        with self._store.read() as tx:
+            known = history.harvested(tx)
+        grown = [
+            source
+            for path, kind, at in known
+            if transcripts.is_newer(source := transcripts.Source(kind, path), dt.datetime.fromisoformat(at))
+        ]
+        if grown:
+            try:
+                report = self._harvested(grown, None, _unheard)
+            except GraphmemError as error:
+                log.warning("the transcripts were not read before this search: %s", error)
+                return
+            for failure in report.failed:
+                log.warning("%s", failure)
 
     # ---- checkpoints
 
@@ -377,6 +536,18 @@ class Sessions(Curation):
             return jobs.list_jobs(tx, session=name, states=wanted, scopes=within, limit=most)
 
     # ---- within
+
+    def _known_project(self, signs: projects.Signs) -> scope_rows.Found:
+        """Return the project that a folder is, which is stored when it is new or has moved."""
+        with self._store.read() as tx:
+            found = scope_rows.find_project(tx, signs)
+        if not found.is_stored and not self.config.read_only:  # what is stored was looked at when it came
+            refuse_secret_names("project", [found.project.place, *(value for _, value in found.unknown)])
+            at = self._at(None)
+            with self._store.write() as tx:
+                found = scope_rows.find_project(tx, signs)  # another process may have been first
+                scope_rows.store_project(tx, found, at)
+        return found
 
     @functools.cached_property
     def _owner(self) -> str:

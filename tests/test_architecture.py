@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "maintenance": STORED | {"graph", "records", "upkeep", "compose", "arguments"},
     "arguments": STORED | {"graph"},
     "curation": STORED | {"graph", "records", "upkeep", "compose", "arguments", "maintenance"},
-    "sessions": STORED | {"writers", "records", "upkeep", "compose", "exchange", "arguments", "curation"},
+    "sessions": STORED | {"projects", "writers", "records", "upkeep", "compose", "exchange", "arguments", "curation"},
     "memory": STORED | {"projects", "graph", "records", "compose", "exchange", "semantic", "arguments", "sessions"},
     "async_memory": BASE | {"memory", "compose"},
     "surfaces": BASE | {"memory", "arbiters", "projects"},

@@ -1,6 +1,7 @@
 """Transcripts that other programs wrote: find them, and read what is new in them, batch by batch."""
 
 import contextlib
+import datetime as dt
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ _READERS: dict[str, Callable[[Source, str], Iterator[Batch]]] = {
 }
 KINDS = tuple(_READERS)
 _LINES = {"claude-code": claude_code.is_one, "turns": turns.is_one}
+_WHILE_READ = 2.0  # seconds in which a source may have grown while it was read and stored
 _FIRST_LINES = 50  # that may tell what a file is
 _WANTED = (
     "give a transcript of Claude Code (.jsonl), OpenCode's folder or database, turns as JSON Lines with role and text, "
@@ -48,6 +50,30 @@ def find_sources(path: str | os.PathLike[str], kind: str | None = None) -> tuple
     if not found:
         raise InvalidInput("path", str(place), f"holds no {kind or 'known'} transcript; {_WANTED}")
     return tuple(sorted(found, key=lambda source: (source.kind, source.path)))
+
+
+def usual_sources(kind: str | None = None) -> tuple[Source, ...]:
+    """Return what lies where Claude Code and OpenCode keep their sessions. Raises InvalidInput where nothing does."""
+    data = os.environ.get("XDG_DATA_HOME", "").strip() or "~/.local/share"
+    config = os.environ.get("CLAUDE_CONFIG_DIR", "").strip() or "~/.claude"
+    places = [Path(config, "projects").expanduser(), Path(data, "opencode").expanduser()]
+    found: list[Source] = []
+    for place in places:
+        with contextlib.suppress(InvalidInput):  # there need not be both
+            found += find_sources(place, kind)
+    if not found:
+        told = " and ".join(map(str, places))
+        raise InvalidInput("path", None, f"no sessions of Claude Code or OpenCode in {told}; {_WANTED}")
+    return tuple(found)
+
+
+def is_newer(source: Source, moment: dt.datetime) -> bool:
+    """Tell whether a source has been written to since a moment, or right before it; one that is gone has not."""
+    file = Path(source.path)
+    if not file.exists():
+        file = file.parent  # a session in a database
+    written = [each.stat().st_mtime for each in (file, Path(f"{file}-wal")) if each.exists()]
+    return max(written, default=0.0) > moment.timestamp() - _WHILE_READ
 
 
 def read_source(source: Source, cursor: str = "") -> Iterator[Batch]:

@@ -388,3 +388,25 @@ def said_by_user(tx: sqlite3.Connection, session: str) -> list[str]:
         (session, _LAST_SAID),
     )
     return [text for (text,) in rows]
+
+
+# ---- transcripts of other programs
+
+
+def cursors(tx: sqlite3.Connection) -> dict[tuple[str, str], str]:
+    """Return how far transcripts were read, by path and kind."""
+    return {(path, kind): cursor for path, kind, cursor in tx.execute("SELECT path, kind, cursor FROM transcripts")}
+
+
+def harvested(tx: sqlite3.Connection) -> list[tuple[str, str, str]]:
+    """Return the transcripts that were read, path and kind, and when that was."""
+    return tx.execute("SELECT path, kind, updated_at FROM transcripts ORDER BY path, kind").fetchall()
+
+
+def keep_cursor(tx: sqlite3.Connection, path: str, kind: str, cursor: str, at: str) -> None:
+    """Note how far a transcript is read."""
+    tx.execute(
+        """INSERT INTO transcripts(path, kind, cursor, updated_at) VALUES (?, ?, ?, ?)
+           ON CONFLICT (path, kind) DO UPDATE SET cursor = excluded.cursor, updated_at = excluded.updated_at""",
+        (path, kind, cursor, at),
+    )

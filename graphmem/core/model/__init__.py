@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from graphmem.core.model.recalled import RecalledRelation as RecalledRelation
     from graphmem.core.model.recalled import Recollection as Recollection
     from graphmem.core.model.records import DeletedParts as DeletedParts
+    from graphmem.core.model.records import HarvestReport as HarvestReport
     from graphmem.core.model.records import MirrorReport as MirrorReport
     from graphmem.core.model.records import Part as Part
     from graphmem.core.model.records import PastHit as PastHit
@@ -120,6 +121,7 @@ _SUBJECTS = {
     "FoldedFact": "entities",
     "ForgetReport": "notes",
     "ForgottenReport": "files",
+    "HarvestReport": "records",
     "Hit": "found",
     "Inspection": "notes",
     "Incident": "incidents",

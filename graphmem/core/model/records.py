@@ -85,3 +85,21 @@ class DeletedParts:
 
     session: str
     removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class HarvestReport:
+    """What reading transcripts came to: how many sources and sessions; new, changed and known parts.
+
+    own: sessions left out since a writer of this memory is at work in them. failed: sources that cannot be read, and
+    why.
+    """
+
+    sources: int
+    sessions: int
+    added: int
+    changed: int
+    known: int
+    own: int
+    failed: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
