@@ -48,7 +48,7 @@ SECTIONS: Mapping[str, int] = MappingProxyType(
 )
 _USUAL_LIMIT = 10_240  # of a checkpoint of that size; one that may be longer has longer sections
 _MOST_IN_SUMMARY, _LEAST_IN_SUMMARY = 5, 2
-_SHARE_OF_SUMMARY, _SHARE_OF_FILES = 0.25, 0.15
+_SHARE_OF_SUMMARY, _SHARE_OF_FILES = 0.15, 0.15
 _MOST_FAILURES = 5
 _MOST_NODES = 512  # of the graph: the words that stand in most sentences
 _MOST_WORDS = 32  # of a sentence that are linked with each other

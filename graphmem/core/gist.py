@@ -41,8 +41,8 @@ _END = re.compile(
 )
 _OPENING = re.compile(
     r"""\A(?:
-      (?:wow|whoa|oh|ah|aw+|yeah|yep|yup|well|so|ok|okay|sure|right|cool|great|awesome|nice|haha+|lol|hm+|gosh|anyway|
-         definitely|absolutely|totally|exactly|by[ ]the[ ]way|btw|thanks|thank[ ]you|(?:hi|hey|hello)(?:[ ][\w'-]+)?)
+      (?:(?:wow|whoa|oh|aw+|yeah|yep|yup|hi|hey|hello|thanks)(?:[ ][\w'-]+)?|ah|well|so|ok|okay|sure|right|cool|great|
+         awesome|nice|haha+|lol|hm+|gosh|anyway|definitely|absolutely|totally|exactly|by[ ]the[ ]way|btw|thank[ ]you)
          (?:,\s+|\s+[-–—]\s+)
     | (?:好的?|嗯+|哦+|噢|啊|哈+|对了|对|是的|行|没问题|谢谢你?|顺便(?:说一下)?)[，,~～\s]+
     )+(?=\S)""",
@@ -79,7 +79,7 @@ _FILLER = re.compile(
          thanks?(?!\sto\b)|thank\syou|thx|many\sthanks|you'?re\swelcome|no\s(?:problem|worries)|my\spleasure|sorry\b|
          see\syou|take\scare|have\sa\s\w+|talk\s(?:to\syou\s)?(?:soon|later)|(?:so\s)?(?:good|great|nice|glad|lovely)\sto\s
          (?:see|hear|meet|talk)|how\s(?:are|have|is|'?s)\b.{0,20}\b(?:you|going|been|things|everything)|
-         what'?s\s(?:up|new)|what\sabout\syou|(?:great|good)\s(?:question|point|idea|job|work)|keep\s(?:it\sup|up\sthe)|
+         what'?s\s(?:up|new)|what\sabout\syou|(?:great|good|nice)\s(?:question|point|idea|job|work|one)|keep\s(?:it\sup|up\sthe)|
          that(?:'s|\sis)\s(?:so\s|really\s|very\s)?(?:great|good|awesome|amazing|cool|nice|wonderful|fantastic|true|right|
          fine|ok|okay|correct|perfect)|(?:i\s)?(?:hope|wish)\s(?:this|that|it|you)\b|let\sme\sknow|feel\sfree|
          happy\sto\shelp|glad\s(?:i|you|it|that)|(?:is\sthere\s)?anything\selse|
@@ -138,7 +138,9 @@ _ABSOLUTE = re.compile(
     r"|必须|必需|禁止|严禁|永远|绝不|决不|绝对不|一律|务必|不准|不许|不得|切勿",
     re.IGNORECASE,
 )
-_OF_ONESELF = re.compile(r"\b(?:i|i'm|i've|my)\b[^,;:]*\b(?:always|never|must)\b|我(?!们)[^，。；]{0,4}(?:永远|必须|绝不|从不)", re.I)
+_OF_ONESELF = re.compile(
+    r"\b(?:i|i'm|i've|my)\b[^,;:]*\b(?:always|never|must)\b|我(?!们)[^，。；]{0,4}(?:永远|必须|绝不|从不)", re.I
+)
 
 _SETTLED = re.compile(
     r"\b(?:we|i)(?:'ve|\shave)?\s(?:(?:just|finally|now|all|both)\s)?(?:decided\s(?:to|on|that|against)|agreed\s(?:to|on|that)|"
@@ -149,7 +151,7 @@ _SETTLED = re.compile(
 
 # ---- files
 
-_ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://\S+|\S+@\S+", re.IGNORECASE)
+_ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://\S+|[\w.+-]{1,64}@\S+", re.IGNORECASE)
 _FILE = re.compile(
     rf"""(?<![A-Za-z0-9_@.+\\/:$%-])(?:
       (?:[A-Za-z]:[\\/]|~?/|\.{{1,2}}[\\/])?(?:[A-Za-z0-9_@.+-]{{1,80}}[\\/]){{1,20}}[A-Za-z0-9_@+.-]{{0,80}}\.[A-Za-z][A-Za-z0-9]{{0,7}}
@@ -158,7 +160,9 @@ _FILE = re.compile(
     )(?![A-Za-z0-9_/\\])""",
     re.VERBOSE | re.ASCII,
 )
-_PRODUCT = re.compile(r"(?:node|vue|react|next|nuxt|express|three|d3|chart|socket|discord|backbone|ember)\.js", re.IGNORECASE)
+_PRODUCT = re.compile(
+    r"(?:node|vue|react|next|nuxt|express|three|d3|chart|socket|discord|backbone|ember)\.js", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +212,11 @@ def _kind(said: str, words: int, *, exact: bool) -> Kind:
     >>> [_kind(said, 3, exact=False) for said in ("TODO: write the tests", "改用 pnpm 部署", "Thanks for the help!")]
     ['open', 'decision', 'filler']
     """
-    if (len(said) <= _LONGEST_FILLER and _FILLER.match(said)) or _ONLY_FILLER.fullmatch(said) or said.endswith((":", "：")):
+    if (
+        (len(said) <= _LONGEST_FILLER and _FILLER.match(said))
+        or _ONLY_FILLER.fullmatch(said)
+        or said.endswith((":", "："))
+    ):
         return "filler"
     if _QUESTION.search(said):
         return "question" if words >= _LEAST_WORDS else "filler"
