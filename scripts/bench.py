@@ -148,8 +148,8 @@ SUBJECTS: Mapping[str, Subject] = {
     ),
     "digest": Subject(
         digesting.run,
-        "the writer that needs no model on so many chats of LoCoMo: the share of the evidence turns' content words that "
-        "its digests keep within a tenth of the text. Floors: the first sentences, the first ones of turns, random ones.",
+        "the writer that needs no model, on so many chats of LoCoMo: the share of the content words of evidence turns "
+        "that its digests keep within a tenth of the text. Floors: first sentences, the first of turns, random ones.",
         (10,), (10,), digesting.SEEDS, 0.5,
     ),
 }  # fmt: skip

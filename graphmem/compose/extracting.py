@@ -24,6 +24,7 @@ from graphmem.core.gist import (
     files_of,
     is_absolute,
     is_binding,
+    is_form,
     is_settled,
     is_standing,
     names_in,
@@ -55,6 +56,10 @@ _MOST_WORDS = 32  # of a sentence that are linked with each other
 _SECTION_OF_KIND = MappingProxyType({"decision": DECISIONS, "open": OPEN, "exact": FACTS, "filler": ""})
 # How much more is said by a sentence of this kind than by its words alone.
 _WORTH = MappingProxyType({"decision": 1.5, "open": 1.5, "exact": 1.0, "plain": 1.0, "question": 0.5, "filler": 1.5})
+# Where it matters who said it, also of an agent; and what was said in part already still counts a little.
+_WHOSE = frozenset({DECISIONS, OPEN})
+_REPEATED = 0.25
+_LABEL_COLUMNS = 40
 _GAP = " … "
 _WIDE_ENDS = ("。", "！", "？", "；")
 
@@ -115,10 +120,15 @@ def _spoken(parts: Sequence[StoredPart]) -> list[_Said]:
             section = _section(part, sentence, unanswered=place >= unanswered)
             if not section:
                 continue
-            by_agent = part.role == "assistant" and section not in (DECISIONS, OPEN)
-            author = "" if by_agent else part.author or part.role
+            author = "" if part.role == "assistant" and section not in _WHOSE else _label(part)
             found.setdefault(entity_key(sentence.text), _Said(place, author, sentence, section))
     return list(found.values())
+
+
+def _label(part: StoredPart) -> str:
+    """Return who said a part, in one short line; the role where the name is none or would be read as form."""
+    author = shortened(" ".join(part.author.split()), _LABEL_COLUMNS)
+    return author if author and not is_form(author) else part.role
 
 
 def _section(part: StoredPart, sentence: Sentence, *, unanswered: bool) -> str:
@@ -149,10 +159,10 @@ def _unanswered(parts: Sequence[StoredPart]) -> int:
 
 
 def _weights(sentences: Sequence[Sentence]) -> dict[str, float]:
+    """Return how much each word says; one that stands in a single sentence as little as the least of the graph."""
     counts = Counter(word for sentence in sentences for word in sentence.words)
-    nodes = {word for word, count in sorted(counts.items(), key=lambda held: (-held[1], held[0])) if count > 1}
-    if len(nodes) > _MOST_NODES:
-        nodes = set(sorted(nodes, key=lambda word: (-counts[word], word))[:_MOST_NODES])
+    repeated = sorted((-count, word) for word, count in counts.items() if count > 1)
+    nodes = {word for _, word in repeated[:_MOST_NODES]}
     edges: Counter[tuple[str, str]] = Counter()
     for sentence in sentences:
         edges.update(itertools.combinations(sorted(nodes & sentence.words)[:_MOST_WORDS], 2))
@@ -173,8 +183,8 @@ def _failures(parts: Sequence[StoredPart]) -> list[str]:
     found: dict[str, None] = {}
     for part in parts:
         if part.outcome == "failed":
-            told = telling_lines(part.text)[0]
-            line = shortened(f"{part.tool or 'tool'} failed: {' '.join(told[0].split()) if told else ''}", MOST_COLUMNS)
+            told = "".join(telling_lines(part.text)[0][:1])
+            line = shortened(" ".join(f"{part.tool or 'tool'} failed: {told}".split()), MOST_COLUMNS)
             found.pop(line, None)
             found[line] = None
     return list(found)[-_MOST_FAILURES:]
@@ -201,7 +211,7 @@ class _Lines:
         room = int(self._limit * share)
         for line in lines:
             size = len(line.encode()) + 1
-            if size <= min(room, self._left, self._room[section]):
+            if size <= min(room, self._left, self._room[section]) and not is_form(line):
                 room -= size
                 self._spend(section, size)
                 self._put[section].append(line)
@@ -243,17 +253,20 @@ class _Lines:
 
     def _value(self, said: _Said, section: str) -> float:
         """Return what a sentence would add for each byte."""
-        gain = sum(self._weights[word] for word in sorted(said.sentence.words - self._covered))
-        size = self._size(said, section or said.section)
+        place, words = section or said.section, said.sentence.words
+        gain = sum(self._weights[word] for word in sorted(words - self._covered))
+        if place in _WHOSE:
+            gain += _REPEATED * sum(self._weights[word] for word in sorted(words & self._covered))
+        size = self._size(said, place)
         # A summary is for who reads nothing else: a full sentence tells more of the whole than two short ones.
         return gain * _WORTH[said.sentence.kind] / (math.sqrt(size) if section == SUMMARY else size)
 
     def _size(self, said: _Said, section: str) -> int:
         beside = self._taken.get((section, said.place), [])
-        return _size(_told([*beside, said])) - _size(_told(beside)) if beside else said.size
+        return max(1, _size(_told([*beside, said])) - _size(_told(beside))) if beside else said.size
 
     def sections(self) -> dict[str, tuple[str, ...]]:
-        found = dict.fromkeys(SECTIONS, ())
+        found: dict[str, tuple[str, ...]] = dict.fromkeys(SECTIONS, ())
         for section, place in sorted(self._taken):
             found[section] = (*found[section], *_told(self._taken[section, place]))
         return {section: (*found[section], *self._put[section]) for section in SECTIONS}

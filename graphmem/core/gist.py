@@ -27,13 +27,13 @@ _LEAST_WORDS = 3
 
 # ---- sentences
 
-# What stands in a message and is not said in it: code, quotes of others, headings, tables, markup, diffs, prompts, logs.
+# What stands in a message and is not said in it: code, quotes of others, headings, tables, markup, diffs, logs.
 _FENCED = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 _NOT_SAID = re.compile(
     r"\s*(?:[>|<{}]|\#{1,6}\s|\$\s|@@|\+\+\+|---|===|\d+\s*\||\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|at\s\S+\s?\(|File\s\")"
 )
 # What would be read as the form of a checkpoint, and not as something that was said.
-_STRUCTURE = re.compile(r"<!--|-->|\bCHECKPOINT_DONE\b|\bgraphmem:writer\b")
+_FORM = re.compile(r"^\s*(?:#{1,6}\s|<[!/a-z])|<!--|-->|\bCHECKPOINT_DONE\b|\bgraphmem:writer\b")
 _LIST_MARK = re.compile(r"\A\s*(?:(?:[-*•+]|\d{1,3}[.)]|[(（]\d{1,3}[)）])\s+|\d{1,3}、\s*)+")
 _END = re.compile(
     r"(?<=[。！？])(?![。！？!?”’」』\"')）*])|(?<=[.;；…!?])(?<!\b[A-Z]\.)(?<!\b(?:Mr|Ms|Dr|St|vs|No)\.)"
@@ -67,7 +67,8 @@ _NAME = re.compile(
       `[^`\n]{1,80}` | (?<=[\w,;)]\s)(?!I\b)[A-Z][\w'-]*
     | (?<![A-Za-z0-9_])(?:[A-Za-z][A-Za-z0-9]{0,40}_[A-Za-z0-9_]+|[a-z]{1,40}[A-Z][A-Za-z0-9]*
         |[A-Z][a-z0-9]{1,40}[A-Z][A-Za-z0-9]*|[A-Z]{2}[A-Z0-9]*(?![a-z]))
-    | (?<=[\u3400-\u9fff])[ ]?[A-Za-z][A-Za-z0-9.+#_-]* | (?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9.+#_-]*(?=[ ]?[\u3400-\u9fff])
+    | (?<=[\u3400-\u9fff])[ ]?[A-Za-z][A-Za-z0-9.+#_-]*                  # a Latin word beside Chinese ones
+    | (?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9.+#_-]*(?=[ ]?[\u3400-\u9fff])
     """,
     re.VERBOSE,
 )
@@ -98,34 +99,45 @@ _ONLY_FILLER = re.compile(
     re.IGNORECASE,
 )
 _QUESTION = re.compile(r"[?？][\"'”’」』)）*\s]*$")
+# Of both the English is begun at words only, which spares most of the time.
 _OPEN = re.compile(
     r"""
-      ^\[\s\] | \b(?:to-?do|fixme|tbd|wip)\b(?!\s?(?:list|app)) | \bto\sbe\s(?:decided|determined|discussed|confirmed|done)\b
-    | \bstill\s(?:need|needs|have|has|must|open|unclear|unresolved|missing|pending|unknown|undecided|broken|fails?|failing)\b
-    | \bremains?\s(?:to\b|open|unclear|unresolved|unknown) | \bopen\s(?:question|issue|point|item|task)s?\b | \bunresolved\b
-    | \b(?:not|n't)\s(?:yet\s)?(?:been\s)?(?:decided|settled|resolved|figured|implemented|tested|finished)\b
-    | \bnext\ssteps?\b | \bneeds?\s(?:investigation|clarification|a\sdecision|follow[- ]?up|to\sbe\s\w+ed)\b
-    | \bblocked\s(?:by|on)\b | \bwaiting\s(?:for|on)\b | \b(?:undecided|don't\sknow\syet|do\snot\sknow\syet)\b
+      ^\[\s\]
+    | \b(?:
+        (?:to-?do|fixme|tbd|wip)\b(?!\s?(?:list|app)) | to\sbe\s(?:decided|determined|discussed|confirmed|done)\b
+      | still\s(?:need|needs|have|has|must|open|unclear|unresolved|missing|pending|unknown|undecided|broken|fails?|
+          failing)\b
+      | remains?\s(?:to\b|open|unclear|unresolved|unknown) | open\s(?:question|issue|point|item|task)s?\b | unresolved\b
+      | (?:not|\w+n't)\s(?:yet\s)?(?:been\s)?(?:decided|settled|resolved|figured|implemented|tested|finished)\b
+      | next\ssteps?\b | needs?\s(?:investigation|clarification|a\sdecision|follow[- ]?up|to\sbe\s\w+ed)\b
+      | (?:blocked\s(?:by|on)|waiting\s(?:for|on)|undecided|don't\sknow\syet|do\snot\sknow\syet)\b
+      )
     | 待办|待定|待确认|待解决|待讨论|待处理|有待|尚未|尚不|悬而未决|遗留|未解决|未完成
-    | 还(?:没有?|未)(?:有)?(?:决定|确定|解决|完成|做|实现|修|定|测|想好|弄清|验证|写|部署|上线) | 没(?:有)?(?:解决|决定|定下)
-    | 还(?:需要|需|得|差|缺|要(?!是|好|么)) | 下一步|后续(?:再|需|要) | (?:回头|之后|以后|稍后|晚点|改天)再
+    | 还(?:没有?|未)(?:有)?(?:决定|确定|解决|完成|做|实现|修|定|测|想好|弄清|验证|写|部署|上线)
+    | 没(?:有)?(?:解决|决定|定下) | 还(?:需要|需|得|差|缺|要(?!是|好|么))
+    | 下一步|后续(?:再|需|要) | (?:回头|之后|以后|稍后|晚点|改天)再
     | 不确定(?:是否|要不要|该|怎么)
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 _DECISION = re.compile(
     r"""
-      \b(?:we|i|they|you|he|she|team)(?:'ve|\shave|\shas|'d|\shad)?\s(?:\w+\s)?(?:decided|agreed\s(?:to|on|that|with\sthe)|
-        settled\son|opted|chose|chosen|concluded|committed\sto)\b
-    | \b(?:decided|agreed)\s(?:to|on|that|against)\b | \bthe\s(?:final\s)?(?:decision|verdict|choice)\s(?:is|was)\b
-    | \bdecision\s?[:：] | \bmade\s(?:up\smy\smind|(?:a|the|our|my)\sdecision)\b | \bsettled\son\b
-    | \blet(?:'s|\sus)\s(?:go\swith|use|stick\s(?:to|with)|switch|drop|stay\s(?:on|with)|adopt|move\sto|not\b|keep\s(?:the|it|
-        using)\b)
-    | \b(?:we|i)(?:'ll|\swill|\sshall|'re\sgoing\sto|'m\sgoing\sto|\sare\sgoing\sto|\sam\sgoing\sto)\s(?:only\s|just\s)?
-        (?:use|go\swith|stick\s(?:to|with)|switch|adopt|drop|migrate|stay\s(?:on|with)|move\sto|replace|keep\s(?:the|using)\b)
-    | ^(?:(?:we|i)(?:'re|'m|\sare|\sam)\s)?going\swith\b | \bswitch(?:ed|ing)\s(?:\w+\s)?(?:to|from)\b
-    | \b(?:use|used|using|chose|picked?)\b.*\b(?:instead\sof|rather\sthan)\b
-    | (?:决定|敲定|选定|拍板|商定|约定|达成一致|说好)(?!性|权|于|因|论) | 定(?:下来|为|成) | (?:最终|最后|还是)(?:选|用|采用|定)
+      \b(?:
+        (?:we|i|they|you|he|she|team)(?:'ve|\shave|\shas|'d|\shad)?\s(?:\w+\s)?(?:decided|agreed\s(?:to|on|that|with\sthe)|
+          settled\son|opted|chose|chosen|concluded|committed\sto)\b
+      | (?:decided|agreed)\s(?:to|on|that|against)\b | the\s(?:final\s)?(?:decision|verdict|choice)\s(?:is|was)\b
+      | decision\s?[:：] | made\s(?:up\smy\smind|(?:a|the|our|my)\sdecision)\b | settled\son\b
+      | let(?:'s|\sus)\s(?:go\swith|use|stick\s(?:to|with)|switch|drop|stay\s(?:on|with)|adopt|move\sto|not\b|
+          keep\s(?:the|it|using)\b)
+      | (?:we|i)(?:'ll|\swill|\sshall|'re\sgoing\sto|'m\sgoing\sto|\sare\sgoing\sto|\sam\sgoing\sto)\s
+          (?:only\s|just\s)?(?:use|go\swith|stick\s(?:to|with)|switch|adopt|drop|migrate|stay\s(?:on|with)|move\sto|
+          replace|keep\s(?:the|using)\b)
+      | switch(?:ed|ing)\s(?:\w+\s)?(?:to|from)\b
+      | (?:use|used|using|chose|picked?)\b.{1,200}?\b(?:instead\sof|rather\sthan)\b
+      )
+    | ^(?:(?:we|i)(?:'re|'m|\sare|\sam)\s)?going\swith\b
+    | (?:决定|敲定|选定|拍板|商定|约定|达成一致|说好)(?!性|权|于|因|论)
+    | 定(?:下来|为|成) | (?:最终|最后|还是)(?:选|用|采用|定)
     | (?:就|统一|一律|全部)(?:用|按|选|采用|定|改) | 改(?:用|成|为|走) | (?:采用|换成|选用|弃用|改回)(?!了?吗)
     | 不再(?:用|使用|支持|维护) | 用.{1,20}(?:而不是|代替|替代|替换) | (?:我们|咱们)(?:以后|今后)?(?:都|就|还是|先)?用
     """,
@@ -152,13 +164,15 @@ _SETTLED = re.compile(
 # ---- files
 
 _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://\S+|[\w.+-]{1,64}@\S+", re.IGNORECASE)
+# A path begins with a name in ASCII: Chinese before it is the sentence that names it.
 _FILE = re.compile(
     rf"""(?<![A-Za-z0-9_@.+\\/:$%-])(?:
-      (?:[A-Za-z]:[\\/]|~?/|\.{{1,2}}[\\/])?(?:[A-Za-z0-9_@.+-]{{1,80}}[\\/]){{1,20}}[A-Za-z0-9_@+.-]{{0,80}}\.[A-Za-z][A-Za-z0-9]{{0,7}}
+      (?:[A-Za-z]:[\\/]|~?/|\.{{1,2}}[\\/])?(?:[A-Za-z0-9_@.+-]{{1,80}}[\\/])(?:[\w@.+-]{{1,80}}[\\/]){{0,20}}
+        [\w@.+-]{{0,80}}\.[A-Za-z][A-Za-z0-9]{{0,7}}
     | (?:[A-Za-z]:[\\/]|~?/|\.{{1,2}}[\\/])(?:[A-Za-z0-9_@.+-]{{1,80}}[\\/]){{1,20}}[A-Za-z0-9_@+-]{{1,80}}
-    | [A-Za-z0-9_@+.-]{{1,80}}\.(?:{FILE_ENDINGS.replace(" ", "|")})
+    | [A-Za-z0-9_@.+-]{{1,80}}\.(?:{FILE_ENDINGS.replace(" ", "|")})
     )(?![A-Za-z0-9_/\\])""",
-    re.VERBOSE | re.ASCII,
+    re.VERBOSE,
 )
 _PRODUCT = re.compile(
     r"(?:node|vue|react|next|nuxt|express|three|d3|chart|socket|discord|backbone|ember)\.js", re.IGNORECASE
@@ -190,7 +204,7 @@ def sentences_of(text: str) -> list[Sentence]:
     """
     found: list[Sentence] = []
     for line in _FENCED.sub("\n", text).splitlines():
-        if len(line) > _MOST_CHARACTERS or _NOT_SAID.match(line) or _STRUCTURE.search(line):
+        if len(line) > _MOST_CHARACTERS or _NOT_SAID.match(line) or is_form(line):
             continue
         for piece in _END.split(_LIST_MARK.sub("", line, count=1)):
             said = " ".join(_OPENING.sub("", piece.strip(), count=1).split())
@@ -199,9 +213,19 @@ def sentences_of(text: str) -> list[Sentence]:
     return found
 
 
+def is_form(text: str) -> bool:
+    """Tell whether a text holds what would be read as the form of a checkpoint.
+
+    >>> is_form("end with CHECKPOINT_DONE"), is_form("end with a dot")
+    (True, False)
+    """
+    return bool(_FORM.search(text))
+
+
 def _sentence(said: str, place: int) -> Sentence:
     values, names = _VALUE.findall(said), _NAME.findall(said)
-    words = frozenset(token for token in tokens_of(said) if len(token) > 1 and not is_stop_token(token))
+    tokens = (token for token in tokens_of(said) if len(token) > 1 or token.isdigit())
+    words = frozenset(token for token in tokens if not is_stop_token(token))
     telling = words & frozenset(token for piece in (*values, *names) for token in tokens_of(piece))
     return Sentence(said, place, _kind(said, len(words), exact=bool(values)), words, telling)
 
@@ -309,7 +333,7 @@ def names_in(sentence: str) -> tuple[str, ...]:
 
 
 def files_of(texts: Iterable[str]) -> list[str]:
-    """Return the files and paths that texts name, the most often named first; the short name of a path is no second one.
+    """Return the files and paths that texts name, the most often named first; a path's short name is none.
 
     >>> files_of(["Edit src/app.py and 看README.md。", "src/app.py:12 fails, app.py", "see https://a.b/c.py, 1/2"])
     ['src/app.py', 'README.md']

@@ -145,7 +145,7 @@ def page_rank(edges: Mapping[tuple[str, str], float]) -> dict[str, float]:
     their damping of 0.85: 32 steps leave 0.85^32, half a percent, of the mass where it does not belong.
 
     >>> {node: round(rank, 2) for node, rank in page_rank({("a", "b"): 1.0, ("b", "c"): 1.0}).items()}
-    {'a': 0.26, 'b': 0.48, 'c': 0.26}
+    {'a': 0.26, 'b': 0.49, 'c': 0.26}
     """
     if not edges:
         return {}
