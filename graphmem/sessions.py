@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 else:
     checkpointing = late("graphmem.compose.checkpointing")
     embedding = late("graphmem.core.embedding")
-    extracting = late("graphmem.compose.extracting")
     history = late("graphmem.records.history")
     jobs = late("graphmem.records.jobs")
     projects = late("graphmem.projects")
@@ -474,7 +473,7 @@ class Sessions(Curation):
     def _reply(self, task: model.WriterTask) -> str:
         writer = self._writer or writers.writer_of(self.config, _Budget(self._store), clock=self._clock)
         try:
-            reply = extracting.write(task, language=self.config.language) if writer is None else writer(task)
+            reply = checkpointing.by_rules(task, self.config) if writer is None else writer(task)
         except WriterFailed:
             raise
         except Exception as error:  # a writer is somebody else's code, and may fail in any way
