@@ -259,7 +259,36 @@ def test_marks_of_a_checkpoint_that_were_said_are_left_where_they_are(mark):
 # ---- limits
 
 _WORDS = st.sampled_from(
-    ["the", "we", "decided", "use", "port", "6380", "v1.2", "never", "redis", "src/app.py", "broker", "部署", "决定", "端口", "必须", "还没", "，", "。", ".", "?", "!", "\n", "```", "-", "#", "…", "8", "É"]
+    [
+        "the",
+        "we",
+        "decided",
+        "use",
+        "port",
+        "6380",
+        "v1.2",
+        "never",
+        "redis",
+        "src/app.py",
+        "broker",
+        "部署",
+        "决定",
+        "端口",
+        "必须",
+        "还没",
+        "，",
+        "。",
+        ".",
+        "?",
+        "!",
+        "\n",
+        "```",
+        "-",
+        "#",
+        "…",
+        "8",
+        "É",
+    ]
 )
 _TEXTS = st.lists(_WORDS, max_size=60).map(" ".join) | st.text(max_size=80)
 _PARTS = st.lists(

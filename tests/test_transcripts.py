@@ -321,10 +321,10 @@ def test_turns(tmp_path):
 @pytest.mark.parametrize(
     ("turn", "reason"),
     [
-        ({"role": "user"}, "a turn needs role and text, each a text"),
-        ({"role": "user", "text": ["x"]}, "a turn needs role and text, each a text"),
+        ({"role": "user"}, "turn = ['role']: a turn needs role and text, each a text"),
+        ({"role": "user", "text": ["x"]}, "turn = ['role', 'text']: a turn needs role and text, each a text"),
         ({"role": "user", "text": "x", "session": 5}, "session is no text"),
-        ({"role": "user", "text": "x", "id": {}}, "id is neither text nor number"),
+        ({"role": "user", "text": "x", "id": {}}, "id = {}: give a text or a number"),
         ({"role": "user", "text": "x", "outcome": "great"}, "outcome = 'great': give 'done' or 'failed'"),
         ([1], "no JSON object"),
     ],

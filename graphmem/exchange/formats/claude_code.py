@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from graphmem.core.model import Part
+from graphmem.core.turns import moment_of
 from graphmem.exchange.formats.blocks import SILENT, answered, asked, blocks_of, is_answer, is_call, with_answer
 from graphmem.exchange.formats.heard import (
     Batch,
@@ -19,7 +20,6 @@ from graphmem.exchange.formats.heard import (
     Source,
     Telling,
     folder_of,
-    moment_of,
     object_of,
     text_of,
 )

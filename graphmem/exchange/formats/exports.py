@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from graphmem.core.model import Part
+from graphmem.core.turns import moment_of
 from graphmem.errors import InvalidInput
 from graphmem.exchange.formats.blocks import SILENT, answered, asked, blocks_of, is_answer, is_call, with_answer
 from graphmem.exchange.formats.heard import (
@@ -26,7 +27,6 @@ from graphmem.exchange.formats.heard import (
     Damaged,
     Source,
     Telling,
-    moment_of,
     named_errors,
     object_of,
     read_cursor,

@@ -1,7 +1,6 @@
 """What is read from a transcript, and how it is gathered into batches that can be stored one by one."""
 
 import contextlib
-import datetime as dt
 import json
 import os
 from collections.abc import Iterator
@@ -230,22 +229,3 @@ def folder_of(value: object) -> str:
     """
     path = text_of(value)
     return path if PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute() else ""
-
-
-def moment_of(value: object) -> dt.datetime | str | None:
-    """Return a time that a part can have, of a text in ISO 8601 or of seconds since 1970; None for what is no time.
-
-    A text without offset stays one, since the memory knows in which zone to read it.
-
-    >>> moment_of(1.5).isoformat(), moment_of("2026-09-01T10:00+08:00").isoformat()
-    ('1970-01-01T00:00:01.500000+00:00', '2026-09-01T02:00:00+00:00')
-    >>> moment_of("2026-09-01 10:00"), moment_of("soon")
-    ('2026-09-01 10:00', None)
-    """
-    with contextlib.suppress(ValueError, OverflowError, OSError):
-        if isinstance(value, str):
-            moment = dt.datetime.fromisoformat(value.strip())
-            return moment.astimezone(dt.UTC) if moment.tzinfo else value
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return dt.datetime.fromtimestamp(value, dt.UTC)
-    return None

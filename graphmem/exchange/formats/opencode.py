@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 from graphmem.core.model import Part
+from graphmem.core.turns import moment_of
 from graphmem.errors import InvalidInput, StoreFailed
 from graphmem.exchange.formats.blocks import asked, with_answer
 from graphmem.exchange.formats.heard import (
@@ -23,7 +24,6 @@ from graphmem.exchange.formats.heard import (
     Source,
     Telling,
     folder_of,
-    moment_of,
     named_errors,
     object_of,
     read_cursor,
