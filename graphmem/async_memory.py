@@ -212,6 +212,7 @@ class AsyncMemory:
     ledger = _in_thread(Memory.ledger)
     inspect = _in_thread(Memory.inspect)
     rules_for = _in_thread(Memory.rules_for)
+    sessions = _in_thread(Memory.sessions)
     harvest = _in_thread(Memory.harvest)
     checkpoint = _in_thread(Memory.checkpoint)
     run_jobs = _in_thread(Memory.run_jobs)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from graphmem.compose import checkpointing, search
     from graphmem.compose.meaning import MeaningIndex
     from graphmem.compose.pool import Request
-    from graphmem.core import embedding, redaction, snippets
+    from graphmem.core import embedding, redaction, snippets, turns
     from graphmem.core import trust as trusts
     from graphmem.exchange import transcripts
     from graphmem.records import history, jobs
@@ -56,9 +56,10 @@ else:
     snippets = late("graphmem.core.snippets")
     transcripts = late("graphmem.exchange.transcripts")
     trusts = late("graphmem.core.trust")
+    turns = late("graphmem.core.turns")
     writers = late("graphmem.writers")
 
-_JOBS_LISTED = 50
+_LISTED = 50
 _REMARKS_KEPT = 100
 _STATES = ("queued", "asked", "answered", "done", "failed")
 
@@ -257,6 +258,26 @@ class Sessions(Curation):
             model.PastHit(part, hit.score, snippets.snippet(part.text, query))
             for part, hit in zip(parts, shown, strict=True)
         )
+
+    def sessions(
+        self, *, scopes: Iterable[str] | None = None, limit: int | None = None
+    ) -> tuple[model.SessionInfo, ...]:
+        """Return the sessions that are mirrored, those in which something was told last first. limit: None for 50."""
+        most = checked_limit(limit, default=_LISTED)
+        with self._store.read() as tx:
+            return history.list_sessions(tx, self._scopes(tx, scopes), most)
+
+    @staticmethod
+    def read_turns(text: str, place: str = "turns") -> tuple[list[model.Part], tuple[str, ...]]:
+        """Return the parts of turns as JSON Lines, for `mirror`, and remarks on lines that were skipped.
+
+        Each line holds role and text and, where known, id, author, at, message, tool and outcome. A turn without an id
+        has one of its line and its number, so that telling the same text again adds nothing. place: what remarks call
+        the text.
+        """
+        if not isinstance(text, str):
+            raise InvalidInput("text", text, "give a text")
+        return turns.parse_turns(text, place)
 
     def part(self, part: int | str, *, session: str = "", scopes: Iterable[str] | None = None) -> model.StoredPart:
         """Return a part with its exact text: by its number in this memory, or by the id that its host gave it.
@@ -529,7 +550,7 @@ class Sessions(Curation):
         for state in wanted:
             if state not in _STATES:
                 raise InvalidInput("states", state, f"give some of {', '.join(_STATES)}")
-        most = checked_limit(limit, default=_JOBS_LISTED)
+        most = checked_limit(limit, default=_LISTED)
         with self._store.read() as tx:
             within = self._scopes(tx, scopes)
             return jobs.list_jobs(tx, session=name, states=wanted, scopes=within, limit=most)

@@ -98,6 +98,7 @@ SCRIPT = [
     ("reset_scenes", [], {"dry_run": True}),
     ("delete_relation", [2], {"hard": True}),
     ("harvest", [TALK], {}),
+    ("sessions", [], {"limit": 1}),
     ("history", ["panel"], {"floor": 0.5}),
     ("checkpoint", ["s1"], {"wait": False}),
     ("jobs", [], {"states": "queued"}),

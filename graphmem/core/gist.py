@@ -76,9 +76,9 @@ _NAME = re.compile(
 _LONGEST_FILLER = 80
 _FILLER = re.compile(
     r"""(?:
-      (?:hi|hey|hello|hiya|howdy|yo|good\s(?:morning|afternoon|evening|night|day)|bye|goodbye|welcome|cheers|congrat\w*|
+      (?:hi|hey|hello|hiya|howdy|yo|good\s(?:morning|afternoon|evening|night|day)|bye|goodbye|welcome\s(?:back|to)|cheers|congrat\w*|
          thanks?(?!\sto\b)|thank\syou|thx|many\sthanks|you'?re\swelcome|no\s(?:problem|worries)|my\spleasure|sorry\b|
-         see\syou|take\scare|have\sa\s\w+|talk\s(?:to\syou\s)?(?:soon|later)|(?:so\s)?(?:good|great|nice|glad|lovely)\sto\s
+         see\syou|take\scare|have\sa\s(?:great|good|nice|lovely|wonderful|safe)|talk\s(?:to\syou\s)?(?:soon|later)|(?:so\s)?(?:good|great|nice|glad|lovely)\sto\s
          (?:see|hear|meet|talk)|how\s(?:are|have|is|'?s)\b.{0,20}\b(?:you|going|been|things|everything)|
          what'?s\s(?:up|new)|what\sabout\syou|(?:great|good|nice)\s(?:question|point|idea|job|work|one)|keep\s(?:it\sup|up\sthe)|
          that(?:'s|\sis)\s(?:so\s|really\s|very\s)?(?:great|good|awesome|amazing|cool|nice|wonderful|fantastic|true|right|

@@ -1,4 +1,4 @@
-"""Turns in a form of our own: JSON objects with role and text, and where known id, author, at, message, tool, outcome."""
+"""Turns in a form of our own: JSON objects with role and text, and if known id, author, at, message, tool, outcome."""
 
 import contextlib
 import datetime as dt

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from graphmem.core.model.records import MirrorReport as MirrorReport
     from graphmem.core.model.records import Part as Part
     from graphmem.core.model.records import PastHit as PastHit
+    from graphmem.core.model.records import SessionInfo as SessionInfo
     from graphmem.core.model.records import StoredPart as StoredPart
     from graphmem.core.model.replayed import Learnt as Learnt
     from graphmem.core.model.replayed import ReplayReport as ReplayReport
@@ -167,6 +168,7 @@ _SUBJECTS = {
     "SceneHealth": "upkeep",
     "SceneMatch": "scenes",
     "ScopeInfo": "scopes",
+    "SessionInfo": "records",
     "SettleReport": "entities",
     "Settlement": "entities",
     "SharedFeature": "scenes",
