@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from graphmem.core.model import EntityReview as EntityReview
     from graphmem.core.model import FactPath as FactPath
     from graphmem.core.model import ForgottenReport as ForgottenReport
+    from graphmem.core.model import HarvestReport as HarvestReport
     from graphmem.core.model import Hit as Hit
     from graphmem.core.model import Incident as Incident
     from graphmem.core.model import IncidentReport as IncidentReport
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from graphmem.core.situations import Feature as Feature
     from graphmem.core.situations import Situation as Situation
     from graphmem.core.situations import similarity as similarity
+    from graphmem.errors import BudgetSpent as BudgetSpent
     from graphmem.errors import Conflict as Conflict
     from graphmem.errors import GraphmemError as GraphmemError
     from graphmem.errors import InvalidInput as InvalidInput
@@ -67,6 +69,9 @@ if TYPE_CHECKING:
     from graphmem.errors import StoreFailed as StoreFailed
     from graphmem.errors import WriterFailed as WriterFailed
     from graphmem.memory import Memory as Memory
+    from graphmem.writers import TokenBudget as TokenBudget
+    from graphmem.writers import command_writer as command_writer
+    from graphmem.writers import endpoint_writer as endpoint_writer
 
 
 __version__ = "0.1.0"
@@ -78,6 +83,7 @@ _HOMES = {
     "AsyncTurn": "graphmem.async_memory",
     "Block": "graphmem.core.model",
     "Brief": "graphmem.core.model",
+    "BudgetSpent": "graphmem.errors",
     "ChannelPolicy": "graphmem.core.policies",
     "CheckpointReport": "graphmem.core.model",
     "CommitReport": "graphmem.core.model",
@@ -94,6 +100,7 @@ _HOMES = {
     "ForgottenReport": "graphmem.core.model",
     "Feature": "graphmem.core.situations",
     "GraphmemError": "graphmem.errors",
+    "HarvestReport": "graphmem.core.model",
     "Hit": "graphmem.core.model",
     "Incident": "graphmem.core.model",
     "IncidentReport": "graphmem.core.model",
@@ -123,6 +130,7 @@ _HOMES = {
     "StoreFailed": "graphmem.errors",
     "StoredPart": "graphmem.core.model",
     "StoredSecret": "graphmem.core.model",
+    "TokenBudget": "graphmem.writers",
     "Triple": "graphmem.core.model",
     "Turn": "graphmem.compose.turn",
     "UndoReport": "graphmem.core.model",
@@ -131,7 +139,9 @@ _HOMES = {
     "WriterFailed": "graphmem.errors",
     "WriterTask": "graphmem.core.model",
     "command_arbiter": "graphmem.arbiters",
+    "command_writer": "graphmem.writers",
     "endpoint_arbiter": "graphmem.arbiters",
+    "endpoint_writer": "graphmem.writers",
     "entity_key": "graphmem.core.keys",
     "normalize_key": "graphmem.core.keys",
     "similarity": "graphmem.core.situations",

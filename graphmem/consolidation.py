@@ -7,7 +7,7 @@ import functools
 import sqlite3
 import uuid
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from graphmem import log
@@ -16,11 +16,12 @@ from graphmem.config import Config, check_flags
 from graphmem.core import model
 from graphmem.core.times import Clock
 from graphmem.curation import Curation
-from graphmem.errors import GraphmemError, WriterFailed
+from graphmem.errors import BudgetSpent, GraphmemError, WriterFailed
 from graphmem.late import late
 from graphmem.store.database import Store
 
 if TYPE_CHECKING:
+    from graphmem import writers
     from graphmem.compose import consolidating
     from graphmem.core import consolidating as plans
     from graphmem.core import embedding
@@ -32,8 +33,26 @@ else:
     embedding = late("graphmem.core.embedding")
     jobs = late("graphmem.records.jobs")
     plans = late("graphmem.core.consolidating")
+    writers = late("graphmem.writers")
 
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Budget:
+    """The tokens that writers used, by day, kept in the file for all processes."""
+
+    store: Store
+
+    def used(self, day: str, /) -> int:
+        """Return how many tokens a day has had."""
+        with self.store.read() as tx:
+            return jobs.tokens_used(tx, day)
+
+    def add(self, day: str, tokens: int, /) -> None:
+        """Count tokens, or take some back."""
+        with self.store.write() as tx:
+            jobs.count_tokens(tx, day, tokens)
 
 
 class Undone(NamedTuple):
@@ -55,7 +74,7 @@ class Consolidation(Curation):
     def consolidate(
         self, *, scope: str | None = None, force: bool = False, dry_run: bool = False, allow_shrink: bool = False
     ) -> model.ConsolidationReport:
-        """Draw what stays true from the notes and checkpoints of a scope: new notes, in the place of those they replace.
+        """Draw what stays true from the notes and checkpoints of a scope: notes, in the place of those they replace.
 
         A writer reads the live notes that are for everybody and the checkpoints since the last time, the newest that
         have room in `config.checkpoint_input_bytes`. What it concludes becomes notes that know their sources, told as
@@ -70,7 +89,7 @@ class Consolidation(Curation):
 
         >>> from graphmem import Memory
         >>> with Memory.open(":memory:") as memory:
-        ...     for title in ("Redis listens on 6380", "redis listens on 6380!", "Deploy with pnpm"):
+        ...     for title in ("Redis listens on 6380", "Redis is listening on 6380", "Deploy with pnpm"):
         ...         told = memory.remember(title)
         ...     report = memory.consolidate()
         ...     report.state, report.by, report.superseded, memory.consolidate().days_left
@@ -111,7 +130,8 @@ class Consolidation(Curation):
         home = self._scope("user" if self._project is None else "project") if scope is None else self._scope(scope)
         if not dry_run:
             self._store.require_writing()
-        by = "rules" if self._writer is None else "writer"
+        writer = self._named_writer()
+        by = "rules" if writer is None else "writer"
         report = model.ConsolidationReport(kind, home, "unchanged", by=by, applied=not dry_run)
         at = self._at(None)
         with self._store.read() as tx:
@@ -119,15 +139,15 @@ class Consolidation(Curation):
         if wait is not None:
             return _waiting(report, wait)
         if dry_run:
-            return self._rehearsed(report, at, allow_shrink=allow_shrink)
-        if self._writer is None:
+            return self._rehearsed(report, writer, at, allow_shrink=allow_shrink)
+        if writer is None:
             return self._by_rules(report, at, force=force, allow_shrink=allow_shrink)
-        return self._by_writer(report, at, force=force, allow_shrink=allow_shrink)
+        return self._by_writer(report, writer, at, force=force, allow_shrink=allow_shrink)
 
     def _rehearsed(
-        self, report: model.ConsolidationReport, at: str, *, allow_shrink: bool
+        self, report: model.ConsolidationReport, writer: model.Writer | None, at: str, *, allow_shrink: bool
     ) -> model.ConsolidationReport:
-        if self._writer is None:
+        if writer is None:
             plan = self._plan_by_rules(report, at)
             if plan is None:
                 return replace(report, state="nothing")
@@ -137,7 +157,7 @@ class Consolidation(Curation):
             if not asked.task.text:
                 return replace(report, state="nothing")
             try:
-                reply = consolidating.kept(self._reply(asked.task), asked.shown)
+                reply = consolidating.kept(_reply(writer, asked.task), asked.shown)
             except WriterFailed as error:
                 return replace(report, state="failed", error=str(error))
             report = _with_remarks(report, asked.left)
@@ -181,7 +201,7 @@ class Consolidation(Curation):
         return report
 
     def _by_writer(
-        self, report: model.ConsolidationReport, at: str, *, force: bool, allow_shrink: bool
+        self, report: model.ConsolidationReport, writer: model.Writer, at: str, *, force: bool, allow_shrink: bool
     ) -> model.ConsolidationReport:
         with self._writing(at) as tx:
             # Who allows it to shrink has seen why it stopped, which counted as a failure.
@@ -207,7 +227,12 @@ class Consolidation(Curation):
             return done
 
         done = self._done_by_writer(
-            asked.job_id, asked.task, asked.reply, settle, keep=lambda reply: consolidating.kept(reply, asked.shown)
+            asked.job_id,
+            asked.task,
+            asked.reply,
+            settle,
+            writer=writer,
+            keep=lambda reply: consolidating.kept(reply, asked.shown),
         )
         if isinstance(done, Undone):
             done = replace(told, state=done.state, error=done.error)
@@ -236,6 +261,7 @@ class Consolidation(Curation):
         reply: str,
         settle: Callable[[sqlite3.Connection, str, str], _T],
         *,
+        writer: model.Writer,
         keep: Callable[[str], str] = str,
     ) -> _T | Undone:
         """Let a writer answer, and settle what it says, once, whatever ends the process between; tell why not.
@@ -245,11 +271,12 @@ class Consolidation(Curation):
         """
         if not reply:
             try:
-                reply = keep(self._reply(task))
+                reply = keep(_reply(writer, task))
             except WriterFailed as error:
                 at = self._at(None)
                 with self._writing(at) as tx:
-                    jobs.fail(tx, job_id, str(error), at)
+                    end = jobs.put_back if isinstance(error, BudgetSpent) else jobs.fail
+                    end(tx, job_id, str(error), at)
                 return Undone("failed", str(error))
             at = self._at(None)
             with self._writing(at) as tx:
@@ -264,19 +291,21 @@ class Consolidation(Curation):
                 jobs.count_failure(tx, job_id, str(error), at)
             raise
 
-    def _reply(self, task: model.WriterTask) -> str:
-        writer = self._writer
-        if writer is None:
-            raise WriterFailed("no writer")
-        try:
-            reply = writer(task)
-        except WriterFailed:
-            raise
-        except Exception as error:  # a writer is somebody else's code, and may fail in any way
-            raise WriterFailed(f"the writer failed: {type(error).__name__}: {error}") from error
-        if not isinstance(reply, str) or is_blank(reply):
-            raise WriterFailed("the writer said nothing")
-        return reply
+    def _named_writer(self) -> model.Writer | None:
+        """Return the writer that the memory was opened with, else that of the settings, None where there is none."""
+        return self._writer or writers.writer_of(self.config, _Budget(self._store), clock=self._clock)
+
+
+def _reply(writer: model.Writer, task: model.WriterTask) -> str:
+    try:
+        reply = writer(task)
+    except WriterFailed:
+        raise
+    except Exception as error:  # a writer is somebody else's code, and may fail in any way
+        raise WriterFailed(f"the writer failed: {type(error).__name__}: {error}") from error
+    if not isinstance(reply, str) or is_blank(reply):
+        raise WriterFailed("the writer said nothing")
+    return reply
 
 
 def _waiting(report: model.ConsolidationReport, wait: consolidating.Wait) -> model.ConsolidationReport:

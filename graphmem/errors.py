@@ -45,6 +45,10 @@ class WriterFailed(GraphmemError):
     """A model or a program that was asked failed, or its answer cannot be used; nothing of it is kept."""
 
 
+class BudgetSpent(WriterFailed):
+    """The tokens of the day are used up: the same can be asked again tomorrow (UTC)."""
+
+
 class StoreFailed(GraphmemError, OSError):
     """The file could not be opened, read or written (missing folder, permission, full disk, I/O error)."""
 

@@ -132,15 +132,7 @@ class Memory(Sessions):
     def _settle_in(self, signs: projects.Signs | None, session: str) -> None:
         """Look up the project and the session that the memory is opened for, and note what is new of them."""
         if signs is not None:
-            with self._store.read() as tx:
-                found = scope_rows.find_project(tx, signs)
-            if not found.is_stored and not self.config.read_only:  # what is stored was looked at when it came
-                told = [found.project.place, *(value for _, value in found.unknown)]
-                refuse_secret_names("project", told)
-                at = self._at(None)
-                with self._store.write() as tx:
-                    found = scope_rows.find_project(tx, signs)  # another process may have been first
-                    scope_rows.store_project(tx, found, at)
+            found = self._known_project(signs)
             self._project = found.project
             for remark in found.project.remarks:
                 log.warning("%s", remark)

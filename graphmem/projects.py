@@ -166,6 +166,14 @@ def read_signs(folder: str | os.PathLike[str], *, whole_repository: bool) -> Sig
     return _signs(written, real, found.root, found)
 
 
+def signs_of(folder: str, *, whole_repository: bool) -> Signs:
+    """Return what a folder tells of its project, and of one that is not there (any more) what its path tells."""
+    try:
+        return read_signs(folder, whole_repository=whole_repository)
+    except InvalidInput:
+        return _signs(folder, folder, folder)
+
+
 def working_tree(folder: str | os.PathLike[str]) -> str | None:
     """Return the top of the git working tree that a folder is in, None outside of any and for no folder."""
     try:

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-from collections.abc import Callable, Iterable, Sequence
+import functools
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graphmem import log
-from graphmem.arguments import checked_limit, checked_situation, is_blank
+from graphmem.arguments import checked_limit, checked_situation, is_blank, refuse_secret_names
 from graphmem.config import Config, check_count, check_flags, check_number
 from graphmem.consolidation import Consolidation, Undone
 from graphmem.core import model
 from graphmem.core.keys import clean_text, require_texts, text_list
 from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, read_time, utc_text
-from graphmem.errors import Conflict, InvalidInput
+from graphmem.errors import Conflict, GraphmemError, InvalidInput, SecretRefused, StoreFailed
 from graphmem.late import late
 from graphmem.store.database import Store
 
 if TYPE_CHECKING:
+    from graphmem import projects
     from graphmem.compose import checkpointing, search
     from graphmem.compose.meaning import MeaningIndex
     from graphmem.compose.pool import Request
-    from graphmem.core import embedding, redaction, snippets
+    from graphmem.core import embedding, redaction, snippets, turns
     from graphmem.core import trust as trusts
+    from graphmem.exchange import transcripts
     from graphmem.records import history, jobs
+    from graphmem.records import scopes as scope_rows
     from graphmem.upkeep import repeating
     from graphmem.upkeep.repeating import Repeating
 else:
@@ -34,14 +39,51 @@ else:
     embedding = late("graphmem.core.embedding")
     history = late("graphmem.records.history")
     jobs = late("graphmem.records.jobs")
+    projects = late("graphmem.projects")
     redaction = late("graphmem.core.redaction")
     repeating = late("graphmem.upkeep.repeating")
+    scope_rows = late("graphmem.records.scopes")
     search = late("graphmem.compose.search")
     snippets = late("graphmem.core.snippets")
+    transcripts = late("graphmem.exchange.transcripts")
     trusts = late("graphmem.core.trust")
+    turns = late("graphmem.core.turns")
 
-_JOBS_LISTED = 50
+_LISTED = 50
+_REMARKS_KEPT = 100
 _STATES = ("queued", "asked", "answered", "done", "failed")
+
+
+class _Tally:
+    """What a harvest comes to, so far."""
+
+    def __init__(self) -> None:
+        self.sessions: set[str] = set()
+        self.added = self.changed = self.known = self.own = self.unsaid = 0
+        self.remarks: list[str] = []
+        self.failed: list[str] = []
+
+    def add(self, report: model.MirrorReport) -> None:
+        """Count what was mirrored."""
+        self.sessions.add(report.session)
+        self.added += report.added
+        self.changed += report.changed
+        self.known += report.known
+
+    def remark(self, told: str) -> None:
+        """Keep a remark, or that there is one more."""
+        if len(self.remarks) < _REMARKS_KEPT:
+            self.remarks.append(told)
+        else:
+            self.unsaid += 1
+
+    def report(self, sources: int) -> model.HarvestReport:
+        """Return all of it."""
+        rest = (f"and {self.unsaid} remarks more",) if self.unsaid else ()
+        return model.HarvestReport(
+            sources, len(self.sessions), self.added, self.changed, self.known, self.own, tuple(self.failed),
+            (*self.remarks, *rest),
+        )  # fmt: skip
 
 
 def _unheard(done: int, whole: int) -> None:
@@ -155,7 +197,8 @@ class Sessions(Consolidation):
 
         session: only this one. scopes: those of other projects are read only where they are named, "all" for all.
         floor: the share of the best score that a hit needs to be shown, `config.search_score_floor` when left out, 0
-        for none; the best one is always shown. limit: None for 10, 0 for none. `part` returns the exact text.
+        for none; the best one is always shown. limit: None for 10, 0 for none. `part` returns the exact text. What was
+        written since to transcripts that were harvested is mirrored first (`config.reconcile_on_search`).
 
         Raises InvalidInput for a query without words, NotFound for a session that is not mirrored.
 
@@ -168,6 +211,8 @@ class Sessions(Consolidation):
         least = self.config.search_score_floor if floor is None else floor
         check_number("floor", least, low=0.0, high=1.0)
         name = session and _session_name(session)
+        if self.config.reconcile_on_search and not self.config.read_only:
+            self._catch_up()
         with self._store.read() as tx:
             if name:
                 history.require_session(tx, name)
@@ -186,6 +231,26 @@ class Sessions(Consolidation):
             for part, hit in zip(parts, shown, strict=True)
         )
 
+    def sessions(
+        self, *, scopes: Iterable[str] | None = None, limit: int | None = None
+    ) -> tuple[model.SessionInfo, ...]:
+        """Return the sessions that are mirrored, those in which something was told last first. limit: None for 50."""
+        most = checked_limit(limit, default=_LISTED)
+        with self._store.read() as tx:
+            return history.list_sessions(tx, self._scopes(tx, scopes), most)
+
+    @staticmethod
+    def read_turns(text: str, place: str = "turns") -> tuple[list[model.Part], tuple[str, ...]]:
+        """Return the parts of turns as JSON Lines, for `mirror`, and remarks on lines that were skipped.
+
+        Each line holds role and text and, where known, id, author, at, message, tool and outcome. A turn without an id
+        has one of its line and its number, so that telling the same text again adds nothing. place: what remarks call
+        the text.
+        """
+        if not isinstance(text, str):
+            raise InvalidInput("text", text, "give a text")
+        return turns.parse_turns(text, place)
+
     def part(self, part: int | str, *, session: str = "", scopes: Iterable[str] | None = None) -> model.StoredPart:
         """Return a part with its exact text: by its number in this memory, or by the id that its host gave it.
 
@@ -200,6 +265,115 @@ class Sessions(Consolidation):
         wanted, name = clean_text(part) if isinstance(part, str) else part, session and _session_name(session)
         with self._store.read() as tx:
             return history.find_part(tx, wanted, name, self._scopes(tx, scopes))
+
+    # ---- transcripts
+
+    def harvest(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        kind: str | None = None,
+        redact: bool | None = None,
+        progress: Callable[[int, int], None] = _unheard,
+    ) -> model.HarvestReport:
+        """Mirror the transcripts that other programs wrote, each from where the last harvest of it ended.
+
+        path: a file, or a folder and all below it; None for where Claude Code and OpenCode keep theirs. kind:
+        'claude-code', 'opencode', 'turns' (JSON Lines with role and text), 'chatgpt' or 'claude' (exports); recognised
+        where it is left out. A session is of the project of the folder that it was in. redact: as in `mirror`.
+        progress: is told thousandths of all sources.
+
+        Each batch is stored with how far it was read, so that an interruption loses and repeats nothing. A line that is
+        still being written is read the next time, one that is damaged is skipped, and a remark names it. What a writer
+        of this memory was asked is left out. A source that cannot be read is told in the report, and the others go on.
+
+        Raises InvalidInput for a path with nothing to read.
+        """
+        check_flags(**({} if redact is None else {"redact": redact}))
+        self._store.require_writing()
+        sources = transcripts.find_sources(path, kind) if path is not None else transcripts.usual_sources(kind)
+        return self._harvested(sources, redact, progress)
+
+    def _harvested(
+        self, sources: Sequence[transcripts.Source], redact: bool | None, progress: Callable[[int, int], None]
+    ) -> model.HarvestReport:
+        with self._store.read() as tx:
+            cursors = history.cursors(tx)
+        tally = _Tally()
+        scopes: dict[str, str] = {"": ""}
+        for number, source in enumerate(sources):
+            batches = transcripts.read_source(source, cursors.get((source.path, source.kind), ""))
+            while True:
+                try:
+                    batch = next(batches, None)
+                except (InvalidInput, StoreFailed) as error:
+                    tally.failed.append(f"{source.path}: {error}")
+                    break
+                if batch is None:
+                    break
+                for heard in batch.heard:
+                    if heard.project not in scopes:
+                        scopes[heard.project] = self._scope_of_folder(heard.project, tally)
+                self._store_batch(source, batch, scopes, tally, redact)
+                progress(1000 * number + 1000 * batch.done // max(1, batch.whole), 1000 * len(sources))
+            progress(1000 * (number + 1), 1000 * len(sources))
+        return tally.report(len(sources))
+
+    def _scope_of_folder(self, folder: str, tally: _Tally) -> str:
+        if not self.config.project_memory:
+            return ""
+        signs = projects.signs_of(folder, whole_repository=self.config.project_identity == "repository")
+        try:
+            return self._known_project(signs).project.key
+        except SecretRefused as error:
+            tally.remark(f"{error}; its sessions are of no project")
+            return ""
+
+    def _store_batch(
+        self,
+        source: transcripts.Source,
+        batch: transcripts.Batch,
+        scopes: Mapping[str, str],
+        tally: _Tally,
+        redact: bool | None,
+    ) -> None:
+        screened = self.config.redact_mirror if redact is None else redact
+        ready = [
+            (heard, clean_text(heard.session), *history.check_parts(heard.parts, self.config.zone, screened=screened))
+            for heard in batch.heard
+        ]
+        at = self._at(None)
+        with self._writing(at) as tx:
+            reports = [
+                history.mirror(tx, session, told, at, scope=None, home=scopes[heard.project])
+                for heard, session, told, _ in ready
+            ]
+            history.keep_cursor(tx, source.path, source.kind, batch.cursor, at)
+        tally.own += batch.own
+        for remark in batch.remarks:
+            tally.remark(remark)
+        for report, (_, session, _, remarks) in zip(reports, ready, strict=True):
+            tally.add(report)
+            for remark in remarks:
+                tally.remark(f"{session}: {remark}")
+
+    def _catch_up(self) -> None:
+        """Harvest what has been written since to the transcripts that were harvested before."""
+        with self._store.read() as tx:
+            known = history.harvested(tx)
+        grown = [
+            source
+            for path, kind, at in known
+            if transcripts.is_newer(source := transcripts.Source(kind, path), dt.datetime.fromisoformat(at))
+        ]
+        if grown:
+            try:
+                report = self._harvested(grown, None, _unheard)
+            except GraphmemError as error:
+                log.warning("the transcripts were not read before this search: %s", error)
+                return
+            for failure in report.failed:
+                log.warning("%s", failure)
 
     # ---- checkpoints
 
@@ -229,6 +403,7 @@ class Sessions(Consolidation):
         name = _session_name(session)
         if cause not in checkpointing.CAUSES:
             raise InvalidInput("cause", cause, f"give one of {', '.join(checkpointing.CAUSES)}")
+        check_flags(wait=wait, force=force)
         if not wait:
             at = self._at(None)
             with self._writing(at) as tx:
@@ -260,6 +435,7 @@ class Sessions(Consolidation):
             lambda tx, reply, at: checkpointing.settle(
                 tx, self._vocabulary, begun, reply, done.session, at, self.config
             ),
+            writer=self._named_writer() or functools.partial(checkpointing.by_rules, config=self.config),
         )
         if isinstance(settled, Undone) and settled.state == "busy":
             return replace(done, state="busy")
@@ -279,6 +455,7 @@ class Sessions(Consolidation):
 
         idle: sessions too in which nothing was said for `config.idle_checkpoint_after` seconds.
         """
+        check_flags(idle=idle)
         self._store.require_writing()
         at = self._at(None)
         before = utc_text(dt.datetime.fromisoformat(at) - dt.timedelta(seconds=self.config.idle_checkpoint_after))
@@ -320,12 +497,24 @@ class Sessions(Consolidation):
         for state in wanted:
             if state not in _STATES:
                 raise InvalidInput("states", state, f"give some of {', '.join(_STATES)}")
-        most = checked_limit(limit, default=_JOBS_LISTED)
+        most = checked_limit(limit, default=_LISTED)
         with self._store.read() as tx:
             within = self._scopes(tx, scopes)
             return jobs.list_jobs(tx, session=name, states=wanted, scopes=within, limit=most)
 
     # ---- within
+
+    def _known_project(self, signs: projects.Signs) -> scope_rows.Found:
+        """Return the project that a folder is, which is stored when it is new or has moved."""
+        with self._store.read() as tx:
+            found = scope_rows.find_project(tx, signs)
+        if not found.is_stored and not self.config.read_only:  # what is stored was looked at when it came
+            refuse_secret_names("project", [found.project.place, *(value for _, value in found.unknown)])
+            at = self._at(None)
+            with self._store.write() as tx:
+                found = scope_rows.find_project(tx, signs)  # another process may have been first
+                scope_rows.store_project(tx, found, at)
+        return found
 
     def _request(
         self,

@@ -19,7 +19,7 @@ from graphmem.asking import Answer, Endpoint, NoAnswer, ask_model, run_program
 from graphmem.config import LONGEST_WAIT, Config, check_count, check_number, check_program
 from graphmem.core.model import Writer, WriterTask
 from graphmem.core.times import Clock, system_clock
-from graphmem.errors import WriterFailed
+from graphmem.errors import BudgetSpent, WriterFailed
 
 _LONGEST_TEXT = 1 << 20  # bytes
 _OWN_RUN = {"GRAPHMEM_WRITER": "1"}
@@ -196,7 +196,7 @@ def _require_room(limit: int, used: int, need: int, day: str) -> None:
             f"this needs about {need} tokens, more than the budget of {limit} a day: raise writer_tokens_per_day"
         )
     if used + need > limit:
-        raise WriterFailed(
+        raise BudgetSpent(
             f"the budget of {limit} tokens for {day} is used up ({used}, and this needs about {need}): "
             "it is free again tomorrow (UTC), or raise writer_tokens_per_day"
         )

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import (
+    digesting,
     entering,
     matching,
     noting,
@@ -144,6 +145,12 @@ SUBJECTS: Mapping[str, Subject] = {
         tidying.run_upkeep,
         "commits of one process while another keeps upkeep of so many scenes with twins, all of whose refs fade.",
         (100_000,), (5_000,), 500, 3,
+    ),
+    "digest": Subject(
+        digesting.run,
+        "the writer that needs no model, on so many chats of LoCoMo: the share of the content words of evidence turns "
+        "that its digests keep within a tenth of the text. Floors: first sentences, the first of turns, random ones.",
+        (10,), (10,), digesting.SEEDS, 0.5,
     ),
 }  # fmt: skip
 ALL_MINUTES = 17

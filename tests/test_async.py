@@ -5,6 +5,7 @@ import contextlib
 import inspect
 import sqlite3
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +32,8 @@ VERBS = [
     for name, member in inspect.getmembers_static(Memory)
     if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, classmethod | staticmethod))
 ]
+
+TALK = Path(__file__).parent.parent / "fixtures" / "talk.jsonl"
 
 # Verb, positional and keyword arguments; each line works on what the lines before it have done.
 SCRIPT = [
@@ -94,6 +97,8 @@ SCRIPT = [
     ("scene_health", [], {}),
     ("reset_scenes", [], {"dry_run": True}),
     ("delete_relation", [2], {"hard": True}),
+    ("harvest", [TALK], {}),
+    ("sessions", [], {"limit": 1}),
     ("history", ["panel"], {"floor": 0.5}),
     ("checkpoint", ["s1"], {"wait": False}),
     ("jobs", [], {"states": "queued"}),

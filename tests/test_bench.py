@@ -35,8 +35,10 @@ COLUMNS = {
     "fresh": {"turns", "median_us", "scenes", "features_at_most"},
     "entities": {"entities", "review_s", "pairs", "peak_mib"},
     "upkeep": {"scenes", "refs_faded", "p50_ms", "max_ms"},
+    "digest": {"chats", "evidence_turns", "kept", "first", "random", "to_first", "to_random", "digest_ms"},
 }
-SCALES = {"writers": ["30"], "start": ["30"], "upkeep": ["30"], "entities": ["60"], "tenants": ["10"], "dedupe": ["60"]}
+SCALES = {"writers": ["30"], "start": ["30"], "upkeep": ["30"], "entities": ["60"], "tenants": ["10"], "dedupe": ["60"],
+          "digest": ["1"]}  # fmt: skip
 
 
 def bench(*arguments):
@@ -59,7 +61,13 @@ def rows_of(path, *tables):
         return {table: connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2").fetchall() for table in tables}
 
 
-@pytest.mark.parametrize("subject", COLUMNS)
+CHATS = SCRIPTS.parent.parent / "shared" / "data" / "locomo"
+NEEDS_CHATS = pytest.mark.skipif(not CHATS.exists(), reason="the chats of LoCoMo are not there")
+
+
+@pytest.mark.parametrize(
+    "subject", [pytest.param(name, marks=NEEDS_CHATS if name == "digest" else ()) for name in COLUMNS]
+)
 def test_a_benchmark_tells_rows_verdicts_and_growth(subject):
     told = json.loads(bench(subject, "--json", "--turns", "1", "--scale", *SCALES.get(subject, ["20", "40"])))
 
@@ -238,6 +246,51 @@ def test_the_floor_of_mirror_writes_what_mirror_writes(benchmarks, tmp_path):
 
     tables = "sessions", "parts", "text_index", "text_sizes"
     assert rows_of(tmp_path / "floor.db", *tables) == rows_of(tmp_path / "verb.db", *tables)
+
+
+CHAT = {
+    "sample_id": "chat-1",
+    "conversation": {
+        "session_1": [
+            {"speaker": "Ann", "dia_id": "D1:1", "text": "Hello Bob! The café serves walnut pancakes on Sundays."},
+            {"speaker": "Bob", "dia_id": "D1:2", "text": "Bob likes it. Look!", "blip_caption": "a harbour at night"},
+        ],
+        "session_2": [{"speaker": "Ann", "dia_id": "D2:1", "text": "Ok."}],
+    },
+    "qa": [{"evidence": ["D1:02"]}, {"evidence": ["D:1:1; D9:9"]}, {"question": "no evidence"}],
+}
+
+
+def test_chats_are_read_into_increments_of_whole_turns(benchmarks, monkeypatch, tmp_path):
+    digesting = benchmarks("digesting")
+    (tmp_path / "chats.json").write_text(json.dumps([CHAT]), "utf-8")
+    monkeypatch.setattr(digesting, "BUDGET", 60)
+
+    ((first, second),) = digesting.read(tmp_path / "chats.json")
+
+    assert [part.text for part in (*first.parts, *second.parts)] == [
+        "Hello Bob! The café serves walnut pancakes on Sundays.",
+        "Bob likes it. Look! [shares a harbour at night]",
+        "Ok.",
+    ]
+    assert (first.evidence, second.evidence) == ((0,), (0,))
+    assert first.size == 55
+    assert first.names == {"ann", "bob"}
+
+
+def test_kept_is_the_share_of_the_words_of_evidence_turns(benchmarks, monkeypatch, tmp_path):
+    digesting = benchmarks("digesting")
+    (tmp_path / "chats.json").write_text(json.dumps([CHAT]), "utf-8")
+    monkeypatch.setattr(digesting, "SHARE", 2)
+    ((one,),) = digesting.read(tmp_path / "chats.json")
+
+    # Two of the five words of the one, which greets by a name besides; none of the four of the other.
+    assert digesting.kept([one], lambda _: ["Walnut pancakes!", "Bob, unrelated."]) == pytest.approx((2 / 5 + 0) / 2)
+    assert digesting.first_sentences(one) == ["Hello Bob!", "Bob likes it.", "Look!", "Ok."]
+    assert digesting.first_of_turns(one) == ["Hello Bob!", "Bob likes it.", "Ok."]
+    assert sorted(digesting.random_sentences(1)(one)) != sorted(digesting.random_sentences(2)(one))
+    with pytest.raises(AssertionError, match="longer than its share"):
+        digesting.kept([one], lambda _: ["word " * 40])
 
 
 def test_a_plot_is_written(benchmarks, tmp_path):

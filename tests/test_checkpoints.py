@@ -674,6 +674,68 @@ def test_what_was_learnt_says_which_checkpoint_told_it(opened, path):
     ]
 
 
+def step(report, name):
+    return next(one for one in report.steps if one.name == name)
+
+
+@pytest.mark.parametrize(("days", "kept"), [(30, ["new"]), (0, ["new", "old"])])
+def test_what_is_older_than_it_is_to_be_kept_goes(opened, path, clock, days, kept):  # B8.25
+    memory, _ = opened(lambda task: f"{TEXT}\n- {task.parts[0].text}", config=Config(retention_days=days))
+    memory.remember("stays")
+    memory.mirror("old", talk(6))
+    (old,) = memory.checkpoint("old").notes
+    clock.advance(days=2)
+    memory.mirror("new", talk(6, text="Later "))
+    (new,) = memory.checkpoint("new").notes
+    clock.advance(days=29)
+
+    report = memory.upkeep(allow_shrink=True)
+
+    assert sorted(name for (name,) in sql(path, "SELECT name FROM sessions")) == kept
+    assert [note.id for note in memory.notes(kinds="checkpoint")] == [new.id, old.id][: len(kept)]
+    assert memory.notes(kinds="fact")
+    assert (step(report, "expire sessions").state == "done") == (days > 0)
+    assert memory.check().problems == ()
+    if days:
+        assert memory.restore_note(old.id).status == "live"
+
+
+def test_a_retention_that_would_take_all_notes_stops(opened, path, clock):
+    memory, _ = opened(TEXT, config=Config(retention_days=1))
+    memory.mirror("s1", talk(6))
+    memory.checkpoint("s1")
+    clock.advance(days=2)
+
+    assert step(memory.upkeep(), "expire sessions").state == "stopped"
+    assert sql(path, "SELECT COUNT(*) FROM sessions") == [(1,)]
+
+
+def test_sessions_are_looked_at_once_in_a_while(opened, path, clock):
+    memory, _ = opened(TEXT, config=Config(retention_days=1, retention_check_every_days=3))
+    for session in ("s1", "s2"):
+        memory.mirror(session, talk(2))
+        clock.advance(days=2)
+        memory.upkeep()
+    assert sql(path, "SELECT name FROM sessions") == [("s2",)]
+    clock.advance(days=2)
+    memory.upkeep()
+    assert sql(path, "SELECT name FROM sessions") == []
+
+
+def test_jobs_that_ended_long_ago_are_dropped_but_for_the_last_of_a_scope(opened, path, clock):
+    memory, _ = opened(WriterFailed("no"), lambda task: f"{TEXT}\n- {task.parts[0].text}")
+    memory.mirror("s1", talk(2))
+    memory.checkpoint("s1")
+    memory.checkpoint("s1")
+    memory.mirror("s1", talk(2, first=2))
+    memory.checkpoint("s1")
+    clock.advance(days=91)
+    memory.upkeep()
+
+    assert [(job.id, job.state) for job in memory.jobs()] == [(3, "done")]
+    assert unread(path) == []
+
+
 # ---- mistakes
 
 

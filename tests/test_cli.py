@@ -38,6 +38,7 @@ from graphmem.surfaces.cli.recall import recall_command
 ROOT = Path(__file__).parent.parent
 SIX = ROOT / "fixtures" / "six_channels.jsonl"
 WEEK = ROOT / "fixtures" / "week.jsonl"
+TALK = ROOT / "fixtures" / "talk.jsonl"
 NOBODY = 65534
 COMMANDS = graphmem.list_commands(click.Context(graphmem))
 PYTHON = [sys.executable, "-m", "graphmem"]
@@ -90,6 +91,13 @@ CALLS = {
     "secrets": ["scan"],
     "overview": [],
     "entities": ["review"],
+    "mirror": ["s1", TALK],
+    "harvest": [TALK],
+    "sessions": [],
+    "history": ["panel"],
+    "part": ["1"],
+    "checkpoint": ["s1", "--queue"],
+    "jobs": [],
     "record-failure": ["bash", "exit 1"],
     "incidents": ["--all"],
     "backup": ["copy.db"],

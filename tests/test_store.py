@@ -50,6 +50,7 @@ HERE = Situation.of(chan="qq", peer="boss")
 FACT = Triple("老大", "偏好", "纯文本", sentence="老大偏好纯文本。")
 KEPT, DELETED = (content_id("blk_", "text", "", text) for text in ("排班表", "旧排班表"))
 CONSUMED, ARCHIVED = (content_id("doc_", text) for text in ("一段对话", "另一段对话"))
+TALK = Path(__file__).parent.parent / "fixtures" / "talk.jsonl"
 BACKUP = "memory.db.before-reset-20260907T080000Z"  # of the clock that stands still
 
 
@@ -95,6 +96,7 @@ WRITES = {
     "edit_note": lambda memory: memory.edit_note(1, body="Never npm."),
     "mirror": lambda memory: memory.mirror("s1", [Part(id="m2", text="Then deploy it.")]),
     "checkpoint": lambda memory: memory.checkpoint("s1", wait=False),
+    "harvest": lambda memory: memory.harvest(TALK),
     "delete_parts": lambda memory: memory.delete_parts("s1", "m2"),
     "delete_session": lambda memory: (memory.mirror("s9", [Part("m1", text="x")]), memory.delete_session("s9")),
     "record_failure": lambda memory: memory.record_failure("bash", "exit 1", scope="work"),
@@ -120,6 +122,7 @@ READS = {
     "recall": lambda memory: memory.recall("纯文本"),
     "history": lambda memory: memory.history("部署"),
     "jobs": lambda memory: memory.jobs(),
+    "sessions": lambda memory: memory.sessions(),
     "part": lambda memory: memory.part("m1"),
     "neighbours": lambda memory: memory.neighbours("老大"),
     "graph": lambda memory: memory.graph(),
@@ -162,6 +165,7 @@ NO_VERBS = {
     "preview_dedupe",
     "project",
     "read_log",
+    "read_turns",
     "restore",
     "run_jobs",
     "session",

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from graphmem.compose import proposing
+from graphmem.compose import extracting, proposing
 from graphmem.config import Config
 from graphmem.core import checkpoints
 from graphmem.core.candidates import Candidate
@@ -31,6 +31,9 @@ _LEAST_LEASE = 180.0
 _LEASE = 60.0
 _LEASE_OF_A_BYTE = 0.001
 _MARGIN = 1.5
+# Bytes of a digest by rules: at least as many, and room for what stands around it.
+_LEAST_DIGEST = 1000
+_ROOM_OF_HEADINGS = 200
 
 
 class _Session(NamedTuple):
@@ -152,6 +155,15 @@ def lease_of(at: str, task: WriterTask, config: Config) -> str:
     answers = config.writer_timeout * (1 + config.writer_max_retries)
     seconds = max(_LEAST_LEASE, _MARGIN * max(_LEASE + _LEASE_OF_A_BYTE * size, answers))
     return utc_text(dt.datetime.fromisoformat(at) + dt.timedelta(seconds=seconds))
+
+
+def by_rules(task: WriterTask, config: Config) -> str:
+    """Return the reply of the writer that needs no model: a tenth of what it reads, in the sentences that were said."""
+    limit = min(task.limit - _ROOM_OF_HEADINGS, max(_LEAST_DIGEST, len(task.text.encode()) // 10))
+    sections = extracting.extract(task.parts, limit=limit)
+    # As many messages as a model is asked for candidates of.
+    found = extracting.extract_candidates(task.parts[-config.extract_max_messages :])
+    return checkpoints.render(sections, date=task.date, language=config.language, candidates=found)
 
 
 def settle(

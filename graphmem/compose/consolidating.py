@@ -6,7 +6,6 @@ nothing else is superseded. Without a writer the plan is made of rules, and its 
 """
 
 import datetime as dt
-import functools
 import json
 import math
 import sqlite3

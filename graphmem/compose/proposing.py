@@ -6,12 +6,14 @@ from dataclasses import replace
 
 from graphmem.config import Config
 from graphmem.core.candidates import Candidate, Screened, screen
+from graphmem.core.keys import entity_key
 from graphmem.core.model import Note, Proposed, Provenance
 from graphmem.core.tokens import tokens_of
 from graphmem.records import drafts, notes
 from graphmem.store import text_index
 from graphmem.store.text_index import Vocabulary
 
+_ENDS = " .。!！"
 _COMPARED = 50  # notes that share the rarest words with a candidate
 
 
@@ -50,9 +52,10 @@ def _settled(
     candidate, note = one.candidate, None
     if one.outcome == "accepted":
         # A person is told of a trigger that calls nothing; a model's is left out.
+        repeats = entity_key(candidate.body).rstrip(_ENDS) == entity_key(candidate.title).rstrip(_ENDS)
         triggers = [trigger for trigger in candidate.load_when if drafts.token_of(trigger, config.weights)]
         draft = drafts.check_note(
-            candidate.title, body=candidate.body, kind=candidate.kind, slot="", labels=(),
+            candidate.title, body="" if repeats else candidate.body, kind=candidate.kind, slot="", labels=(),
             load_when=triggers, summary=candidate.summary[: drafts.LONGEST_SUMMARY],
             highlight=candidate.highlight, scope=scope, pinned=False, status=candidate.status, source=origin.actor,
             reason="", config=config,

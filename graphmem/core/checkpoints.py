@@ -5,6 +5,7 @@ comment behind it; and candidates for notes, as JSON in another. The headings an
 0.3 to 0.6, whose checkpoints and writers so go on working.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -238,8 +239,14 @@ def instructions(increment: Increment, *, date: str, limit: int, language: str) 
     )
 
 
-def render(sections: Mapping[str, Sequence[str]], *, date: str, language: str) -> str:
-    """Return a checkpoint of its sections, each a number of lines.
+def render(
+    sections: Mapping[str, Sequence[str]],
+    *,
+    date: str,
+    language: str,
+    candidates: Sequence[Mapping[str, object]] = (),
+) -> str:
+    """Return a checkpoint of its sections, each a number of lines, with candidates behind it where there are some.
 
     >>> print(render({"Facts": ["port 8443"]}, date="2026-11-30", language="en")[68:])
     ## Facts
@@ -255,6 +262,8 @@ def render(sections: Mapping[str, Sequence[str]], *, date: str, language: str) -
     for heading in HEADINGS:
         told = [line if heading == "Summary" else f"- {line}" for line in sections.get(heading, ())]
         lines += [f"## {heading}", *(told or [NOTHING[language]])]
+    if candidates:
+        lines += ["", _CANDIDATES, json.dumps(candidates, ensure_ascii=False), _CLOSED]
     return "\n".join(lines)
 
 

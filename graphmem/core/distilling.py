@@ -57,8 +57,9 @@ Today is {date}; at most {limit} bytes.""",
 [{{"kind": "skill|agent|command", "title": "short-name", "description": "做什么、何时使用", "body": "markdown"}}]
 
 skill：智能体遇到这类工作时遵循的步骤；command：用户按名字启动的命令，用户的话写作 $ARGUMENTS；agent：有自己任务的角色。
-title 只用小写英文字母、数字和连字符。body：按顺序写步骤，命令原文照抄，写明要检查什么；会变的部分用占位符。只写至少出现过三次的；
-绝不要写密码、令牌或密钥。已有的不要再提：{known}。没有就写 []。今天是 {date}；最多 {limit} 字节。""",
+title 只用小写英文字母、数字和连字符。body：按顺序写步骤，命令原文照抄，写明要检查什么；会变的部分用占位符。
+只写至少出现过三次的；绝不要写密码、令牌或密钥。已有的不要再提：{known}。没有就写 []。
+今天是 {date}；最多 {limit} 字节。""",
 }
 _TEXTS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
@@ -73,8 +74,9 @@ _TEXTS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "zh": {
             "description": "{steps}。需要再做一遍时使用。",
             "then": "，然后 ",
-            "rules": "由规则找到，没有用模型：这些调用按此顺序在 {sessions} 个会话中出现过 {times} 次，最近一次是 {date}。每次不同的"
-            "部分写作 <p>（路径）、<n>（数字）、<q>（引用）或 <x>（编号）。运行前请逐步核对。",
+            "rules": "由规则找到，没有用模型：这些调用按此顺序在 {sessions} 个会话中出现过 {times} 次，"
+            "最近一次是 {date}。每次不同的部分写作 <p>（路径）、<n>（数字）、<q>（引用）或 <x>（编号）。"
+            "运行前请逐步核对。",
             "reason": "在 {sessions} 个会话中做过 {times} 次",
         },
     }

@@ -30,7 +30,7 @@ _SEGMENT = rf"[^\s/\\'\"`<>|:;,(){{}}\[\]{_MARKS}]"
 _WINDOWS = rf"[^\s/\\'\"`<>|:;,*?{_MARKS}]"
 _FOLDERS = rf"(?:{_SEGMENT}++/++)"
 _ALONE = r"(?<![-0-9a-z_./\\+@$])"
-_FILE_ENDINGS = (
+FILE_ENDINGS = (
     "astro bak bat bin bmp c cc cfg class cjs cmd conf cpp cs css csv db dll doc docx dylib env exe gif go gz h hpp "
     "htm html ico ini ipynb jar java jpeg jpg js json jsonl jsx kt less lock log lua m4a map md mjs mp3 mp4 o pdf php "
     "pkl png ppt pptx ps1 py pyc pyi r rar rb rs rst scss sh so sql sqlite svelte svg swift tar tex tgz tmp toml ts "
@@ -57,7 +57,7 @@ _TOKEN = re.compile(
       | (?<![0-9a-z<*])(?:~|\.\.?)?+/(?={_SEGMENT}){_FOLDERS}*+{_LAST}{_PLACE}
       | {_ALONE}(?!\d{{1,9}}/)[-0-9a-z_.@$%{{}}]{{1,255}}+/
         (?:{_FOLDERS}++{_LAST}|{_IN_NAME}*\.[a-z][a-z0-9]{{0,7}}(?![0-9a-z])){_PLACE}
-      | {_ALONE}[0-9a-z_][-0-9a-z_.+]{{0,255}}\.(?:{_FILE_ENDINGS.replace(" ", "|")})(?![0-9a-z]){_PLACE}
+      | {_ALONE}[0-9a-z_][-0-9a-z_.+]{{0,255}}\.(?:{FILE_ENDINGS.replace(" ", "|")})(?![0-9a-z]){_PLACE}
       )
     | (?P<x>(?<![0-9a-z])(?:
         0x[0-9a-f]++

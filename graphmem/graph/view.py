@@ -1,13 +1,14 @@
-"""The graph as networkx sees it: parts of it as a MultiDiGraph, ways through it, pictures of it as text."""
+"""The graph as networkx sees it: parts of it as a MultiDiGraph, ways through it, ranks, pictures of it as text."""
 
 import itertools
 import json
 import sqlite3
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 import networkx as nx
+import numpy as np
 
 from graphmem.core.model import FactPath
 from graphmem.errors import InvalidInput, NotFound
@@ -22,6 +23,7 @@ Graph: TypeAlias = nx.MultiDiGraph
 _TOLD = "(SELECT id, sentence_id, 1.0 AS weight FROM relations)"
 _TOLD_IN = """(SELECT ref.ref_id AS id, ref.sentence_id, ref.weight FROM scene_refs ref
                WHERE ref.kind = 'relation' AND ref.scene_id IN (SELECT id FROM ({scenes})))"""
+_DAMPING, _STEPS = 0.85, 32
 # What Mermaid would read as its own, or as HTML or Markdown.
 _MERMAID = frozenset('"#&<>`*_~|[]{}()\\')
 # Besides control characters, which `_line` replaces, XML has no place for these.
@@ -130,6 +132,30 @@ def shortest_path(tx: sqlite3.Connection, start: str, end: str, reading: Reading
 
 def _surest(edges: Iterable[Edge]) -> Edge:
     return max(edges, key=lambda edge: (edge.confidence, edge.updated_at, edge.id))
+
+
+# ---- ranks
+
+
+def page_rank(edges: Mapping[tuple[str, str], float]) -> dict[str, float]:
+    """Return the PageRank of the nodes of an undirected weighted graph; the ranks sum up to 1.
+
+    Power iteration over the dense Google matrix, n x n: `networkx.pagerank` would need scipy. Whoever asks bounds n;
+    a thousand nodes take 8 MB. Brin and Page, "The Anatomy of a Large-Scale Hypertextual Web Search Engine" (1998), at
+    their damping of 0.85: 32 steps leave 0.85^32, half a percent, of the mass where it does not belong.
+
+    >>> {node: round(rank, 2) for node, rank in page_rank({("a", "b"): 1.0, ("b", "c"): 1.0}).items()}
+    {'a': 0.26, 'b': 0.49, 'c': 0.26}
+    """
+    if not edges:
+        return {}
+    picture = nx.Graph()
+    picture.add_weighted_edges_from((one, other, weight) for (one, other), weight in edges.items())
+    moves = nx.google_matrix(picture, alpha=_DAMPING)
+    ranks = np.full(len(picture), 1 / len(picture))
+    for _ in range(_STEPS):
+        ranks = ranks @ moves
+    return dict(zip(picture, ranks.tolist(), strict=True))
 
 
 # ---- pictures

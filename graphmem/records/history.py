@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from graphmem.core.injected import is_for_a_writer, without_injected
 from graphmem.core.keys import clean_text, entity_key
-from graphmem.core.model import MirrorReport, Part, StoredPart
+from graphmem.core.model import MirrorReport, Part, SessionInfo, StoredPart
 from graphmem.core.payloads import LONGEST_OUTPUT, without_payloads, without_the_middle
 from graphmem.core.redaction import REDACTED, find_secrets, redact, refuse_secrets
 from graphmem.core.times import read_time, utc_text
@@ -388,3 +388,42 @@ def said_by_user(tx: sqlite3.Connection, session: str) -> list[str]:
         (session, _LAST_SAID),
     )
     return [text for (text,) in rows]
+
+
+def list_sessions(tx: sqlite3.Connection, scopes: Sequence[str] | None, limit: int) -> tuple[SessionInfo, ...]:
+    """Return sessions, those in which something was told last first."""
+    within, parameters = of_scopes(scopes, column="s.scope")
+    said = "SELECT COALESCE(p.at, p.recorded_at) FROM parts p WHERE p.session_id = s.id ORDER BY p.seq"
+    rows = tx.execute(
+        f"""SELECT s.name, s.scope, s.parts,
+                   (SELECT COUNT(*) FROM parts p WHERE p.session_id = s.id AND p.job_id IS NULL), s.failures, s.own,
+                   COALESCE(({said} LIMIT 1), s.created_at), COALESCE(({said} DESC LIMIT 1), s.updated_at)
+            FROM sessions s WHERE TRUE {within} ORDER BY s.updated_at DESC, s.id DESC LIMIT ?""",
+        (*parameters, limit),
+    )
+    return tuple(
+        SessionInfo(name, scope, parts, undigested, failures, bool(own), first, last)
+        for name, scope, parts, undigested, failures, own, first, last in rows
+    )
+
+
+# ---- transcripts of other programs
+
+
+def cursors(tx: sqlite3.Connection) -> dict[tuple[str, str], str]:
+    """Return how far transcripts were read, by path and kind."""
+    return {(path, kind): cursor for path, kind, cursor in tx.execute("SELECT path, kind, cursor FROM transcripts")}
+
+
+def harvested(tx: sqlite3.Connection) -> list[tuple[str, str, str]]:
+    """Return the transcripts that were read, path and kind, and when that was."""
+    return tx.execute("SELECT path, kind, updated_at FROM transcripts ORDER BY path, kind").fetchall()
+
+
+def keep_cursor(tx: sqlite3.Connection, path: str, kind: str, cursor: str, at: str) -> None:
+    """Note how far a transcript is read."""
+    tx.execute(
+        """INSERT INTO transcripts(path, kind, cursor, updated_at) VALUES (?, ?, ?, ?)
+           ON CONFLICT (path, kind) DO UPDATE SET cursor = excluded.cursor, updated_at = excluded.updated_at""",
+        (path, kind, cursor, at),
+    )

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from graphmem.core.model import Job, StoredPart
+from graphmem.core.times import days_before
 from graphmem.records.history import stored_parts
 from graphmem.store.lists import of_scopes
 
@@ -247,3 +248,39 @@ def last_done(tx: sqlite3.Connection, kind: str, scope: str) -> str | None:
     ).fetchone()
     when: str | None = at
     return when
+
+
+# When a kind was last done of a scope says when it is due again.
+_OLD = """state IN ('done', 'failed') AND updated_at < ?
+          AND id NOT IN (SELECT MAX(id) FROM jobs WHERE state = 'done' GROUP BY kind, scope)"""
+
+
+def count_old(tx: sqlite3.Connection, at: str, *, days: float) -> int:
+    """Return how many jobs ended so many days ago that nobody asks for them."""
+    (count,) = tx.execute(f"SELECT COUNT(*) FROM jobs WHERE {_OLD}", (days_before(at, days),)).fetchone()
+    return int(count)
+
+
+def drop_old(tx: sqlite3.Connection, at: str, *, days: float) -> None:
+    """Drop the jobs that ended so many days ago, and what writers used on days before."""
+    limit = days_before(at, days)
+    tx.execute(f"DELETE FROM jobs WHERE {_OLD}", (limit,))
+    tx.execute("DELETE FROM writer_usage WHERE day < ?", (limit[:10],))
+
+
+# ---- what it costs
+
+
+def tokens_used(tx: sqlite3.Connection, day: str) -> int:
+    """Return how many tokens writers used on a day."""
+    row = tx.execute("SELECT tokens FROM writer_usage WHERE day = ?", (day,)).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def count_tokens(tx: sqlite3.Connection, day: str, tokens: int) -> None:
+    """Count tokens of a day; fewer than none takes some back."""
+    tx.execute(
+        """INSERT INTO writer_usage(day, tokens) VALUES (?, ?)
+           ON CONFLICT (day) DO UPDATE SET tokens = tokens + excluded.tokens""",
+        (day, tokens),
+    )

@@ -15,10 +15,10 @@ from sqlite3 import Connection
 from typing import TypeVar
 
 from graphmem.config import Config
-from graphmem.core.model import Arbiter, EntityReview, SettleReport, UpkeepReport, UpkeepStep, WalState
+from graphmem.core.model import Arbiter, EntityReview, Provenance, SettleReport, UpkeepReport, UpkeepStep, WalState
 from graphmem.core.times import days_before, utc_text
 from graphmem.errors import Conflict, StoreBusy, WriterFailed
-from graphmem.records import incidents, reminders
+from graphmem.records import history, incidents, jobs, notes, reminders
 from graphmem.store import text_index
 from graphmem.upkeep import decay, merge, merge_entities, review, sweep
 from graphmem.upkeep.journal import FADING, Journal
@@ -353,6 +353,44 @@ def _expire(
     return UpkeepStep(name, "done", f"{told}: {old}")
 
 
+def _expire_sessions(one: _Pass) -> UpkeepStep:
+    name, config, now = "expire sessions", one.hands.config, one.hands.now()
+    with one.hands.read() as tx:
+        if not sweep.is_due(tx, name, now, config.retention_check_every_days):
+            return _nothing(name, "looked at already")
+        old = sweep.old_sessions(tx, now, config.retention_days)
+        before = _counts(tx)
+    if not old.sessions and not old.checkpoints:
+        return _nothing(name)
+
+    def drop(part: Sequence[str], tx: Connection, at: str) -> None:
+        for session in part:
+            history.delete_session(tx, session)
+
+    def archive(part: Sequence[int], tx: Connection, at: str) -> None:
+        act = Provenance(0, "forget", "agent:upkeep", "", "", "", "", f"older than {config.retention_days:g} days", at)
+        for note_id in part:
+            notes.put_away(tx, note_id, act, config)
+
+    def work() -> list[int]:
+        one.write_in_parts(old.sessions, _GROUPS, drop)
+        one.write_in_parts(old.checkpoints, _ROWS, archive)
+        one.write(lambda tx, at: sweep.mark_done(tx, name, at))
+        return []
+
+    told = (
+        f"sessions older than {config.retention_days:g} days: {len(old.sessions)}, checkpoints: {len(old.checkpoints)}"
+    )
+    return _step(one, name, told, before, {"notes": len(old.checkpoints)}, work)
+
+
+def _drop_jobs(one: _Pass) -> UpkeepStep:
+    days = one.hands.config.journal_days
+    count = functools.partial(jobs.count_old, days=days)
+    return _expire(one, "drop jobs", f"jobs that ended over {days:g} days ago", count,
+                   functools.partial(jobs.drop_old, days=days))  # fmt: skip
+
+
 def _purge_refs(one: _Pass) -> UpkeepStep:
     with one.hands.read() as tx:
         litter = sweep.find_litter(tx, "scene_refs")
@@ -436,6 +474,8 @@ _STEPS: tuple[Callable[[_Pass], UpkeepStep], ...] = (
     _expire_evidence,
     _expire_incidents,
     _expire_reminders,
+    _expire_sessions,
+    _drop_jobs,
     _purge_refs,
     functools.partial(_purge_orphans, table="sentences"),
     functools.partial(_purge_orphans, table="entities"),

@@ -4,10 +4,12 @@ Each part finds ids by reading, for as long as it takes, and then removes them i
 looks again.
 """
 
+import datetime as dt
 import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from graphmem.core.times import days_before
 from graphmem.graph.scenes import REF_TARGETS
@@ -93,6 +95,48 @@ def trim_days(tx: sqlite3.Connection, at: str, days: float) -> None:
            WHERE day < ? AND day <= COALESCE((SELECT MIN(substr(decayed_at, 1, 10)) FROM scene_refs), day)""",
         (days_before(at, days)[:10],),
     )
+
+
+class OldSessions(NamedTuple):
+    """What is kept no longer: sessions by name, and checkpoints by the id of their note."""
+
+    sessions: Sequence[str]
+    checkpoints: Sequence[int]
+
+
+def old_sessions(tx: sqlite3.Connection, at: str, days: float) -> OldSessions:
+    """Return the sessions in which nothing was said for so many days, and the checkpoints as old; 0 for none."""
+    limit = days_before(at, days) if days else ""
+    sessions = tx.execute(
+        """SELECT name FROM sessions s
+           WHERE COALESCE((SELECT COALESCE(p.at, p.recorded_at) FROM parts p WHERE p.session_id = s.id
+                           ORDER BY p.seq DESC LIMIT 1), s.updated_at) < ? ORDER BY s.id""",
+        (limit,),
+    )
+    checkpoints = tx.execute(
+        """SELECT id FROM notes WHERE kind = 'checkpoint' AND status = 'live' AND pinned = 0 AND updated_at < ?
+           ORDER BY id""",
+        (limit,),
+    )
+    return OldSessions([name for (name,) in sessions], [note_id for (note_id,) in checkpoints])
+
+
+def is_due(tx: sqlite3.Connection, name: str, at: str, days: float) -> bool:
+    """Tell whether a step was last done so many days ago."""
+    row = tx.execute("SELECT value FROM counters WHERE name = ?", (name,)).fetchone()
+    return row is None or _seconds(at) - row[0] >= days * 86_400
+
+
+def mark_done(tx: sqlite3.Connection, name: str, at: str) -> None:
+    """Note when a step was done."""
+    tx.execute(
+        "INSERT INTO counters(name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        (name, _seconds(at)),
+    )
+
+
+def _seconds(at: str) -> int:
+    return int(dt.datetime.fromisoformat(at).timestamp())
 
 
 def _count(tx: sqlite3.Connection, table: str) -> int:

@@ -70,9 +70,11 @@ if TYPE_CHECKING:
     from graphmem.core.model.recalled import RecalledRelation as RecalledRelation
     from graphmem.core.model.recalled import Recollection as Recollection
     from graphmem.core.model.records import DeletedParts as DeletedParts
+    from graphmem.core.model.records import HarvestReport as HarvestReport
     from graphmem.core.model.records import MirrorReport as MirrorReport
     from graphmem.core.model.records import Part as Part
     from graphmem.core.model.records import PastHit as PastHit
+    from graphmem.core.model.records import SessionInfo as SessionInfo
     from graphmem.core.model.records import StoredPart as StoredPart
     from graphmem.core.model.replayed import Learnt as Learnt
     from graphmem.core.model.replayed import ReplayReport as ReplayReport
@@ -124,6 +126,7 @@ _SUBJECTS = {
     "FoldedFact": "entities",
     "ForgetReport": "notes",
     "ForgottenReport": "files",
+    "HarvestReport": "records",
     "Hit": "found",
     "Inspection": "notes",
     "Incident": "incidents",
@@ -169,6 +172,7 @@ _SUBJECTS = {
     "SceneHealth": "upkeep",
     "SceneMatch": "scenes",
     "ScopeInfo": "scopes",
+    "SessionInfo": "records",
     "SettleReport": "entities",
     "Settlement": "entities",
     "SharedFeature": "scenes",

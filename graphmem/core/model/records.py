@@ -71,6 +71,23 @@ class StoredPart:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """A mirrored session. undigested: parts that no checkpoint has read yet. failures: of checkpoints, in a row.
+
+    own: it is that of a writer of this memory. first_at, last_at: when its first and last part were said.
+    """
+
+    name: str
+    scope: str
+    parts: int
+    undigested: int
+    failures: int
+    own: bool
+    first_at: str
+    last_at: str
+
+
+@dataclass(frozen=True, slots=True)
 class PastHit:
     """A part that answers a query. score: 0 to 1, comparable within one answer. snippet: the place in its text."""
 
@@ -85,3 +102,21 @@ class DeletedParts:
 
     session: str
     removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class HarvestReport:
+    """What reading transcripts came to: how many sources and sessions; new, changed and known parts.
+
+    own: sessions left out since a writer of this memory is at work in them. failed: sources that cannot be read, and
+    why.
+    """
+
+    sources: int
+    sessions: int
+    added: int
+    changed: int
+    known: int
+    own: int
+    failed: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""How other programs write down what was said, one module a program. See `graphmem.exchange.transcripts`."""

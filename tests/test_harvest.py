@@ -1,0 +1,216 @@
+"""Harvest: transcripts of other programs are mirrored from where the last harvest ended, in their own projects."""
+
+import json
+
+import pytest
+from support import sql
+
+from graphmem import Config, Conflict, InvalidInput, Memory
+
+FIRST = {"id": "m1", "role": "user", "author": "Ann", "text": "Where does the panel run?", "at": "2026-09-01T10:00:00Z"}
+SECOND = {"id": "m2", "role": "assistant", "text": "On harbour-7."}
+
+
+def write(file, *turns, end="\n"):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a", encoding="utf-8") as stream:
+        stream.write("".join(json.dumps(turn) + "\n" for turn in turns[:-1]))
+        stream.write(json.dumps(turns[-1]) + end)
+
+
+def claude_line(uuid, text, *, kind="user", cwd="/work/panel", session="c1"):
+    return {
+        "type": kind,
+        "uuid": uuid,
+        "sessionId": session,
+        "cwd": cwd,
+        "timestamp": "2026-09-01T10:00:00.000Z",
+        "message": {"role": kind, "content": text},
+    }
+
+
+def numbers(report):
+    return report.sources, report.sessions, report.added, report.changed, report.known
+
+
+@pytest.fixture
+def talk(tmp_path):
+    file = tmp_path / "talks" / "talk.jsonl"
+    write(file, FIRST, SECOND)
+    return file
+
+
+def test_only_what_is_new_is_read(memory, talk):
+    assert numbers(memory.harvest(talk)) == (1, 1, 2, 0, 0)
+    assert numbers(memory.harvest(talk)) == (1, 0, 0, 0, 0)
+    write(talk, {"id": "m3", "role": "user", "text": "Thanks."})
+    assert numbers(memory.harvest(talk.parent)) == (1, 1, 1, 0, 0)
+
+    assert [memory.part(f"m{n}").text for n in (1, 2, 3)] == [FIRST["text"], SECOND["text"], "Thanks."]
+    assert memory.part("m1").author == "Ann"
+    assert memory.part("m1").at == "2026-09-01T10:00:00.000Z"
+
+
+def test_a_torn_last_line_is_taken_up_the_next_time(memory, talk):
+    write(talk, {"id": "m3", "role": "user", "text": "Thanks a lot."}, end="")
+    whole = talk.read_text("utf-8")
+    talk.write_text(whole[:-5], "utf-8")
+    assert memory.harvest(talk).added == 2
+
+    talk.write_text(whole + "\n", "utf-8")
+    assert memory.harvest(talk).added == 1
+    assert memory.part("m3").text == "Thanks a lot."
+
+
+def test_a_damaged_line_is_skipped_and_named(memory, talk):
+    with talk.open("a") as stream:
+        stream.write("{not json\n")
+    write(talk, {"id": "m3", "role": "user", "text": "ok \ud83d"})
+
+    report = memory.harvest(talk)
+
+    assert report.added == 3
+    assert any("line 3" in remark and talk.name in remark for remark in report.remarks)
+    assert any("U+FFFD" in remark for remark in report.remarks)
+    assert memory.part("m3").text == "ok \ufffd"
+
+
+def test_sessions_are_of_the_project_they_were_in(memory, tmp_path):
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    write(tmp_path / "c" / "a.jsonl", claude_line("u1", "The panel uses pnpm.", cwd=str(here)))
+    write(tmp_path / "c" / "b.jsonl", claude_line("u2", "The engine uses pnpm.", cwd=str(there), session="c2"))
+
+    memory.harvest(tmp_path / "c")
+
+    scopes = {scope.label: scope.key for scope in memory.scopes()}
+    assert {"here", "there"} <= scopes.keys()  # also of a folder that is not on this machine
+    assert memory.history("pnpm") == ()
+    assert [hit.part.part for hit in memory.history("pnpm", scopes=[scopes["here"]])] == ["u1"]
+    with Memory.open(memory.path, project=here) as inside:
+        assert [hit.part.part for hit in inside.history("pnpm")] == ["u1"]
+
+
+def test_a_folder_with_a_secret_in_its_name_is_no_project(memory, tmp_path):
+    write(tmp_path / "a.jsonl", claude_line("u1", "Hello.", cwd="/work/ghp_a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2"))
+
+    report = memory.harvest(tmp_path / "a.jsonl")
+
+    assert report.added == 1
+    assert "of no project" in report.remarks[0]
+    assert "a1B2" not in str(report)
+
+
+def test_secrets_are_replaced_unless_raw_is_asked_for(memory, talk):
+    token = "ghp_" + "a1B2" * 9
+    write(talk, {"id": "m3", "role": "user", "text": f"use {token}"})
+    report = memory.harvest(talk)
+    assert token not in memory.part("m3").text
+    assert "talk: parts[2]: secrets were replaced by [REDACTED]" in report.remarks
+
+    write(talk, {"id": "m4", "role": "user", "text": f"use {token}"})
+    memory.harvest(talk, redact=False)
+    assert token in memory.part("m4").text
+
+
+def test_the_session_of_a_writer_is_left_out(memory, tmp_path):
+    asked = claude_line("u1", "<!-- graphmem:writer -->\nSum up.")
+    write(tmp_path / "w.jsonl", asked, claude_line("u2", "# Checkpoint", kind="assistant"))
+
+    report = memory.harvest(tmp_path / "w.jsonl")
+
+    assert (report.added, report.own) == (0, 1)
+
+
+def test_a_search_reads_first_what_was_written_since(memory, talk):
+    memory.harvest(talk)
+    write(talk, {"id": "m3", "role": "user", "text": "Then move it to lighthouse-2."})
+
+    assert [hit.part.part for hit in memory.history("lighthouse", limit=1)] == ["m3"]
+
+
+def test_a_search_reads_nothing_where_the_settings_say_so(path, talk, clock):
+    with Memory.open(path, clock=clock, config=Config(reconcile_on_search=False)) as memory:
+        memory.harvest(talk)
+        write(talk, {"id": "m3", "role": "user", "text": "Then move it to lighthouse-2."})
+
+        assert not any(hit.part.part == "m3" for hit in memory.history("lighthouse"))
+
+
+def test_a_transcript_that_is_gone_ends_no_search(memory, talk):
+    memory.harvest(talk)
+    talk.unlink()
+
+    assert memory.history("panel")
+
+
+def test_a_source_that_cannot_be_read_is_told_and_the_others_go_on(memory, talk, monkeypatch):
+    from graphmem.exchange import transcripts
+
+    write(talk.parent / "other.jsonl", {"id": "x1", "role": "user", "text": "Hello there."})
+    read = transcripts.read_source
+
+    def broken(source, cursor=""):
+        if source.path.endswith("other.jsonl"):
+            raise InvalidInput("source", source.path, "is damaged")
+        yield from read(source, cursor)
+
+    monkeypatch.setattr(transcripts, "read_source", broken)
+    report = memory.harvest(talk.parent)
+
+    assert report.added == 2
+    assert len(report.failed) == 1
+    assert "other.jsonl" in report.failed[0]
+    assert "is damaged" in report.failed[0]
+
+
+def test_an_interrupted_harvest_loses_and_repeats_nothing(memory, tmp_path, path):
+    file = tmp_path / "long.jsonl"
+    write(file, *[{"id": f"m{n}", "role": "user", "text": f"Turn number {n}"} for n in range(1700)])
+
+    def stop(done, whole):
+        if done >= whole // 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        memory.harvest(file, progress=stop)
+    (before,) = sql(path, "SELECT COUNT(*) FROM parts")[0]
+    assert 0 < before < 1700
+
+    report = memory.harvest(file)
+
+    assert (report.added, report.known) == (1700 - before, 0)
+    assert sql(path, "SELECT COUNT(*), MAX(seq) FROM parts") == [(1700, 1699)]
+    names = sql(path, "SELECT part FROM parts ORDER BY seq")
+    assert [name for (name,) in names] == [f"m{n}" for n in range(1700)]
+
+
+def test_progress_reaches_its_end(memory, talk):
+    told = []
+    memory.harvest(talk, progress=lambda done, whole: told.append((done, whole)))
+
+    assert told[-1] == (1000, 1000)
+    assert told == sorted(told)
+
+
+def test_the_usual_places_are_read_where_none_is_named(memory, tmp_path, monkeypatch):
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    with pytest.raises(InvalidInput, match="no sessions of Claude Code or OpenCode"):
+        memory.harvest()
+    write(tmp_path / "claude" / "projects" / "p" / "c1.jsonl", claude_line("u1", "Hello there."))
+
+    assert memory.harvest().added == 1
+    assert memory.harvest(kind="claude-code").added == 0
+
+
+@pytest.mark.parametrize(("name", "reason"), [("missing", "no such file"), ("empty", "holds no known transcript")])
+def test_a_path_with_nothing_to_read_is_refused(memory, tmp_path, name, reason):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InvalidInput, match=reason):
+        memory.harvest(tmp_path / name)
+
+
+def test_a_read_only_memory_harvests_nothing(memory, talk, path):
+    with Memory.open(path, config=Config(read_only=True)) as reader, pytest.raises(Conflict, match="read-only"):
+        reader.harvest(talk)
