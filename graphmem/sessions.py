@@ -6,9 +6,8 @@ import contextlib
 import datetime as dt
 import functools
 import os
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graphmem import log
@@ -33,7 +32,7 @@ from graphmem.store.database import Store
 
 if TYPE_CHECKING:
     from graphmem import projects, writers
-    from graphmem.compose import checkpointing, search
+    from graphmem.compose import checkpointing, harvesting, search
     from graphmem.compose.meaning import MeaningIndex
     from graphmem.compose.pool import Request
     from graphmem.core import embedding, redaction, snippets, turns
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
 else:
     checkpointing = late("graphmem.compose.checkpointing")
     embedding = late("graphmem.core.embedding")
+    harvesting = late("graphmem.compose.harvesting")
     history = late("graphmem.records.history")
     jobs = late("graphmem.records.jobs")
     projects = late("graphmem.projects")
@@ -60,57 +60,7 @@ else:
     writers = late("graphmem.writers")
 
 _LISTED = 50
-_REMARKS_KEPT = 100
 _STATES = ("queued", "asked", "answered", "done", "failed")
-
-
-@dataclass(frozen=True, slots=True)
-class _Budget:
-    """The tokens that writers used, by day, kept in the file for all processes."""
-
-    store: Store
-
-    def used(self, day: str, /) -> int:
-        """Return how many tokens a day has had."""
-        with self.store.read() as tx:
-            return jobs.tokens_used(tx, day)
-
-    def add(self, day: str, tokens: int, /) -> None:
-        """Count tokens, or take some back."""
-        with self.store.write() as tx:
-            jobs.count_tokens(tx, day, tokens)
-
-
-class _Tally:
-    """What a harvest comes to, so far."""
-
-    def __init__(self) -> None:
-        self.sessions: set[str] = set()
-        self.added = self.changed = self.known = self.own = self.unsaid = 0
-        self.remarks: list[str] = []
-        self.failed: list[str] = []
-
-    def add(self, report: model.MirrorReport) -> None:
-        """Count what was mirrored."""
-        self.sessions.add(report.session)
-        self.added += report.added
-        self.changed += report.changed
-        self.known += report.known
-
-    def remark(self, told: str) -> None:
-        """Keep a remark, or that there is one more."""
-        if len(self.remarks) < _REMARKS_KEPT:
-            self.remarks.append(told)
-        else:
-            self.unsaid += 1
-
-    def report(self, sources: int) -> model.HarvestReport:
-        """Return all of it."""
-        rest = (f"and {self.unsaid} remarks more",) if self.unsaid else ()
-        return model.HarvestReport(
-            sources, len(self.sessions), self.added, self.changed, self.known, self.own, tuple(self.failed),
-            (*self.remarks, *rest),
-        )  # fmt: skip
 
 
 def _unheard(done: int, whole: int) -> None:
@@ -319,15 +269,21 @@ class Sessions(Curation):
         """
         check_flags(**({} if redact is None else {"redact": redact}))
         self._store.require_writing()
-        sources = transcripts.find_sources(path, kind) if path is not None else transcripts.usual_sources(kind)
-        return self._harvested(sources, redact, progress)
+        return self._harvested(self.find_transcripts(path, kind=kind), redact, progress)
+
+    @staticmethod
+    def find_transcripts(
+        path: str | os.PathLike[str] | None = None, *, kind: str | None = None
+    ) -> tuple[transcripts.Source, ...]:
+        """Return what `harvest` would read, each with its kind and its path. Raises InvalidInput where nothing is."""
+        return transcripts.find_sources(path, kind) if path is not None else transcripts.usual_sources(kind)
 
     def _harvested(
         self, sources: Sequence[transcripts.Source], redact: bool | None, progress: Callable[[int, int], None]
     ) -> model.HarvestReport:
         with self._store.read() as tx:
             cursors = history.cursors(tx)
-        tally = _Tally()
+        tally = harvesting.Tally()
         scopes: dict[str, str] = {"": ""}
         for number, source in enumerate(sources):
             batches = transcripts.read_source(source, cursors.get((source.path, source.kind), ""))
@@ -347,7 +303,7 @@ class Sessions(Curation):
             progress(1000 * (number + 1), 1000 * len(sources))
         return tally.report(len(sources))
 
-    def _scope_of_folder(self, folder: str, tally: _Tally) -> str:
+    def _scope_of_folder(self, folder: str, tally: harvesting.Tally) -> str:
         if not self.config.project_memory:
             return ""
         signs = projects.signs_of(folder, whole_repository=self.config.project_identity == "repository")
@@ -362,7 +318,7 @@ class Sessions(Curation):
         source: transcripts.Source,
         batch: transcripts.Batch,
         scopes: Mapping[str, str],
-        tally: _Tally,
+        tally: harvesting.Tally,
         redact: bool | None,
     ) -> None:
         screened = self.config.redact_mirror if redact is None else redact
@@ -492,7 +448,7 @@ class Sessions(Curation):
         )
 
     def _reply(self, task: model.WriterTask) -> str:
-        writer = self._writer or writers.writer_of(self.config, _Budget(self._store), clock=self._clock)
+        writer = self._writer or writers.writer_of(self.config, jobs.Budget(self._store), clock=self._clock)
         try:
             reply = checkpointing.by_rules(task, self.config) if writer is None else writer(task)
         except WriterFailed:
@@ -571,7 +527,7 @@ class Sessions(Curation):
 
     @functools.cached_property
     def _owner(self) -> str:
-        return jobs.owner_name(uuid.uuid4().hex)
+        return jobs.owner_name(os.urandom(8).hex())
 
     def _request(
         self,

@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "curation": STORED | {"graph", "records", "upkeep", "compose", "arguments", "maintenance"},
     "sessions": STORED | {"projects", "writers", "records", "upkeep", "compose", "exchange", "arguments", "curation"},
     "memory": STORED | {"projects", "graph", "records", "compose", "exchange", "semantic", "arguments", "sessions"},
-    "async_memory": BASE | {"memory", "compose"},
+    "async_memory": BASE | {"memory", "compose", "exchange"},
     "surfaces": BASE | {"memory", "arbiters", "projects"},
 }
 # A heavy or surface package is imported below one place only.
