@@ -19,6 +19,7 @@ from graphmem.core.model import (
     CheckReport,
     DedupeReport,
     ForgottenReport,
+    Part,
     Project,
     RestoreReport,
     Visit,
@@ -27,6 +28,7 @@ from graphmem.core.model import (
 from graphmem.core.policies import ChannelPolicy
 from graphmem.core.times import Clock, system_clock
 from graphmem.errors import Conflict
+from graphmem.exchange.transcripts import Source
 from graphmem.memory import Memory
 
 _P = ParamSpec("_P")
@@ -181,6 +183,18 @@ class AsyncMemory:
     async def read_log(path: str | os.PathLike[str], *, config: Config = DEFAULT) -> Log:
         """Return the turns of a log, as `Memory.read_log` does."""
         return await asyncio.to_thread(Memory.read_log, path, config=config)
+
+    @staticmethod
+    async def find_transcripts(
+        path: str | os.PathLike[str] | None = None, *, kind: str | None = None
+    ) -> tuple[Source, ...]:
+        """Return what `harvest` would read, as `Memory.find_transcripts` does."""
+        return await asyncio.to_thread(Memory.find_transcripts, path, kind=kind)
+
+    @staticmethod
+    async def read_turns(text: str, place: str = "turns") -> tuple[list[Part], tuple[str, ...]]:
+        """Return the parts of turns as JSON Lines, as `Memory.read_turns` does."""
+        return await asyncio.to_thread(Memory.read_turns, text, place)
 
     enter_scene = _in_thread(Memory.enter_scene)
     declare_scene = _in_thread(Memory.declare_scene)

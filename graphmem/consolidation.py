@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import sqlite3
-import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from graphmem import log
@@ -36,23 +36,6 @@ else:
     writers = late("graphmem.writers")
 
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True, slots=True)
-class _Budget:
-    """The tokens that writers used, by day, kept in the file for all processes."""
-
-    store: Store
-
-    def used(self, day: str, /) -> int:
-        """Return how many tokens a day has had."""
-        with self.store.read() as tx:
-            return jobs.tokens_used(tx, day)
-
-    def add(self, day: str, tokens: int, /) -> None:
-        """Count tokens, or take some back."""
-        with self.store.write() as tx:
-            jobs.count_tokens(tx, day, tokens)
 
 
 class Undone(NamedTuple):
@@ -252,7 +235,7 @@ class Consolidation(Curation):
 
     @functools.cached_property
     def _owner(self) -> str:
-        return jobs.owner_name(uuid.uuid4().hex)
+        return jobs.owner_name(os.urandom(8).hex())
 
     def _done_by_writer(
         self,
@@ -293,7 +276,7 @@ class Consolidation(Curation):
 
     def _named_writer(self) -> model.Writer | None:
         """Return the writer that the memory was opened with, else that of the settings, None where there is none."""
-        return self._writer or writers.writer_of(self.config, _Budget(self._store), clock=self._clock)
+        return self._writer or writers.writer_of(self.config, jobs.Budget(self._store), clock=self._clock)
 
 
 def _reply(writer: model.Writer, task: model.WriterTask) -> str:
@@ -327,5 +310,5 @@ def _planned(report: model.ConsolidationReport, plan: plans.Plan, lost: str) -> 
     report = replace(report, state=state, conclusions=told, remarks=(*report.remarks, *plan.remarks))
     if not lost:
         return report
-    error = f"stopped before it began, since it would bring {lost}: look, then allow it to shrink"
+    error = f"stopped before it began, since it would bring {lost}"
     return replace(report, state="stopped", error=error, applied=False)

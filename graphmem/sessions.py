@@ -24,7 +24,7 @@ from graphmem.store.database import Store
 
 if TYPE_CHECKING:
     from graphmem import projects
-    from graphmem.compose import checkpointing, search
+    from graphmem.compose import checkpointing, harvesting, search
     from graphmem.compose.meaning import MeaningIndex
     from graphmem.compose.pool import Request
     from graphmem.core import embedding, redaction, snippets, turns
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 else:
     checkpointing = late("graphmem.compose.checkpointing")
     embedding = late("graphmem.core.embedding")
+    harvesting = late("graphmem.compose.harvesting")
     history = late("graphmem.records.history")
     jobs = late("graphmem.records.jobs")
     projects = late("graphmem.projects")
@@ -50,40 +51,7 @@ else:
     turns = late("graphmem.core.turns")
 
 _LISTED = 50
-_REMARKS_KEPT = 100
 _STATES = ("queued", "asked", "answered", "done", "failed")
-
-
-class _Tally:
-    """What a harvest comes to, so far."""
-
-    def __init__(self) -> None:
-        self.sessions: set[str] = set()
-        self.added = self.changed = self.known = self.own = self.unsaid = 0
-        self.remarks: list[str] = []
-        self.failed: list[str] = []
-
-    def add(self, report: model.MirrorReport) -> None:
-        """Count what was mirrored."""
-        self.sessions.add(report.session)
-        self.added += report.added
-        self.changed += report.changed
-        self.known += report.known
-
-    def remark(self, told: str) -> None:
-        """Keep a remark, or that there is one more."""
-        if len(self.remarks) < _REMARKS_KEPT:
-            self.remarks.append(told)
-        else:
-            self.unsaid += 1
-
-    def report(self, sources: int) -> model.HarvestReport:
-        """Return all of it."""
-        rest = (f"and {self.unsaid} remarks more",) if self.unsaid else ()
-        return model.HarvestReport(
-            sources, len(self.sessions), self.added, self.changed, self.known, self.own, tuple(self.failed),
-            (*self.remarks, *rest),
-        )  # fmt: skip
 
 
 def _unheard(done: int, whole: int) -> None:
@@ -291,15 +259,21 @@ class Sessions(Consolidation):
         """
         check_flags(**({} if redact is None else {"redact": redact}))
         self._store.require_writing()
-        sources = transcripts.find_sources(path, kind) if path is not None else transcripts.usual_sources(kind)
-        return self._harvested(sources, redact, progress)
+        return self._harvested(self.find_transcripts(path, kind=kind), redact, progress)
+
+    @staticmethod
+    def find_transcripts(
+        path: str | os.PathLike[str] | None = None, *, kind: str | None = None
+    ) -> tuple[transcripts.Source, ...]:
+        """Return what `harvest` would read, each with its kind and its path. Raises InvalidInput where nothing is."""
+        return transcripts.find_sources(path, kind) if path is not None else transcripts.usual_sources(kind)
 
     def _harvested(
         self, sources: Sequence[transcripts.Source], redact: bool | None, progress: Callable[[int, int], None]
     ) -> model.HarvestReport:
         with self._store.read() as tx:
             cursors = history.cursors(tx)
-        tally = _Tally()
+        tally = harvesting.Tally()
         scopes: dict[str, str] = {"": ""}
         for number, source in enumerate(sources):
             batches = transcripts.read_source(source, cursors.get((source.path, source.kind), ""))
@@ -319,7 +293,7 @@ class Sessions(Consolidation):
             progress(1000 * (number + 1), 1000 * len(sources))
         return tally.report(len(sources))
 
-    def _scope_of_folder(self, folder: str, tally: _Tally) -> str:
+    def _scope_of_folder(self, folder: str, tally: harvesting.Tally) -> str:
         if not self.config.project_memory:
             return ""
         signs = projects.signs_of(folder, whole_repository=self.config.project_identity == "repository")
@@ -334,7 +308,7 @@ class Sessions(Consolidation):
         source: transcripts.Source,
         batch: transcripts.Batch,
         scopes: Mapping[str, str],
-        tally: _Tally,
+        tally: harvesting.Tally,
         redact: bool | None,
     ) -> None:
         screened = self.config.redact_mirror if redact is None else redact

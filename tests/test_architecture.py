@@ -39,7 +39,7 @@ MAY_IMPORT = {
     "consolidation": STORED | {"writers", "records", "upkeep", "compose", "arguments", "curation"},
     "sessions": STORED | {"projects", "records", "upkeep", "compose", "exchange", "arguments", "consolidation"},
     "memory": STORED | {"projects", "graph", "records", "compose", "exchange", "semantic", "arguments", "sessions"},
-    "async_memory": BASE | {"memory", "compose"},
+    "async_memory": BASE | {"memory", "compose", "exchange"},
     "surfaces": BASE | {"memory", "arbiters", "projects"},
 }
 # A heavy or surface package is imported below one place only.

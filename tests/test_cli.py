@@ -229,6 +229,7 @@ def filled(cli, path):
         cli("remember", title, "--kind", "rule", "--source", "agent")
     cli("remember", "The panel is blue")
     cli("forget", "4")
+    cli("mirror", "s1", TALK)
     cli("enter", "--chan", "mail")
     plant(path, {"chan:Mail Bridge": 2})
     cli("dedupe")
@@ -1076,7 +1077,7 @@ def test_json_is_one_document_and_nothing_else(cli, path, request, command, plac
     assert isinstance(result.document, dict | list)
     needs_something = (
         *("undo", "path", "edit", "delete", "untag", "rename", "drop"),
-        *("approve", "reject", "forget", "restore-note"),
+        *("approve", "reject", "forget", "restore-note", "part", "checkpoint"),
     )
     twins = command in ("check", "upkeep") and place == "filled"
     absent = command == "verify-forgotten" and place == "first run"
@@ -1403,7 +1404,7 @@ BAD_FILES = ["folder", "text file", "a byte", "truncated", "of another program",
         if command
         not in (
             *("enter", "commit", "turn", "replay", "block", "document", "remember", "record-failure", "restore"),
-            "config",
+            *("config", "mirror", "harvest"),
         )
     ],
 )
@@ -1934,7 +1935,7 @@ OF_OTHER_COMMANDS = {
 
 SHOWN = {"surfaces.cli.group", "surfaces.output"}
 OF_SCENES = {
-    *("memory", "maintenance", "curation", "arguments", "config", "projects"),
+    *("memory", "maintenance", "curation", "sessions", "arguments", "config", "projects"),
     *("core.keys", "core.policies", "core.situations", "core.times"),
     *("graph.matching", "graph.scenes", "graph.validity"),
     *("store.blobs", "store.database", "store.lists", "store.postings", "store.schema"),

@@ -355,7 +355,7 @@ def test_what_a_user_holds_to_is_proposed(sentence, category, names, rule):
     assert entry == {
         "title": sentence.rstrip(".。"), "body": sentence, "category": category, "loadWhen": names, "proposeRule": rule,
     }  # fmt: skip
-    assert candidate.is_rule == rule
+    assert (candidate.kind == "rule") == rule
     assert candidate.body == sentence
 
 

@@ -164,6 +164,7 @@ NO_VERBS = {
     "path",
     "preview_dedupe",
     "project",
+    "find_transcripts",
     "read_log",
     "read_turns",
     "restore",

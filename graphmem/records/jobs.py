@@ -9,11 +9,13 @@ import socket
 import sqlite3
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from graphmem.core.model import Job, StoredPart
 from graphmem.core.times import days_before
 from graphmem.records.history import stored_parts
+from graphmem.store.database import Store
 from graphmem.store.lists import of_scopes
 
 MOST_FAILURES = 3  # in a row, until a session is left alone; that of opencode-promemory
@@ -271,16 +273,23 @@ def drop_old(tx: sqlite3.Connection, at: str, *, days: float) -> None:
 # ---- what it costs
 
 
-def tokens_used(tx: sqlite3.Connection, day: str) -> int:
-    """Return how many tokens writers used on a day."""
-    row = tx.execute("SELECT tokens FROM writer_usage WHERE day = ?", (day,)).fetchone()
-    return 0 if row is None else int(row[0])
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The tokens that writers used, by day, kept in the file for all processes."""
 
+    store: Store
 
-def count_tokens(tx: sqlite3.Connection, day: str, tokens: int) -> None:
-    """Count tokens of a day; fewer than none takes some back."""
-    tx.execute(
-        """INSERT INTO writer_usage(day, tokens) VALUES (?, ?)
-           ON CONFLICT (day) DO UPDATE SET tokens = tokens + excluded.tokens""",
-        (day, tokens),
-    )
+    def used(self, day: str, /) -> int:
+        """Return how many tokens a day has had."""
+        with self.store.read() as tx:
+            row = tx.execute("SELECT tokens FROM writer_usage WHERE day = ?", (day,)).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def add(self, day: str, tokens: int, /) -> None:
+        """Count tokens; fewer than none takes some back."""
+        with self.store.write() as tx:
+            tx.execute(
+                """INSERT INTO writer_usage(day, tokens) VALUES (?, ?)
+                   ON CONFLICT (day) DO UPDATE SET tokens = tokens + excluded.tokens""",
+                (day, tokens),
+            )

@@ -62,8 +62,8 @@ def mirror_command(
 
     \b
     Example:
-      graphmem mirror s1 talk.jsonl
-      graphmem mirror s1 --delete m7
+      graphmem mirror panel-deploy fixtures/talk.jsonl
+      graphmem mirror panel-deploy --delete t10
     """
     if parts or messages or everything:
         if file is not None or ((parts or messages) and everything):
@@ -117,15 +117,14 @@ def harvest_command(session: Session, /, path: Path | None, kind: str | None, ra
 
     \b
     Example:
-      graphmem harvest ~/.claude/projects
+      graphmem harvest fixtures/talk.jsonl
     """
 
-    def harvest(memory: "Memory") -> Any:
-        with progress_bar("reading") as progress:
-            return memory.harvest(path, kind=kind, redact=_redact(raw), progress=progress)
+    from graphmem.memory import Memory
 
-    with session.open(create=True) as memory:
-        report = harvest(memory)
+    Memory.find_transcripts(path, kind=kind)  # what is refused makes no file
+    with session.open(create=True) as memory, progress_bar("reading") as progress:
+        report = memory.harvest(path, kind=kind, redact=_redact(raw), progress=progress)
     print_remarks((*report.remarks, *report.failed))
     if as_json:
         click.echo(to_json(report))
@@ -213,7 +212,7 @@ def part_command(session: Session, /, part: str, name: str, scopes: tuple[str, .
 
     \b
     Example:
-      graphmem part 12
+      graphmem part 2
     """
     with session.open(create=False) as memory:
         found = memory.part(int(part) if part.isdigit() else part, session=name, scopes=scopes or None)
@@ -222,7 +221,7 @@ def part_command(session: Session, /, part: str, name: str, scopes: tuple[str, .
     elif sys.stdout.isatty():
         click.echo("\n".join(map(printable, found.text.split("\n"))))
     else:
-        click.echo(found.text, nl=False)
+        click.echo(found.text, nl=False, color=True)  # else click takes out what drives a terminal
 
 
 @click.command("checkpoint")
