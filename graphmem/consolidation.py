@@ -78,7 +78,9 @@ class Consolidation(Curation):
         ...     report.state, report.by, report.superseded, memory.consolidate().days_left
         ('revised', 'rules', (2,), 7)
         """
-        return self._worked_on("consolidate", scope, force=force, dry_run=dry_run, allow_shrink=allow_shrink)
+        return self._worked_on(
+            consolidating.CONSOLIDATE, scope, force=force, dry_run=dry_run, allow_shrink=allow_shrink
+        )
 
     def distill(
         self, *, scope: str | None = None, force: bool = False, dry_run: bool = False
@@ -102,7 +104,7 @@ class Consolidation(Curation):
         ...     [(one.kind, one.title, one.outcome) for one in memory.distill().conclusions]
         [('skill', 'npm-test-git-push', 'proposed')]
         """
-        return self._worked_on("distill", scope, force=force, dry_run=dry_run, allow_shrink=False)
+        return self._worked_on(consolidating.DISTILL, scope, force=force, dry_run=dry_run, allow_shrink=False)
 
     # ---- within
 
@@ -298,7 +300,8 @@ def _waiting(report: model.ConsolidationReport, wait: consolidating.Wait) -> mod
 def _with_remarks(report: model.ConsolidationReport, left: int) -> model.ConsolidationReport:
     if not left:
         return report
-    remark = f"of what there is to read {left} had no room: raise checkpoint_input_bytes to read more at once"
+    what = "notes and checkpoints" if report.kind == consolidating.CONSOLIDATE else "runs of calls"
+    remark = f"{what} that had no room: {left}; raise checkpoint_input_bytes to read more at once"
     return replace(report, remarks=(*report.remarks, remark))
 
 

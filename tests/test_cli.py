@@ -56,6 +56,8 @@ CALLS = {
     "match": BOSS,
     "scenes": [],
     "scopes": [],
+    "consolidate": [],
+    "distill": [],
     "evidence": [],
     "tag": ["chan:new", "--glob", "*"],
     "untag": ["chan:qq/peer:boss", "--glob", "*"],

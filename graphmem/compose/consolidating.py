@@ -9,7 +9,7 @@ import datetime as dt
 import json
 import math
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -172,7 +172,7 @@ def plan_by_rules(
     scope: str,
     at: str,
     config: Config,
-    taken_back: Collection[tuple[int, int]],
+    taken_back: frozenset[tuple[int, int]],
 ) -> Plan | None:
     """Return what repeats and likeness alone come to; None where there is nothing to look at."""
     stored = _stored(tx, vocabulary, scope)

@@ -81,7 +81,7 @@ class Ground:
     binding: Collection[int] = ()
     audiences: Mapping[int, frozenset[int] | None] | None = None
     sources: Mapping[int, frozenset[int]] | None = None
-    taken_back: Collection[tuple[int, int]] = ()
+    taken_back: frozenset[tuple[int, int]] = frozenset()
 
     def further(self, note_id: int, sources: Iterable[int]) -> tuple[int, ...]:
         """Return those of some sources that a note was not made of yet."""
@@ -272,10 +272,11 @@ def plan_of_rules(notes: Sequence[Note], checkpoints: Sequence[Note], ground: Gr
     steps = list(merged)
     candidates = [candidate for candidate, _ in claims[:MOST_CANDIDATES]]
     for one, (candidate, sources) in zip(screen(candidates, stored), claims, strict=False):
-        told = Conclusion(candidate.title, candidate.body, candidate.kind, "refused", one.reason, None, (), (*sources,))
+        said = one.candidate
+        told = Conclusion(said.title, said.body, said.kind, "refused", one.reason, sources=tuple(sorted(sources)))
         known = None if one.same_id is None else by_id.get(became.get(one.same_id) or one.same_id)
         if one.outcome == "accepted":
-            steps.append(Step(replace(told, outcome="written", seen=len(sources)), candidate))
+            steps.append(Step(replace(told, outcome="written", reason="", seen=len(sources)), candidate))
         elif known is not None:
             steps.append(_into_known(known, sources, (), ground, one.reason))
         elif one.outcome == "duplicate":
@@ -310,7 +311,7 @@ def _merges(notes: Sequence[Note], ground: Ground) -> tuple[list[Step], tuple[st
         losers = [notes[other] for other in others if _gives_way(notes[other], survivor, ground)]
         if losers:
             settled |= {place, *(other for other in others if notes[other] in losers)}
-            sources = {note.id: note for note in losers}
+            sources = {note.id: note for note in sorted(losers, key=lambda note: note.id)}
             steps.append(_into_known(survivor, sources, tuple(sources), ground, "they say the same"))
     return steps, _same_titles(notes, titled, alike)
 
@@ -330,7 +331,7 @@ def _gives_way(loser: Note, survivor: Note, ground: Ground) -> bool:
         and (is_person(survivor.source) or not is_person(loser.source))
         and bool(survivor.body or not loser.body)
         and ground.is_heard_by(survivor, loser)
-        and (survivor.id, loser.id) not in ground.taken_back
+        and ground.taken_back.isdisjoint(((survivor.id, loser.id), (loser.id, survivor.id)))
     )
 
 

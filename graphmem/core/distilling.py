@@ -220,13 +220,13 @@ def file_text(kind: str, name: str, description: str, body: str) -> str:
     r"""Return the text of the file of a skill, an agent or a command: what its reader needs in front, then the rest.
 
     >>> file_text("command", "ship", 'Runs "make"', "Run make.\n")
-    '---\ndescription: "Runs \\"make\\""\n---\n\nRun make.\n'
+    '---\ndescription: "Runs \\"make\\""\n---\n\nRun make.'
     """
     fields = {} if kind == "command" else {"name": name}
     fields["description"] = " ".join(description.split())[:_LONGEST_DESCRIPTION]
     # A string of JSON is one of YAML.
     front = "\n".join(f"{field}: {_yaml(value)}" for field, value in fields.items())
-    return f"---\n{front}\n---\n\n{_FRONT.sub('', body.strip()).strip()}\n"
+    return f"---\n{front}\n---\n\n{_FRONT.sub('', body.strip()).strip()}"
 
 
 def _yaml(value: str) -> str:

@@ -35,7 +35,7 @@ def lost_by(tx: sqlite3.Connection, plan: Plan, scope: str, config: Config) -> s
     return alarm({"notes": live}, {"notes": live - plan.retired}, config.shrink_limit)
 
 
-def taken_back(tx: sqlite3.Connection, kind: str) -> set[tuple[int, int]]:
+def taken_back(tx: sqlite3.Connection, kind: str) -> frozenset[tuple[int, int]]:
     """Return which notes took in which by operations of a kind that were undone."""
     rows = tx.execute(
         """SELECT json_extract(r.after, '$.superseded_by'), json_extract(r.after, '$.id')
@@ -44,7 +44,7 @@ def taken_back(tx: sqlite3.Connection, kind: str) -> set[tuple[int, int]]:
                AND json_extract(r.after, '$.superseded_by') IS NOT NULL""",
         (kind,),
     )
-    return set(rows)
+    return frozenset(rows)
 
 
 def apply(tx: sqlite3.Connection, plan: Plan, kind: str, scope: str, origin: Provenance, config: Config) -> Applied:
