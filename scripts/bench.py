@@ -29,6 +29,7 @@ from benchmarks import (
     digesting,
     entering,
     matching,
+    mirroring,
     noting,
     peers,
     plots,
@@ -145,6 +146,12 @@ SUBJECTS: Mapping[str, Subject] = {
         tidying.run_upkeep,
         "commits of one process while another keeps upkeep of so many scenes with twins, all of whose refs fade.",
         (100_000,), (5_000,), 500, 3,
+    ),
+    "mirror": Subject(
+        mirroring.run,
+        "so many long chats (LoCoMo) word for word: byte for byte back, nothing new the second time, and the rate, "
+        "with and without looking for secrets. Floor: the making of the tokens and executemany into the same tables.",
+        (10,), (10,), mirroring.ROUNDS, 1,
     ),
     "digest": Subject(
         digesting.run,

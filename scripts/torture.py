@@ -6,6 +6,8 @@ crash    A child process enters, commits, merges, dedupes, tags, undoes and keep
          is there, every operation is wholly there or wholly not.
 writers  Processes that write at once, readers and an upkeep loop beside them. Every write is there, nobody failed, the
          longest wait is told.
+digest   A child process digests a session while it goes on, and is killed between the question to a writer and the end
+         of the job. After all: each message is in exactly one checkpoint, in order.
 disk     A file that cannot grow: no room left (a limit of pages, and a small tmpfs where it may be mounted), and writes
          that fail (a limit of the file size). No acknowledged write is lost, the file stays whole, and it goes on when
          there is room again.
@@ -31,9 +33,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from graphmem import Config, Conflict, GraphmemError, Memory, NotFound, Situation, StoreBusy, StoreFailed, Triple
+from graphmem import Config, Conflict, GraphmemError, Memory, NotFound, Part, Situation, StoreBusy, StoreFailed, Triple
+from graphmem.core.checkpoints import SECTION_BYTES
 
 PATIENT = Config(busy_timeout=30.0)
+DIGESTING = Config(busy_timeout=30.0, checkpoint_input_bytes=1500)
 LONGEST_WAIT = 2.0
 PEOPLE = [f"person {name}" for name in "abcdef"]
 CHANNELS = ["qq", "mail", "door"]
@@ -175,6 +179,75 @@ def wholly(path: Path, operations: dict[int, str | None]) -> None:
         table, row = place
         if (json.loads(row)[0] in there[table]) != last.get(place, was):
             raise Failure(f"half an operation: row {row} of {table}")
+
+
+# ---- digest
+
+DIGESTED = "talk"
+MESSAGES_A_ROUND = 8
+
+
+def digest_writer(task: Any) -> str:
+    """Say that it was asked, take its time, and name each message that it read."""
+    print("asked", flush=True)
+    time.sleep(0.01)
+    read = " ".join(part.part for part in task.parts)
+    sections = "\n".join(f"## {heading}\n- {read}" for heading in SECTION_BYTES)
+    return f"# Checkpoint\nDate: {task.date}\n{sections}\nCHECKPOINT_DONE"
+
+
+def digest_child(path: Path, number: int) -> None:
+    """Go on with the session and digest it, again and again, until killed."""
+    with Memory.open(path, config=DIGESTING, writer=digest_writer) as memory:
+        while True:
+            parts = [
+                Part(f"m{number}-{place}", role="user", text=f"message {place} of round {number} " * 6)
+                for place in range(MESSAGES_A_ROUND)
+            ]
+            memory.mirror(DIGESTED, parts)
+            memory.checkpoint(DIGESTED, force=True)
+            number += 1_000_000  # of a later turn of the same child
+
+
+def digest(rounds: int, seed: int) -> dict[str, object]:
+    rng = random.Random(seed)
+    with tempfile.TemporaryDirectory(prefix="graphmem-torture-") as folder:
+        path = Path(folder) / "memory.db"
+        Memory.open(path).close()
+        for each in range(rounds):
+            command = [sys.executable, __file__, "digest-child", str(path), str(each)]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+                assert child.stdout is not None
+                child.stdout.readline()
+                time.sleep(rng.uniform(0.0, 0.03))
+                child.kill()
+                child.stdout.read()
+            if child.returncode != -signal.SIGKILL:
+                raise Failure(f"round {each}: the child ended by itself, with {child.returncode}")
+            progress("digest", each + 1, rounds)
+        with Memory.open(path, config=DIGESTING, writer=digest_writer_silent) as memory:
+            memory.checkpoint(DIGESTED, force=True)
+            if problems := memory.check().problems:
+                raise Failure(f"check: {problems[:3]}")
+            bodies = [note.body for note in memory.notes(kinds="checkpoint", limit=100_000)]
+            left = memory.sessions(scopes="all")[0].undigested
+        read = [name for body in reversed(bodies) for name in body.split("## Facts\n- ")[1].split("\n")[0].split()]
+        said = [part for (part,) in rows(path, "SELECT part FROM parts ORDER BY seq")]
+        taken_up = rows(path, "SELECT COUNT(*), COALESCE(SUM(attempts > 1), 0) FROM jobs WHERE state = 'done'")[0]
+        if left or read != said:
+            twice = len(read) - len(set(read))
+            raise Failure(f"{left} not digested, {len(set(said) - set(read))} skipped, {twice} read twice")
+        if taken_up[0] != len(bodies):
+            raise Failure(f"{taken_up[0]} jobs done, {len(bodies)} checkpoints")
+        return {
+            "kills": rounds, "messages": len(said), "checkpoints": len(bodies), "taken up by another": taken_up[1],
+            "skipped": 0, "read twice": 0,
+        }  # fmt: skip
+
+
+def digest_writer_silent(task: Any) -> str:
+    with contextlib.redirect_stdout(None):
+        return digest_writer(task)
 
 
 # ---- writers
@@ -372,19 +445,23 @@ def main() -> None:
     if sys.argv[1:2] == ["crash-child"]:
         crash_child(Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
         return
+    if sys.argv[1:2] == ["digest-child"]:
+        digest_child(Path(sys.argv[2]), int(sys.argv[3]))
+        return
     if sys.argv[1:2] == ["disk-child"]:
         disk_child(sys.argv[2], Path(sys.argv[3]))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["crash", "writers", "disk", "all"])
-    parser.add_argument("--rounds", type=int, default=300, help="of crash  [default: 300]")
-    parser.add_argument("--seed", type=int, default=1, help="of crash  [default: 1]")
+    parser.add_argument("what", choices=["crash", "digest", "writers", "disk", "all"])
+    parser.add_argument("--rounds", type=int, help="of crash and digest  [default: 300, 40]")
+    parser.add_argument("--seed", type=int, default=1, help="of crash and digest  [default: 1]")
     parser.add_argument("--processes", type=int, default=8, help="that write  [default: 8]")
     parser.add_argument("--writes", type=int, default=500, help="of each process  [default: 500]")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     runs = {
-        "crash": lambda: crash(given.rounds, given.seed),
+        "crash": lambda: crash(given.rounds or 300, given.seed),
+        "digest": lambda: digest(given.rounds or 40, given.seed),
         "writers": lambda: writers(given.processes, given.writes),
         "disk": disk,
     }

@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -35,10 +36,11 @@ COLUMNS = {
     "fresh": {"turns", "median_us", "scenes", "features_at_most"},
     "entities": {"entities", "review_s", "pairs", "peak_mib"},
     "upkeep": {"scenes", "refs_faded", "p50_ms", "max_ms"},
+    "mirror": {"chats", "parts", "of_floor", "screened_a_second", "exact", "added_again"},
     "digest": {"chats", "evidence_turns", "kept", "first", "random", "to_first", "to_random", "digest_ms"},
 }
 SCALES = {"writers": ["30"], "start": ["30"], "upkeep": ["30"], "entities": ["60"], "tenants": ["10"], "dedupe": ["60"],
-          "digest": ["1"]}  # fmt: skip
+          "mirror": ["1"], "digest": ["1"]}  # fmt: skip
 
 
 def bench(*arguments):
@@ -66,7 +68,7 @@ NEEDS_CHATS = pytest.mark.skipif(not CHATS.exists(), reason="the chats of LoCoMo
 
 
 @pytest.mark.parametrize(
-    "subject", [pytest.param(name, marks=NEEDS_CHATS if name == "digest" else ()) for name in COLUMNS]
+    "subject", [pytest.param(name, marks=NEEDS_CHATS if name in ("mirror", "digest") else ()) for name in COLUMNS]
 )
 def test_a_benchmark_tells_rows_verdicts_and_growth(subject):
     told = json.loads(bench(subject, "--json", "--turns", "1", "--scale", *SCALES.get(subject, ["20", "40"])))
@@ -264,7 +266,8 @@ CHAT = {
 def test_chats_are_read_into_increments_of_whole_turns(benchmarks, monkeypatch, tmp_path):
     digesting = benchmarks("digesting")
     (tmp_path / "chats.json").write_text(json.dumps([CHAT]), "utf-8")
-    monkeypatch.setattr(digesting, "BUDGET", 60)
+    small = types.SimpleNamespace(checkpoint_input_bytes=100, extract_max_messages=24)
+    monkeypatch.setattr(digesting, "DEFAULT", small)
 
     ((first, second),) = digesting.read(tmp_path / "chats.json")
 

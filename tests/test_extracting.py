@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmem.compose.extracting import SECTIONS, extract, extract_candidates
+from graphmem.compose.extracting import extract, extract_candidates
 from graphmem.core.candidates import parse_candidates
+from graphmem.core.checkpoints import SECTION_BYTES
 from graphmem.core.gist import MOST_COLUMNS, columns, files_of, names_in, sentences_of, shortened
 from graphmem.core.model import StoredPart
 
-EMPTY = dict.fromkeys(SECTIONS, ())
+EMPTY = dict.fromkeys(SECTION_BYTES, ())
 
 
 def told(*said):
@@ -276,7 +277,7 @@ def test_a_digest_keeps_to_its_bytes_and_its_lines_to_two_of_a_display(said, lim
     found = extract(parts, limit=limit)
     lines = [line for lines in found.values() for line in lines]
 
-    assert list(found) == list(SECTIONS)
+    assert list(found) == list(SECTION_BYTES)
     assert size(found) <= limit
     assert all(columns(line) <= MOST_COLUMNS and len(line.splitlines()) == 1 for line in lines)
     assert len(found["Summary"]) <= 5
@@ -297,7 +298,7 @@ def test_sections_keep_to_what_a_checkpoint_allows():
     ]
     found = sections(*facts, limit=10_240)
 
-    for section, most in SECTIONS.items():
+    for section, most in SECTION_BYTES.items():
         assert size({section: found[section]}) <= most
     assert size(found) > 2_000
     assert size(sections(*facts, limit=24_576)) > 1.5 * size(found)

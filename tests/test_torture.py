@@ -20,6 +20,11 @@ def test_what_was_acknowledged_outlives_a_kill():
     assert torture("crash", "--rounds", "6")["crash"]["acknowledged"] > 0
 
 
+def test_each_message_is_digested_once_whatever_is_killed():
+    told = torture("digest", "--rounds", "8")["digest"]
+    assert told["messages"] >= 64
+
+
 def test_writers_readers_and_upkeep_work_at_once():
     told = torture("writers", "--processes", "3", "--writes", "40")["writers"]
     assert (told["writes kept"], told["errors"]) == (120, 0)
@@ -36,6 +41,12 @@ def test_a_full_disk_loses_nothing():
 def test_what_was_acknowledged_outlives_hundreds_of_kills(seed):
     told = torture("crash", "--rounds", "300", "--seed", seed)["crash"]
     assert told["rounds"] == 300
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_each_message_is_digested_once_over_hundreds_of_kills(seed):
+    assert torture("digest", "--rounds", "200", "--seed", seed)["digest"]["kills"] == 200
 
 
 @pytest.mark.torture

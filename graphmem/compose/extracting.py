@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from graphmem.core.checkpoints import SECTION_BYTES
 from graphmem.core.gist import (
     MOST_COLUMNS,
     Sentence,
@@ -42,11 +43,7 @@ if TYPE_CHECKING:
 else:
     view = late("graphmem.graph.view")
 
-SUMMARY, DECISIONS, FACTS, OPEN, FILES, NOTES = "Summary", "Decisions", "Facts", "Open", "Files", "Notes"
-# The sections in their order, and the bytes that each may have before a checkpoint is told to be long.
-SECTIONS: Mapping[str, int] = MappingProxyType(
-    {SUMMARY: 800, DECISIONS: 1500, FACTS: 2000, OPEN: 800, FILES: 1500, NOTES: 800}
-)
+SUMMARY, DECISIONS, FACTS, OPEN, FILES, NOTES = SECTION_BYTES
 _USUAL_LIMIT = 10_240  # of a checkpoint of that size; one that may be longer has longer sections
 _MOST_IN_SUMMARY, _LEAST_IN_SUMMARY = 5, 2
 _SHARE_OF_SUMMARY, _SHARE_OF_FILES = 0.15, 0.15
@@ -196,7 +193,7 @@ class _Lines:
     def __init__(self, limit: int, weights: Mapping[str, float], covered: frozenset[str]) -> None:
         self._left = limit
         longer = max(1.0, limit / _USUAL_LIMIT)
-        self._room = {section: min(limit, int(most * longer)) for section, most in SECTIONS.items()}
+        self._room = {section: min(limit, int(most * longer)) for section, most in SECTION_BYTES.items()}
         # What is kept from the summary once it has its least: the share of the other sections.
         self._room_beside_summary = self._room[SUMMARY] - min(self._room[SUMMARY], int(limit * _SHARE_OF_SUMMARY))
         self._limit = limit
@@ -266,10 +263,10 @@ class _Lines:
         return max(1, _size(_told([*beside, said])) - _size(_told(beside))) if beside else said.size
 
     def sections(self) -> dict[str, tuple[str, ...]]:
-        found: dict[str, tuple[str, ...]] = dict.fromkeys(SECTIONS, ())
+        found: dict[str, tuple[str, ...]] = dict.fromkeys(SECTION_BYTES, ())
         for section, place in sorted(self._taken):
             found[section] = (*found[section], *_told(self._taken[section, place]))
-        return {section: (*found[section], *self._put[section]) for section in SECTIONS}
+        return {section: (*found[section], *self._put[section]) for section in SECTION_BYTES}
 
 
 def _size(lines: Sequence[str]) -> int:

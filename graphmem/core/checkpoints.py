@@ -16,11 +16,11 @@ from graphmem.core.injected import WRITER_MARK
 from graphmem.core.keys import clean_text
 from graphmem.core.model import StoredPart
 
-HEADINGS = ("Summary", "Decisions", "Facts", "Open", "Files", "Notes")
-# Bytes of a section beyond which a checkpoint is remarked on: it is a digest, and others follow.
+# The sections of a checkpoint, and the bytes beyond which each is remarked on: it is a digest, and others follow.
 SECTION_BYTES: Mapping[str, int] = MappingProxyType(
     {"Summary": 800, "Decisions": 1500, "Facts": 2000, "Open": 800, "Files": 1500, "Notes": 800}
 )
+HEADINGS = tuple(SECTION_BYTES)
 NOTHING: Mapping[str, str] = MappingProxyType({"en": "(none)", "zh": "（无）"})
 DONE = "CHECKPOINT_DONE"
 

@@ -30,13 +30,14 @@ from pathlib import Path
 
 from benchmarks.measure import SCRIPTS, Finding, Must, Row, say
 from graphmem.compose.extracting import extract
+from graphmem.config import DEFAULT
+from graphmem.core.checkpoints import increment_of
 from graphmem.core.model import StoredPart
 from graphmem.core.tokens import is_stop_token, tokens_of
 
 CHATS = SCRIPTS.parent.parent / "shared" / "data" / "locomo" / "locomo10.json"
 TUNED_ON = 5
 SEEDS = 10
-BUDGET = 24_000  # bytes of an increment
 SHARE = 10  # of which a digest has one part
 FACTOR = 1.3
 _SENTENCE_END = re.compile(r"(?<=[.!?\n])\s+")
@@ -118,22 +119,30 @@ def measured(chats: Sequence[Sequence[Increment]], of: Iterable[int], seeds: int
 
 def read(path: Path) -> Iterator[list[Increment]]:
     """Yield the increments of each chat; the caption of a shared picture is part of what was said."""
+    chats = json.loads(path.read_text("utf-8"))
+    for chat, parts in zip(chats, turns_of(path), strict=True):
+        told = " ".join(str(piece) for question in chat["qa"] for piece in question.get("evidence") or ())
+        evidence = {f"D{session}:{turn}" for session, turn in _EVIDENCE.findall(told)}
+        names = frozenset(token for part in parts for token in tokens_of(part.author))
+        yield [
+            Increment(tuple(increment), tuple(n for n, part in enumerate(increment) if part.part in evidence), names)
+            for increment in increments_of(parts)
+        ]
+
+
+def turns_of(path: Path) -> list[list[StoredPart]]:
+    """Return what was said in each chat, in order."""
+    found = []
     for chat in json.loads(path.read_text("utf-8")):
         talk = chat["conversation"]
         turns = [turn for number in range(1, 60) for turn in talk.get(f"session_{number}") or ()]
-        told = " ".join(str(piece) for question in chat["qa"] for piece in question.get("evidence") or ())
-        evidence = {f"D{session}:{turn}" for session, turn in _EVIDENCE.findall(told)}
-        parts = [
+        found.append([
             StoredPart(
                 number, turn["dia_id"], chat["sample_id"], "", "", turn["speaker"], "user", "", "", said(turn), ""
             )
             for number, turn in enumerate(turns, 1)
-        ]
-        names = frozenset(token for part in parts for token in tokens_of(part.author))
-        yield [
-            Increment(tuple(increment), tuple(n for n, part in enumerate(increment) if part.part in evidence), names)
-            for increment in increments_of(parts, BUDGET)
-        ]
+        ])  # fmt: skip
+    return found
 
 
 def said(turn: Mapping[str, str]) -> str:
@@ -141,18 +150,12 @@ def said(turn: Mapping[str, str]) -> str:
     return turn.get("text", "") + (f" [shares {caption}]" if caption else "")
 
 
-def increments_of(parts: Iterable[StoredPart], budget: int) -> list[list[StoredPart]]:
-    """Return parts in runs of at most so many bytes of text; one that is longer by itself is a run of its own."""
-    found: list[list[StoredPart]] = []
-    left = 0
-    for part in parts:
-        size = len(part.text.encode())
-        if not found or size > left:
-            found.append([])
-            left = budget
-        found[-1].append(part)
-        left -= size
-    return found
+def increments_of(parts: Sequence[StoredPart]) -> Iterator[Sequence[StoredPart]]:
+    """Yield parts in runs, as a checkpoint reads them."""
+    while parts:
+        increment = increment_of(parts, DEFAULT.checkpoint_input_bytes, DEFAULT.extract_max_messages)
+        yield increment.parts
+        parts = parts[len(increment.parts) :]
 
 
 # ---- digests
