@@ -14,6 +14,7 @@ from graphmem import log
 from graphmem.arguments import is_blank
 from graphmem.config import Config, check_flags
 from graphmem.core import model
+from graphmem.core.keys import clean_text
 from graphmem.core.times import Clock
 from graphmem.curation import Curation
 from graphmem.errors import BudgetSpent, GraphmemError, WriterFailed
@@ -290,7 +291,7 @@ def _reply(writer: model.Writer, task: model.WriterTask) -> str:
         raise WriterFailed(f"the writer failed: {type(error).__name__}: {error}") from error
     if not isinstance(reply, str) or is_blank(reply):
         raise WriterFailed("the writer said nothing")
-    return reply
+    return clean_text(reply)
 
 
 def _waiting(report: model.ConsolidationReport, wait: consolidating.Wait) -> model.ConsolidationReport:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 
@@ -13,8 +14,10 @@ from support import dump, sql
 from graphmem import Config, Conflict, InvalidInput, Memory, Part, StoreFailed, WriterFailed
 from graphmem.config import DEFAULT
 from graphmem.core import consolidating, distilling
-from graphmem.core.candidates import DUPLICATE, likeness, repeats
+from graphmem.core.candidates import DUPLICATE, likeness, note_text, repeats
 from graphmem.core.injected import WRITER_MARK
+from graphmem.errors import BudgetSpent
+from graphmem.surfaces.cli import main
 
 PROJECT = "project:aaaaaaaaaaaa"
 
@@ -87,8 +90,8 @@ def checkpoint(memory, session, *, decisions=(), facts=(), scope="user"):
 
 def many(memory, count=10, scope="user"):
     """Notes that nothing is done with, so that the loss alarm has something to count."""
-    words = "anchor basil copper dune ember fjord garnet heron iris jasper kelp lotus maple nectar opal".split()
-    return told(memory, *(f"{words[n]} is kept in room {n}" for n in range(count)), scope=scope)
+    words = ("anchor", "basil", "copper", "dune", "ember", "fjord", "garnet", "heron", "iris", "jasper")
+    return told(memory, *(f"{word} is kept in room {n}" for n, word in enumerate(words[:count])), scope=scope)
 
 
 def run_calls(memory, session, *commands, scope=None, outcome="done", tool="bash"):
@@ -142,6 +145,17 @@ def test_a_failure_does_not_use_up_the_interval(opened):  # B8.16
     assert [memory.consolidate().state for _ in range(4)] == ["failed", "failed", "unchanged", "early"]
     assert [job.state for job in memory.jobs()] == ["done", "failed", "failed"]
     assert len(writer.tasks) == 3
+
+
+def test_a_budget_that_is_spent_is_no_failure(opened):
+    memory, writer = opened(*[BudgetSpent("spent")] * 4, reply())
+    many(memory, 2)
+
+    assert [memory.consolidate().state for _ in range(4)] == ["failed"] * 4
+    assert [job.state for job in memory.jobs()] == ["queued"]
+    assert memory.consolidate().state == "unchanged"
+    assert [job.state for job in memory.jobs()] == ["done"]
+    assert len(writer.tasks) == 5
 
 
 def test_after_three_failures_in_a_row_a_scope_is_left_alone(opened):
@@ -734,16 +748,10 @@ def test_repeats_are_all_pairs_that_are_alike(texts):
         (a, b)
         for b in range(len(texts))
         for a in range(b)
-        if likeness(*(_text(*texts[each]) for each in (a, b))) >= DUPLICATE
+        if likeness(*(note_text(*texts[each]) for each in (a, b))) >= DUPLICATE
     }
 
     assert {(a, b) for a, b, _ in repeats(texts)} == pairs
-
-
-def _text(title, body):
-    from graphmem.core.candidates import note_text
-
-    return note_text(title, body)
 
 
 @given(st.text(max_size=400))
@@ -971,3 +979,112 @@ def test_a_procedure_of_an_agent_waits_for_a_person(memory, kind):
     assert own.status == "live"
     with pytest.raises(Conflict, match="binds"):
         memory.edit_note(own.id, body="Run something else.", source="agent")
+
+
+# ---- commands
+
+
+@pytest.fixture
+def cli(capsys, path, monkeypatch, tmp_path):
+    """The command line in this process, outside of any project, on the memory at `path`: exit code, output, errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            main(["--db", str(path), *map(str, arguments)])
+        return (end.value.code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def repeated(cli, path):
+    """A memory with a repeat in it."""
+    with Memory.open(path) as memory:
+        many(memory)
+        told(memory, "Redis listens on 6380", "Redis is listening on 6380")
+    return cli
+
+
+def test_consolidate_tells_what_it_did_and_how_to_reverse_it(repeated):
+    code, out, err = repeated("consolidate")
+
+    assert code == 0
+    assert "consolidated by rules, without a model: 1 merged, 1 note superseded\n" in out
+    assert "'graphmem undo 1' reverses it" in out
+    assert "Redis listens on 6380" in out
+    assert err == ""
+    assert repeated("undo", "1")[0] == 0
+
+
+def test_consolidate_says_when_it_is_due(repeated, path):
+    repeated("consolidate")
+    sql(path, "UPDATE jobs SET updated_at = strftime('%Y-%m-%dT%H:%M:%f', 'now', '-2.2 days') || 'Z'")
+
+    assert repeated("consolidate") == (
+        0,
+        "consolidated 2 days ago; due in about 5 days; --force does it now\n",
+        "",
+    )
+    assert "nothing to change" in repeated("consolidate", "--force")[1]
+    assert "consolidated less than a day ago; due in about 7 days" in repeated("consolidate")[1]
+
+
+def test_a_dry_run_of_consolidate_shows_what_would_be_done(repeated, path):
+    before = dump(path)
+    code, out, _ = repeated("consolidate", "--dry-run", "--json")
+
+    assert (code, dump(path)) == (0, before)
+    assert (json.loads(out)["state"], json.loads(out)["superseded"]) == ("revised", [12])
+    assert "would be consolidated by rules, without a model: 1 merged" in repeated("consolidate", "--dry-run")[1]
+
+
+def test_what_stops_consolidate_is_told_with_what_helps(cli, path):
+    with Memory.open(path) as memory:
+        told(memory, "Redis listens on 6380", "Redis is listening on 6380", "Redis is listening on the 6380")
+
+    code, out, _ = cli("consolidate")
+
+    assert code == 1
+    assert "stopped before it began, since it would bring notes from 3 to 1; --allow-shrink lets it go on" in out
+    assert cli("consolidate", "--allow-shrink")[0] == 0
+
+
+def test_a_writer_of_the_settings_consolidates(repeated, monkeypatch, path):
+    program = f"import sys; sys.stdin.read(); print({reply(entry('All rooms', supersedes=[1, 2]))!r})"
+    monkeypatch.setenv("GRAPHMEM_WRITER_COMMAND", shlex.join([sys.executable, "-c", program]))
+
+    code, out, _ = repeated("consolidate")
+
+    assert code == 0
+    assert "consolidated: 1 written, 2 notes superseded" in out
+
+
+def test_a_writer_that_fails_ends_the_command_with_1(repeated, monkeypatch):
+    monkeypatch.setenv("GRAPHMEM_WRITER_COMMAND", shlex.join([sys.executable, "-c", "raise SystemExit(3)"]))
+
+    code, out, _ = repeated("consolidate")
+
+    assert code == 1
+    assert out.startswith("failed: ")
+
+
+def test_distill_proposes_and_says_who_decides(cli, path):
+    with Memory.open(path) as memory:
+        shipped(memory, "s1", "s2", "s3")
+
+    code, out, _ = cli("distill")
+
+    assert code == 0
+    assert "npm-test-git-add-git-commit-git-push" in out
+    assert "distilled by rules, without a model: 1 proposed: 'graphmem approve' lets a proposal come into force" in out
+    assert "skill" in cli("notes", "--kind", "skill", "--status", "proposed")[1]
+    assert cli("approve", "1")[0] == 0
+
+
+@pytest.mark.parametrize("command", ["consolidate", "distill"])
+def test_an_empty_memory_has_nothing_to_read(cli, path, command):
+    Memory.open(path).close()
+
+    assert cli(command) == (0, "there is nothing to read in this scope\n", "")
