@@ -147,7 +147,12 @@ def call_of(said: Said) -> Call:
     >>> call_of(SimpleNamespace(session="s", role="tool", tool="bash", text=text, at="")).like
     'bash|command: pytest <p>'
     """
-    text = said.text.lstrip()
+    given = _given_first(said.text.lstrip())
+    return Call(said.session, said.at, said.tool, signature(said.tool, given), given)
+
+
+def _given_first(text: str) -> str:
+    """Return the first argument of a call in one line, of a text that is lines or JSON."""
     first = text.partition("\n")[0]
     if text.startswith("{"):
         try:
@@ -155,8 +160,7 @@ def call_of(said: Said) -> Call:
         except (ValueError, RecursionError):
             given = {}
         first = next((f"{name}: {value}" for name, value in given.items() if isinstance(value, str)), first)
-    line = " ".join(first.split())
-    return Call(said.session, said.at, said.tool, signature(said.tool, line), line)
+    return " ".join(first.split())
 
 
 def runs_of(said: Iterable[Said]) -> list[list[Call]]:
@@ -352,7 +356,11 @@ def material_of(said: Sequence[Said], budget: int) -> tuple[str, int]:
         if part.session != session or not part.tool:
             session = part.session
             runs.append([f"[{part.session} {part.at[:10]}]"])
-        line = f"- {part.tool}: {call_of(part).given}" if part.tool else f"user: {' '.join(part.text.split())}"
+        line = (
+            f"- {part.tool}: {_given_first(part.text.lstrip())}"
+            if part.tool
+            else f"user: {' '.join(part.text.split())}"
+        )
         runs[-1].append(line[:_ASK_SHOWN])
     told = ["\n".join(run) for run in runs if any(line.startswith("- ") for line in run)]
     chosen: list[str] = []
