@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -385,6 +386,18 @@ def test_one_note_is_replaced_once(opened):
 
     assert [one.supersedes for one in report.conclusions] == [(ids[0],), ()]
     assert memory.inspect(ids[0]).note.superseded_by == report.conclusions[0].note_id
+
+
+def test_what_one_conclusion_replaced_takes_no_others_in(opened):
+    memory, writer = opened("")
+    ids = many(memory)
+    said = memory.inspect(ids[0]).note.title
+    writer.replies = [reply(entry("First of all", supersedes=ids[:1]), entry(said, said, supersedes=ids[1:2]))]
+
+    report = memory.consolidate()
+
+    assert outcomes(report) == ["written", "known"]
+    assert statuses(memory, *ids[:2]) == ["superseded", "live"]
 
 
 def test_notes_of_several_slots_keep_them(opened):
@@ -911,9 +924,20 @@ def test_a_long_command_by_itself_becomes_a_command(opened):
 
     (one,) = memory.distill().conclusions
 
-    assert (one.kind, one.title) == ("command", "docker-compose")
+    assert (one.kind, one.title) == ("command", "docker-compose-f-up-d-build")
     assert one.body.startswith("---\ndescription: ")
     assert "1. bash: `docker compose -f prod.yml up -d --build`" in one.body
+
+
+def test_steps_without_a_word_in_ascii_have_a_name(opened):
+    memory, _ = opened()
+    for session in ("s1", "s2", "s3"):
+        run_calls(memory, session, "构建面板", "部署面板", tool="执行")
+
+    (one,) = memory.distill().conclusions
+
+    assert re.fullmatch(r"skill-[0-9a-f]{8}", one.title)
+    assert "1. 执行: `构建面板`\n2. 执行: `部署面板`" in one.body
 
 
 def test_procedures_of_the_same_calls_are_proposed_once_and_few_at_a_time(opened):
@@ -930,6 +954,7 @@ def test_procedures_of_the_same_calls_are_proposed_once_and_few_at_a_time(opened
 
     assert outcomes(report) == ["proposed"] * 5
     assert report.remarks == ("procedures that are left for the next time: 3",)
+    assert outcomes(memory.distill(force=True)) == ["known"] * 5 + ["proposed"] * 3
     assert all(one.body.count("\n2. ") == 1 for one in report.conclusions)
 
 

@@ -31,6 +31,7 @@ _MOST_CHECKPOINTS = 500
 _OF_WHAT_IS_TRUE = (*drafts.FACTS, *drafts.LESSONS)
 _SHOWN = (*_OF_WHAT_IS_TRUE, "rule")
 _DAY = dt.timedelta(days=1)
+_LOOKED_BACK = 30.0  # days, where distilling has no interval that says how far
 
 
 class Wait(NamedTuple):
@@ -120,7 +121,7 @@ def ask(tx: sqlite3.Connection, kind: str, scope: str, at: str, config: Config) 
     """Return what a writer is asked of a scope; the text is '' where there is nothing to read."""
     limit, budget, language = config.checkpoint_output_bytes, config.checkpoint_input_bytes, config.language
     if kind == DISTILL:
-        said = gathering.said_since(tx, scope, days_before(at, config.distill_interval_days))
+        said = gathering.said_since(tx, scope, days_before(at, config.distill_interval_days or _LOOKED_BACK))
         text, left = distilling.material_of(said, budget)
         known = gathering.named(tx, scope, drafts.PROCEDURES)
         told = distilling.instructions(known, date=at, limit=limit, language=language)
@@ -177,7 +178,7 @@ def plan_by_rules(
     """Return what repeats and likeness alone come to; None where there is nothing to look at."""
     stored = _stored(tx, vocabulary, scope)
     if kind == DISTILL:
-        said = gathering.said_since(tx, scope, days_before(at, config.distill_interval_days))
+        said = gathering.said_since(tx, scope, days_before(at, config.distill_interval_days or _LOOKED_BACK))
         if not any(part.tool for part in said):
             return None
         known = gathering.named(tx, scope, drafts.PROCEDURES)

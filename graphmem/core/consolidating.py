@@ -180,6 +180,7 @@ def plan_of_reply(reply: str, shown: Mapping[int, Note], ground: Ground, stored:
     if unreadable := len(entries) - len(claims):
         remarks.append(f"entries without a title or a body: {unreadable}")
     steps: list[Step] = []
+    gone: set[int] = set()  # what an earlier conclusion took the place of
     free = {note_id for note_id, note in shown.items() if note.kind != "checkpoint"}
     for (entry, _), one in zip(claims, screen([candidate for _, candidate in claims], stored), strict=True):
         wanted, evidence = _ids(entry.get("supersedes")), _ids(entry.get("evidence"))
@@ -187,8 +188,10 @@ def plan_of_reply(reply: str, shown: Mapping[int, Note], ground: Ground, stored:
             named = ", ".join(map(str, unknown[:_MOST_NAMED]))
             remarks.append(f"{one.candidate.title!r} names what was not shown, or is not as it was: {named}")
         sources = {note_id: shown[note_id] for note_id in sorted((wanted | evidence) & shown.keys())}
-        step = _concluded(one, sources, [shown[each] for each in sorted(wanted & free)], shown, ground)
-        # What one of them replaced, or was told to stay, no other replaces.
+        known = None if one.same_id is None or one.same_id in gone else shown.get(one.same_id)
+        step = _concluded(one, sources, [shown[each] for each in sorted(wanted & free)], known, ground)
+        gone |= {*step.shown.supersedes}
+        # What took others in stays, and what was replaced is replaced once.
         free -= {*step.shown.supersedes, step.shown.note_id}
         steps.append(step)
     return Plan(tuple(steps), tuple(remarks))
@@ -206,9 +209,12 @@ def _ids(given: object) -> set[int]:
 
 
 def _concluded(
-    one: Screened, sources: Mapping[int, Note], replaced: Sequence[Note], shown: Mapping[int, Note], ground: Ground
+    one: Screened, sources: Mapping[int, Note], replaced: Sequence[Note], known: Note | None, ground: Ground
 ) -> Step:
-    """Return what becomes of a conclusion. replaced: the notes that it is to take the place of."""
+    """Return what becomes of a conclusion.
+
+    replaced: the notes that it is to take the place of. known: the one that says the same, if it was shown and stays.
+    """
     candidate = one.candidate
     told = Conclusion(candidate.title, candidate.body, candidate.kind, "left", sources=tuple(sources))
     if one.outcome == "refused":
@@ -217,7 +223,6 @@ def _concluded(
         return Step(replace(told, outcome="refused", reason="it names no evidence that was shown"))
     yielding = [note for note in replaced if not kept_why(note, ground.binding) and note.id != one.same_id]
     if one.outcome == "duplicate":
-        known = None if one.same_id is None else shown.get(one.same_id)
         if known is None:
             return Step(replace(told, outcome="known", reason=one.reason, note_id=one.same_id))
         # One that has a slot would take it along.
@@ -266,22 +271,20 @@ def plan_of_rules(notes: Sequence[Note], checkpoints: Sequence[Note], ground: Gr
     merged, remarks = _merges(notes, ground)
     became = {loser: step.shown.note_id for step in merged for loser in step.shown.supersedes}
     claims = _stable_claims(checkpoints)
-    if len(claims) > MOST_CANDIDATES:
-        remarks += (f"claims of several sessions that were left for the next time: {len(claims) - MOST_CANDIDATES}",)
     by_id = {note.id: note for note in notes}
     steps = list(merged)
-    candidates = [candidate for candidate, _ in claims[:MOST_CANDIDATES]]
-    for one, (candidate, sources) in zip(screen(candidates, stored), claims, strict=False):
+    # No two claims are alike, so that as many can be screened at once as a reply may have.
+    parts = [claims[start : start + MOST_CANDIDATES] for start in range(0, len(claims), MOST_CANDIDATES)]
+    screened = [one for part in parts for one in screen([candidate for candidate, _ in part], stored)]
+    for one, (candidate, sources) in zip(screened, claims, strict=True):
         said = one.candidate
         told = Conclusion(said.title, said.body, said.kind, "refused", one.reason, sources=tuple(sorted(sources)))
         known = None if one.same_id is None else by_id.get(became.get(one.same_id) or one.same_id)
         if one.outcome == "accepted":
             steps.append(Step(replace(told, outcome="written", reason="", seen=len(sources)), candidate))
-        elif known is not None:
+        elif known is not None and ground.further(known.id, sources):
             steps.append(_into_known(known, sources, (), ground, one.reason))
-        elif one.outcome == "duplicate":
-            steps.append(Step(replace(told, outcome="known", note_id=one.same_id)))
-        else:
+        elif one.outcome == "refused":
             steps.append(Step(told))
     return Plan(tuple(steps), remarks, {note.id: note.updated_at for note in notes})
 

@@ -8,6 +8,7 @@ the file, its body the text. A name has at most 64 characters, a description 102
 Without a model only calls of tools count: the same ones in the same order.
 """
 
+import hashlib
 import json
 import re
 from collections import Counter, defaultdict
@@ -16,7 +17,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Protocol
 
-from graphmem.core.candidates import Candidate, candidate_of, entries_of, screen
+from graphmem.core.candidates import MOST_CANDIDATES, Candidate, candidate_of, entries_of, screen
 from graphmem.core.consolidating import Plan, Step, Stored
 from graphmem.core.failures import signature
 from graphmem.core.injected import WRITER_MARK
@@ -257,18 +258,22 @@ def _candidate_of(procedure: Procedure, language: str) -> Candidate:
     kind = "command" if len(procedure.key) == 1 else "skill"
     steps = [_step_of(calls) for calls in zip(*procedure.times, strict=True)]
     told = texts["then"].join(f"`{given}`" for _, given in steps)
-    words = [
-        " ".join(_NAME_WORD.findall(_PLACEHOLDER.sub(" ", call.bare))[:_WORDS_OF_A_STEP])
-        for call in procedure.times[0]
-        if call.is_telling
+    told_words = [
+        _NAME_WORD.findall(_PLACEHOLDER.sub(" ", call.bare)) for call in procedure.times[0] if call.is_telling
     ]
-    name = name_of(words) or name_of(tool for tool, _ in steps) or kind
+    most = _WORDS_OF_A_STEP if len(steps) > 1 else None
+    # A name in ASCII of steps that have none is their hash.
+    name = name_of(word for words in told_words for word in words[:most]) or f"{kind}-{_digest(procedure.key)}"
     last = max(call.at for calls in procedure.times for call in calls)[:10]
     counts = {"times": len(procedure.times), "sessions": procedure.sessions, "date": last}
     listed = "\n".join(f"{number}. {tool}: `{given}`" for number, (tool, given) in enumerate(steps, 1))
     description = texts["description"].format(steps=told)
     body = f"# {name}\n\n{texts['rules'].format(**counts)}\n\n{listed}"
     return _drafted(kind, name, description, body)
+
+
+def _digest(key: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(key).encode()).hexdigest()[:8]
 
 
 def _step_of(calls: Sequence[Call]) -> tuple[str, str]:
@@ -322,20 +327,25 @@ def _plan(
     stored: Stored,
 ) -> Plan:
     steps: list[Step] = []
+    fresh: list[tuple[Candidate, str, int]] = []
+    for candidate, reason, times in zip(drafted, reasons, seen, strict=True):
+        if candidate.title in known:
+            note_id, status = known[candidate.title]
+            why = f"note {note_id} has this name ({status})"
+            steps.append(Step(Conclusion(candidate.title, "", candidate.kind, "known", why, note_id, seen=times)))
+        else:
+            fresh.append((candidate, reason, times))
     proposed: set[str] = set()
     left = 0
-    for one, reason, times in zip(screen(drafted, stored), reasons, seen, strict=True):
+    screened = screen([candidate for candidate, _, _ in fresh[:MOST_CANDIDATES]], stored)
+    for one, (_, reason, times) in zip(screened, fresh, strict=False):
         candidate = one.candidate
         told = Conclusion(candidate.title, candidate.body, candidate.kind, "proposed", reason, seen=times)
         if one.outcome == "refused":
             steps.append(Step(replace(told, outcome="refused", reason=one.reason)))
-        elif candidate.title in known:
-            note_id, status = known[candidate.title]
-            step = replace(told, outcome="known", reason=f"note {note_id} has this name ({status})", note_id=note_id)
-            steps.append(Step(step))
         elif one.outcome == "duplicate" or candidate.title in proposed:
-            reason = one.reason or "another one of this name"
-            steps.append(Step(replace(told, outcome="known", reason=reason, note_id=one.same_id)))
+            why = one.reason or "another one has this name"
+            steps.append(Step(replace(told, outcome="known", reason=why, note_id=one.same_id)))
         elif len(proposed) == _MOST_PROPOSED:
             left += 1
         else:
