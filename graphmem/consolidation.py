@@ -127,8 +127,12 @@ class Consolidation(Curation):
         if dry_run:
             return self._rehearsed(report, writer, at, allow_shrink=allow_shrink)
         if writer is None:
-            return self._by_rules(report, at, force=force, allow_shrink=allow_shrink)
-        return self._by_writer(report, writer, at, force=force, allow_shrink=allow_shrink)
+            done = self._by_rules(report, at, force=force, allow_shrink=allow_shrink)
+        else:
+            done = self._by_writer(report, writer, at, force=force, allow_shrink=allow_shrink)
+        if done.error:
+            log.warning("%s of scope %r: %s", kind, home, done.error)
+        return done
 
     def _rehearsed(
         self, report: model.ConsolidationReport, writer: model.Writer | None, at: str, *, allow_shrink: bool
@@ -220,11 +224,7 @@ class Consolidation(Curation):
             writer=writer,
             keep=lambda reply: consolidating.kept(reply, asked.shown),
         )
-        if isinstance(done, Undone):
-            done = replace(told, state=done.state, error=done.error)
-        if done.error:
-            log.warning("%s of scope %r: %s", report.kind, report.scope, done.error)
-        return done
+        return replace(told, state=done.state, error=done.error) if isinstance(done, Undone) else done
 
     def _applied(
         self, tx: sqlite3.Connection, report: model.ConsolidationReport, plan: plans.Plan, at: str

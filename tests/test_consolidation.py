@@ -627,6 +627,17 @@ def test_what_a_person_took_back_is_not_done_again(opened):
     assert statuses(memory, *ids) == ["live", "live"]
 
 
+def test_a_slot_keeps_its_order_when_its_note_takes_others_in(opened):
+    memory, _ = opened()
+    many(memory)
+    told(memory, "Redis is listening on 6380", at="2026-09-01")
+    old = told(memory, "Redis listens on 6379", slot="redis", at="2026-09-02")[0]
+    told(memory, "Redis listens on 6380", slot="redis", at="2026-09-03")
+
+    assert memory.consolidate().superseded == (11,)
+    assert [hit.id for hit in memory.recall("Redis listens", kinds="note", as_of="2026-09-02T12:00")][0] == old
+
+
 @pytest.mark.parametrize(
     ("first", "second", "lost"),
     [

@@ -4,7 +4,7 @@ An undo archives the new notes, and those that were superseded are live again.
 """
 
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from graphmem.config import Config
@@ -137,7 +137,7 @@ def _into_known(journal: Journal, step: Step, at: str) -> Conclusion:
         known = notes.note(tx, shown.note_id)
         found = notes.notes(tx, shown.supersedes).values()
         labels = drafts.by_key(label for note in found for label in note.labels)
-        for key in labels.keys() - drafts.by_key(known.labels).keys():
+        for key in sorted(labels.keys() - drafts.by_key(known.labels).keys()):
             journal.insert("note_labels", {"note_id": known.id, "label": labels[key]})
         called = drafts.by_key(known.load_when)
         marks, ids = in_list(shown.supersedes)
@@ -148,14 +148,11 @@ def _into_known(journal: Journal, step: Step, at: str) -> Conclusion:
                 journal.insert("note_triggers", {**trigger, "note_id": known.id})
         _take_in(journal, known.id, before, at)
         text_index.replace(tx, "note", [known.id])
-    all_rows = [row, *before]
-    journal.update(
-        "notes",
-        row,
-        seen=row["seen"] + step.added,
-        created_at=min(each["created_at"] for each in all_rows),
-        updated_at=max(each["updated_at"] for each in all_rows),
-    )
+    told = [row, *before]
+    # What has a slot came when it came: notes of one slot follow each other by that.
+    since = row["created_at"] if row["slot_key"] else min(each["created_at"] for each in told)
+    last = max(each["updated_at"] for each in told)
+    journal.update("notes", row, seen=row["seen"] + step.added, created_at=since, updated_at=last)
     _add_sources(journal, shown.note_id, shown.sources)
     return replace(shown, seen=row["seen"] + step.added)
 
@@ -171,7 +168,7 @@ def _set_status(tx: sqlite3.Connection, note_ids: Iterable[int], status: str) ->
     tx.executemany("UPDATE notes SET status = ? WHERE id = ?", [(status, note_id) for note_id in note_ids])
 
 
-def _take_in(journal: Journal, note_id: int, before: Iterable[Row], at: str) -> None:
+def _take_in(journal: Journal, note_id: int, before: Sequence[Row], at: str) -> None:
     """Let superseded notes lead to the one that took their place, which comes back with their scenes."""
     tx = journal.tx
     ids = [row["id"] for row in before]
