@@ -424,10 +424,13 @@ class Sessions(Consolidation):
             left=begun.left,
         )
 
-    def run_jobs(self, *, idle: bool = False) -> tuple[model.CheckpointReport, ...]:
+    def run_jobs(
+        self, *, idle: bool = False, progress: Callable[[int, int], None] = _unheard
+    ) -> tuple[model.CheckpointReport, ...]:
         """Do what is queued, and what a process left that ended before it was done; return what each came to.
 
-        idle: sessions too in which nothing was said for `config.idle_checkpoint_after` seconds.
+        idle: sessions too in which nothing was said for `config.idle_checkpoint_after` seconds. progress: is told how
+        many sessions are done, and how many there are.
         """
         check_flags(idle=idle)
         self._store.require_writing()
@@ -437,7 +440,12 @@ class Sessions(Consolidation):
             waiting = jobs.waiting(tx, checkpointing.KIND, self._owner, at)
             silent = jobs.idle_sessions(tx, before, self.config.extract_min_turns) if idle else []
         causes = {**dict.fromkeys(silent, "idle"), **dict.fromkeys(waiting, "manual")}
-        return tuple(self.checkpoint(session, cause=cause) for session, cause in causes.items())
+        reports: list[model.CheckpointReport] = []
+        for done, (session, cause) in enumerate(causes.items()):
+            progress(done, len(causes))
+            reports.append(self.checkpoint(session, cause=cause))
+        progress(len(causes), len(causes))
+        return tuple(reports)
 
     def start_checkpoints(
         self, *, report: Callable[[tuple[model.CheckpointReport, ...]], None] = lambda reports: None

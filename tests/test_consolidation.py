@@ -635,7 +635,7 @@ def test_a_slot_keeps_its_order_when_its_note_takes_others_in(opened):
     told(memory, "Redis listens on 6380", slot="redis", at="2026-09-03")
 
     assert memory.consolidate().superseded == (11,)
-    assert [hit.id for hit in memory.recall("Redis listens", kinds="note", as_of="2026-09-02T12:00")][0] == old
+    assert next(hit.id for hit in memory.recall("Redis listens", kinds="note", as_of="2026-09-02T12:00")) == old
 
 
 @pytest.mark.parametrize(

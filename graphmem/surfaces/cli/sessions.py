@@ -247,7 +247,7 @@ def checkpoint_command(
         raise click.UsageError("give SESSION, or --idle alone")
     with session.open(create=False) as memory, progress_bar("digesting") as progress:
         if name is None:
-            reports = memory.run_jobs(idle=True)
+            reports = memory.run_jobs(idle=True, progress=progress)
         else:
             reports = (memory.checkpoint(name, wait=not queue, force=force, progress=progress),)
     return _print_reports(reports, as_json=as_json)
@@ -311,9 +311,11 @@ def jobs_command(
     """
     if running and (name or states or scopes or limit is not None):
         raise click.UsageError("--run does all that waits, and goes with no other option")
+    if running:
+        with session.open(create=False) as memory, progress_bar("digesting") as progress:
+            reports = memory.run_jobs(progress=progress)
+        return _print_reports(reports, as_json=as_json)
     with session.open(create=False) as memory:
-        if running:
-            return _print_reports(memory.run_jobs(), as_json=as_json)
         found = memory.jobs(session=name, states=states, scopes=scopes or None, limit=limit)
     if as_json:
         click.echo(to_json(found))
