@@ -961,6 +961,7 @@ def test_a_session_goes_and_its_checkpoint_stays(opened):  # B8.19
     memory.delete_session("s1")
 
     assert memory.inspect(note.id).note.body == TEXT
+    assert memory.inspect(note.id).source_gone
     (job,) = memory.jobs()
     assert (job.session, job.note_id, job.parts) == ("", note.id, 0)
     assert memory.check().problems == ()
@@ -971,9 +972,8 @@ def test_what_was_learnt_says_which_checkpoint_told_it(opened, path):
     memory.mirror("s1", talk(6))
     report = memory.checkpoint("s1")
 
-    assert sql(path, "SELECT note_id, source_id FROM note_sources") == [
-        (report.proposed[0].note.id, report.notes[0].id)
-    ]
+    assert memory.inspect(report.proposed[0].note.id).sources == (report.notes[0].id,)
+    assert not memory.inspect(report.notes[0].id).source_gone
 
 
 def step(report, name):
