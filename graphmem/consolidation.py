@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from graphmem import writers
     from graphmem.compose import consolidating
     from graphmem.core import consolidating as plans
-    from graphmem.core import embedding, redaction
+    from graphmem.core import embedding, redaction, snippets
     from graphmem.records import jobs
     from graphmem.upkeep import consolidate
 else:
@@ -33,6 +33,7 @@ else:
     jobs = late("graphmem.records.jobs")
     plans = late("graphmem.core.consolidating")
     redaction = late("graphmem.core.redaction")
+    snippets = late("graphmem.core.snippets")
     writers = late("graphmem.writers")
 
 _T = TypeVar("_T")
@@ -129,7 +130,8 @@ class Consolidation(Curation):
         if writer is None:
             done = self._by_rules(report, at, force=force, allow_shrink=allow_shrink)
         else:
-            done = self._by_writer(report, writer, at, force=force, allow_shrink=allow_shrink)
+            with jobs.owning() as owner:
+                done = self._by_writer(owner, report, writer, at, force=force, allow_shrink=allow_shrink)
         if done.error:
             log.warning("%s of scope %r: %s", kind, home, done.error)
         return done
@@ -191,12 +193,6 @@ class Consolidation(Curation):
         return report
 
     def _by_writer(
-        self, report: model.ConsolidationReport, writer: model.Writer, at: str, *, force: bool, allow_shrink: bool
-    ) -> model.ConsolidationReport:
-        with jobs.owning() as owner:
-            return self._asked_by(owner, report, writer, at, force=force, allow_shrink=allow_shrink)
-
-    def _asked_by(
         self,
         owner: str,
         report: model.ConsolidationReport,
@@ -271,19 +267,18 @@ class Consolidation(Curation):
                 reply = keep(_reply(writer, task))
             except WriterFailed as error:
                 end = jobs.put_back if isinstance(error, BudgetSpent) else jobs.fail
-                return self._undone(job_id, error, end, lambda tx: jobs.is_asked(tx, job_id, owner))
+                return self._undone(job_id, error, end, ("asked", owner))
             at = self._at(None)
             with self._writing(at) as tx:
                 if not jobs.answer(tx, job_id, owner, reply, at):
-                    return Undone("busy" if jobs.is_there(tx, job_id) else "gone")
+                    return _of_another(jobs.state_of(tx, job_id))
         at = self._at(None)
         try:
             with self._writing(at) as tx:
-                if not jobs.is_answered(tx, job_id):
-                    return Undone("busy" if jobs.is_there(tx, job_id) else "gone")
-                return settle(tx, reply, at)
+                answered = jobs.state_of(tx, job_id)
+                return settle(tx, reply, at) if answered[0] == "answered" else _of_another(answered)
         except (InvalidInput, SecretRefused) as error:  # of the reply: with another one it may go well
-            return self._undone(job_id, error, jobs.fail, lambda tx: jobs.is_answered(tx, job_id))
+            return self._undone(job_id, error, jobs.fail, answered)
         except GraphmemError as error:
             with contextlib.suppress(GraphmemError), self._writing(at) as tx:  # what is wrong is raised below
                 jobs.count_failure(tx, job_id, _shown(error), at)
@@ -294,13 +289,14 @@ class Consolidation(Curation):
         job_id: int,
         error: GraphmemError,
         end: Callable[[sqlite3.Connection, int, str, str], None],
-        is_ours: Callable[[sqlite3.Connection], bool],
+        ours: tuple[str, str],
     ) -> Undone:
-        """End a job that is still ours, and tell why it was not done."""
+        """End a job that is as we left it, and tell why it was not done. ours: its state and owner."""
         at, told = self._at(None), _shown(error)
         with self._writing(at) as tx:
-            if not is_ours(tx):
-                return Undone("busy" if jobs.is_there(tx, job_id) else "gone")
+            found = jobs.state_of(tx, job_id)
+            if found != ours:
+                return _of_another(found)
             end(tx, job_id, told, at)
         return Undone("failed", told)
 
@@ -321,10 +317,13 @@ def _reply(writer: model.Writer, task: model.WriterTask) -> str:
     return clean_text(reply)
 
 
+def _of_another(found: tuple[str, str]) -> Undone:
+    return Undone("gone" if found[0] == "gone" else "busy")
+
+
 def _shown(error: Exception) -> str:
     """Return what an error says, in one line of at most 300 characters and without a secret, as it is kept."""
-    line = redaction.redact(" ".join(clean_text(str(error)).split()))
-    return line if len(line) <= _ERROR_KEPT else f"{line[: _ERROR_KEPT - 1]}…"
+    return snippets.cut(redaction.redact(" ".join(clean_text(str(error)).split())), _ERROR_KEPT)
 
 
 def _waiting(report: model.ConsolidationReport, wait: consolidating.Wait) -> model.ConsolidationReport:

@@ -37,6 +37,9 @@ class Writer(Protocol):
         ...
 
 
+JOB_STATES = ("queued", "asked", "answered", "done", "failed")
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """Something that is to be written, is being written, or was.
