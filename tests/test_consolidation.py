@@ -10,9 +10,9 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import dump, sql
+from support import Served, answer_of, dump, sql
 
-from graphmem import Config, Conflict, InvalidInput, Memory, Part, StoreFailed, WriterFailed
+from graphmem import Config, Conflict, InvalidInput, Memory, Part, StoreBusy, StoreFailed, WriterFailed
 from graphmem.config import DEFAULT
 from graphmem.core import consolidating, distilling
 from graphmem.core.candidates import DUPLICATE, likeness, note_text, repeats
@@ -634,6 +634,96 @@ def test_for_a_reply_that_waits_nothing_is_read(opened, monkeypatch):
     monkeypatch.setattr(compose, "ask", lambda *_: pytest.fail("it was read again"))
 
     assert memory.consolidate().state == "revised"
+
+
+ASKED_AND_LEFT = """UPDATE jobs SET state = 'asked', owner = 'elsewhere:1:x', attempts = 1,
+                    lease_until = '2026-09-07T07:00:00.000Z' WHERE id = (SELECT MAX(id) FROM jobs)"""
+
+
+@pytest.mark.parametrize("case", ["early", "early by rules", "nothing", "nothing by rules"])
+def test_a_job_that_was_left_is_ended_where_nobody_is_asked_again(opened, path, case):
+    memory, _ = opened(reply(), WriterFailed("no"))
+    ids = many(memory, 2)
+    if case.startswith("early"):
+        memory.consolidate()
+    else:
+        memory, _ = opened(WriterFailed("no"))
+    memory.consolidate(force=True)
+    sql(path, ASKED_AND_LEFT)
+    if case.startswith("nothing"):
+        for note_id in ids:
+            memory.forget(note_id)
+    if case.endswith("rules"):
+        memory, _ = opened()
+    before = dump(path)
+
+    assert memory.consolidate(dry_run=True).state == case.split()[0]
+    assert dump(path) == before
+    assert memory.consolidate().state == case.split()[0]
+    assert (memory.jobs()[0].state, memory.jobs()[0].error) == ("failed", "left before it was done")
+    assert memory.jobs(states=["queued", "asked", "answered"]) == ()
+
+
+def test_nothing_is_loaded_while_nobody_else_can_write(path):
+    program = """if True:
+        import sys
+        from graphmem import Memory
+        from graphmem.store.database import Store
+        write = Store.write
+        loaded = []
+        class Writing:
+            def __init__(self, block): self.block = block
+            def __enter__(self):
+                self.tx = self.block.__enter__()
+                self.before = {name for name in sys.modules if name.startswith("graphmem")}
+                return self.tx
+            def __exit__(self, *error):
+                loaded.extend(sorted({name for name in sys.modules if name.startswith("graphmem")} - self.before))
+                return self.block.__exit__(*error)
+        with Memory.open(sys.argv[1], writer=lambda task: "[]") as memory:
+            memory.remember("Deploy with pnpm")
+            Store.write = lambda *given, **options: Writing(write(*given, **options))
+            assert memory.consolidate().state == "unchanged"
+        print(loaded)
+    """
+    ran = subprocess.run([sys.executable, "-c", program, str(path)], check=True, capture_output=True, text=True)
+
+    assert ran.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("error", [Conflict("read-only"), StoreBusy("somebody writes")])
+def test_what_is_wrong_with_the_memory_is_no_failure_of_the_writer(opened, error):
+    memory, writer = opened(error, reply())
+    many(memory, 2)
+
+    for dry_run in (True, False):
+        writer.replies = [error]
+        with pytest.raises(type(error), match=str(error)):
+            memory.consolidate(dry_run=dry_run)
+    writer.replies = [reply()]
+
+    assert memory.consolidate().state == "unchanged"
+    assert [job.state for job in memory.jobs()] == ["done"]
+
+
+def test_a_dry_run_of_a_read_only_memory_counts_tokens_for_itself(opened, path, endpoint):
+    memory, _ = opened()
+    many(memory, 2)
+    address, asked = endpoint(Served(answer_of(reply(), usage={"total_tokens": 900})))
+    settings = {"writer_url": address, "writer_model": "m1", "writer_tokens_per_day": 1000}
+    reader, _ = opened(config=Config(read_only=True, **settings))
+    before = dump(path)
+
+    assert reader.consolidate(dry_run=True).state == "unchanged"
+    assert "the budget of 1000 tokens" in reader.consolidate(dry_run=True).error
+    assert (len(asked), dump(path)) == (1, before)
+    counting, _ = opened(config=Config(**settings))
+    assert counting.consolidate(dry_run=True).state == "unchanged"
+    assert sql(path, "SELECT tokens FROM writer_usage") == [(900,)]
+    free, _ = opened(config=Config(**{**settings, "writer_tokens_per_day": 0}))
+    before = dump(path)
+    assert free.consolidate(dry_run=True).state == "unchanged"
+    assert dump(path) == before
 
 
 def test_what_cannot_be_written_leaves_the_reply_to_the_next(opened, monkeypatch):
