@@ -105,7 +105,7 @@ def begin(
     increment = checkpoints.increment_of(parts, config.checkpoint_input_bytes, config.extract_max_messages)
     job_id = held.id if held is not None else jobs.queue(tx, KIND, session.scope, session.id, cause, at)
     jobs.take_parts(tx, job_id, [part.id for part in increment.parts])
-    limit, date = config.checkpoint_output_bytes, _date(at)
+    limit, date = config.checkpoint_output_bytes, date_of(at)
     told = checkpoints.instructions(increment, date=date, limit=limit, language=config.language)
     task = _task(increment.parts, told, increment.text, at, config)
     jobs.ask(tx, job_id, owner, lease_of(at, task, config), at)
@@ -113,10 +113,11 @@ def begin(
 
 
 def _task(parts: Sequence[StoredPart], instructions: str, text: str, at: str, config: Config) -> WriterTask:
-    return WriterTask(KIND, instructions, text, tuple(parts), config.checkpoint_output_bytes, _date(at))
+    return WriterTask(KIND, instructions, text, tuple(parts), config.checkpoint_output_bytes, date_of(at))
 
 
-def _date(at: str) -> str:
+def date_of(at: str) -> str:
+    """Return a stored time as a writer is told it: to the second."""
     return f"{at[:19]}Z"
 
 

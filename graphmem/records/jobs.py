@@ -167,7 +167,8 @@ def _count_failure(tx: sqlite3.Connection, job_id: int) -> None:
 def finish(tx: sqlite3.Connection, job_id: int, note_id: int | None, at: str) -> None:
     """End a job that did what it was to do. note_id: of the checkpoint that came of it."""
     tx.execute(
-        """UPDATE jobs SET state = 'done', reply = NULL, error = '', lease_until = NULL, note_id = ?, updated_at = ?
+        """UPDATE jobs SET state = 'done', reply = NULL, error = '', lease_until = NULL,
+                           note_id = COALESCE(?, note_id), updated_at = ?
            WHERE id = ?""",
         (note_id, at, job_id),
     )
@@ -320,6 +321,20 @@ def last_done(tx: sqlite3.Connection, kind: str, scope: str) -> str | None:
     ).fetchone()
     when: str | None = at
     return when
+
+
+def keep_read(tx: sqlite3.Connection, job_id: int, note_id: int | None) -> None:
+    """Note up to which checkpoint a job on a scope reads; that counts when it is done."""
+    tx.execute("UPDATE jobs SET note_id = ? WHERE id = ?", (note_id, job_id))
+
+
+def last_read(tx: sqlite3.Connection, kind: str, scope: str) -> int | None:
+    """Return the last checkpoint of a scope that a writer has read for a kind of job, None for none."""
+    (note_id,) = tx.execute(
+        "SELECT MAX(note_id) FROM jobs WHERE kind = ? AND scope = ? AND state = 'done'", (kind, scope)
+    ).fetchone()
+    last: int | None = note_id
+    return last
 
 
 # When a kind was last done of a scope says when it is due again.
