@@ -6,7 +6,7 @@ import contextlib
 import datetime as dt
 import functools
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -276,15 +276,8 @@ class Sessions(Consolidation):
         tally = harvesting.Tally()
         scopes: dict[str, str] = {"": ""}
         for number, source in enumerate(sources):
-            batches = transcripts.read_source(source, cursors.get((source.path, source.kind), ""))
-            while True:
-                try:
-                    batch = next(batches, None)
-                except (InvalidInput, StoreFailed) as error:
-                    tally.failed.append(f"{source.path}: {error}")
-                    break
-                if batch is None:
-                    break
+            batches = self._batches(source, cursors.get((source.path, source.kind), ""), tally)
+            for batch in batches:
                 for heard in batch.heard:
                     if heard.project not in scopes:
                         scopes[heard.project] = self._scope_of_folder(heard.project, tally)
@@ -292,6 +285,16 @@ class Sessions(Consolidation):
                 progress(1000 * number + 1000 * batch.done // max(1, batch.whole), 1000 * len(sources))
             progress(1000 * (number + 1), 1000 * len(sources))
         return tally.report(len(sources))
+
+    @staticmethod
+    def _batches(source: transcripts.Source, cursor: str, tally: harvesting.Tally) -> Iterator[transcripts.Batch]:
+        """Yield what is new in a source, and note when it cannot be read on."""
+        try:
+            batches = transcripts.read_source(source, cursor)
+            while (batch := next(batches, None)) is not None:
+                yield batch
+        except (InvalidInput, StoreFailed) as error:
+            tally.failed.append(clean_text(f"{source.path}: {error}"))
 
     def _scope_of_folder(self, folder: str, tally: harvesting.Tally) -> str:
         if not self.config.project_memory:
@@ -313,7 +316,7 @@ class Sessions(Consolidation):
     ) -> None:
         screened = self.config.redact_mirror if redact is None else redact
         ready = [
-            (heard, clean_text(heard.session), *history.check_parts(heard.parts, self.config.zone, screened=screened))
+            (heard, clean_text(heard.session), *harvesting.check(heard.parts, self.config.zone, screened=screened))
             for heard in batch.heard
         ]
         at = self._at(None)
@@ -340,14 +343,13 @@ class Sessions(Consolidation):
             for path, kind, at in known
             if transcripts.is_newer(source := transcripts.Source(kind, path), dt.datetime.fromisoformat(at))
         ]
-        if grown:
-            try:
-                report = self._harvested(grown, None, _unheard)
-            except GraphmemError as error:
-                log.warning("the transcripts were not read before this search: %s", error)
-                return
-            for failure in report.failed:
-                log.warning("%s", failure)
+        try:
+            report = self._harvested(grown, None, _unheard)
+        except GraphmemError as error:
+            log.warning("the transcripts were not read before this search: %s", error)
+            return
+        for failure in report.failed:
+            log.warning("%s", failure)
 
     # ---- checkpoints
 

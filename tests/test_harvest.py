@@ -1,6 +1,8 @@
 """Harvest: transcripts of other programs are mirrored from where the last harvest ended, in their own projects."""
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 from support import sql
@@ -214,3 +216,80 @@ def test_a_path_with_nothing_to_read_is_refused(memory, tmp_path, name, reason):
 def test_a_read_only_memory_harvests_nothing(memory, talk, path):
     with Memory.open(path, config=Config(read_only=True)) as reader, pytest.raises(Conflict, match="read-only"):
         reader.harvest(talk)
+
+
+# ---- what others wrote ends neither a harvest nor a search
+
+
+@pytest.mark.parametrize("folder", ["/a\0b", "/a\ud800b", "/" + "a" * 300 + "/b" * 3000])
+def test_a_folder_that_cannot_be_is_no_project(memory, tmp_path, folder):
+    write(tmp_path / "a.jsonl", {**FIRST, "project": folder}, SECOND)
+
+    assert memory.harvest(tmp_path / "a.jsonl").added == 2
+
+
+def test_a_file_whose_name_is_no_text_is_told(memory, talk):
+    odd = os.fsencode(talk.parent) + b"/a\xff.jsonl"
+    with open(odd, "w") as stream:  # noqa: PTH123 (no text is a path of it)
+        stream.write(json.dumps(FIRST) + "\n")
+
+    report = memory.harvest(talk.parent)
+
+    assert (report.added, len(report.failed)) == (2, 1)
+    assert "give it another" in report.failed[0]
+    report.failed[0].encode()
+
+
+def test_a_part_with_a_secret_as_its_id_is_left_out_and_told(memory, talk):
+    write(talk, {"id": "ghp_" + "a1B2" * 9, "role": "user", "text": "Hello."})
+
+    report = memory.harvest(talk)
+
+    assert report.added == 2
+    assert "a part is left out" in report.remarks[0]
+    assert "a1B2" not in str(report)
+
+
+def test_a_time_that_is_none_in_some_zone_is_no_time(path, talk, clock):
+    write(talk, {**FIRST, "id": "m3", "at": "0001-01-01"}, {**FIRST, "id": "m4", "at": "9999-12-31T23:00"})
+    for zone in ("Asia/Shanghai", "America/New_York"):
+        with Memory.open(":memory:", config=Config(timezone=zone), clock=clock) as memory:
+            assert memory.harvest(talk).added == 4
+
+
+def test_a_line_of_no_known_form_ends_no_search(memory, tmp_path):
+    file = tmp_path / "a.jsonl"
+    write(file, claude_line("u1", "The panel uses pnpm.", cwd=""))
+    memory.harvest(file)
+    write(file, claude_line("u2", [{"type": ["text"]}], cwd=""), claude_line("u3", "pnpm it is.", cwd=""))
+
+    assert {hit.part.part for hit in memory.history("pnpm")} == {"u1", "u3"}
+
+
+def test_what_nobody_foresaw_is_one_line_a_source_in_the_log(memory, talk, monkeypatch, caplog):
+    from graphmem.exchange import transcripts
+
+    write(talk.parent / "other.jsonl", {"id": "x1", "role": "user", "text": "Hello there."})
+    memory.harvest(talk.parent)
+
+    def broken(source, cursor):
+        raise TypeError("unhashable type: 'list'")
+        yield
+
+    monkeypatch.setitem(transcripts._READERS, "turns", broken)
+    assert memory.history("hello")
+    assert [record.message.count(".jsonl") for record in caplog.records] == [2, 2]
+    assert len(memory.harvest(talk.parent).failed) == 2
+
+
+def test_a_folder_that_may_not_be_looked_into_ends_no_search(memory, talk, monkeypatch, caplog):
+    memory.harvest(talk)
+    exists = Path.exists
+
+    def refuse(file):
+        if str(file).startswith(str(talk)):
+            raise PermissionError(13, "Permission denied", str(file))
+        return exists(file)
+
+    monkeypatch.setattr(Path, "exists", refuse)
+    assert memory.history("panel")

@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import assert_one_line_naming, unprivileged
 
@@ -1255,7 +1255,15 @@ def public_folder():
 
 @pytest.mark.parametrize(
     "name",
-    ["s1.jsonl", "conversations.json", "sub", "opencode.db", "storage/message/ses_1", "storage/session/p1/ses_1.json"],
+    [
+        "s1.jsonl",
+        "conversations.json",
+        "sub",
+        "opencode.db",
+        "storage/message/ses_1",
+        "storage/session/p1",
+        "storage/session/p1/ses_1.json",
+    ],
 )
 def test_what_may_not_be_read_is_named(public_folder, name):
     write_lines(public_folder / "s1.jsonl", said("u1", "Hello"))
@@ -1283,6 +1291,24 @@ def test_what_may_not_be_read_is_named(public_folder, name):
     assert_one_line_naming(locked, told)
 
 
+def test_what_may_not_be_read_in_a_folder_hides_nothing_else(public_folder):
+    write_lines(public_folder / "a.jsonl", said("u1", "Hello"))
+    write_lines(public_folder / "b.jsonl", said("u2", "Hello"))
+    (public_folder / "sub").mkdir()
+    for name in ("a.jsonl", "sub"):
+        (public_folder / name).chmod(0o000)
+
+    def found():
+        return [(source.kind, source.path, source.unreadable) for source in find_sources(public_folder)]
+
+    refused, other, last = unprivileged(found)
+    (public_folder / "sub").chmod(0o755)
+
+    assert [refused[:2], other[:2]] == [["", str(public_folder / "a.jsonl")], ["", str(public_folder / "sub")]]
+    assert "Permission denied" in refused[2]
+    assert last == ["claude-code", str(public_folder / "b.jsonl"), ""]
+
+
 def test_a_file_that_is_gone_when_it_is_read_is_named(tmp_path):
     path = write_lines(tmp_path / "s1.jsonl", said("u1", "Hello"))
     (source,) = find_sources(path)
@@ -1299,3 +1325,95 @@ def test_a_memory_that_is_open_here_is_not_read_as_a_file(tmp_path):
             find_sources(memory.path)
         with pytest.raises(InvalidInput, match="is a memory that is open in this process"):
             list(read_source(Source("turns", str(memory.path))))
+
+
+# ---- data in no form that is known
+
+
+ODD = ["x", 5, None, True, 1.5, 10**400, ["x"], [["x"]], {"a": ["b"]}, "\ud800", "\0", "/a\0b", "\u200b"]
+ODD_BLOCKS = [
+    {"type": ["text"]},
+    {"type": {"a": 1}, "text": "x"},
+    {"type": "tool_use", "id": {}, "name": [], "input": [1]},
+    {"type": "tool_result", "tool_use_id": [], "content": [[["x"]]]},
+    *ODD,
+]
+odd = st.sampled_from(ODD)
+
+
+def odd_object(*names):
+    return st.dictionaries(st.sampled_from(names), odd, max_size=len(names))
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        odd_object("type", "uuid", "sessionId", "cwd", "timestamp", "isSidechain", "agentId", "origin", "attachment")
+        | st.builds(
+            lambda more, block, kind: {**more, "type": kind, "message": {"content": [block]}},
+            odd_object("uuid", "sessionId", "cwd", "timestamp", "origin", "isSidechain"),
+            st.sampled_from(ODD_BLOCKS),
+            st.sampled_from(["user", "assistant"]),
+        )
+        | st.builds(lambda mode, prompt: {"type": "attachment", "attachment": {"type": "queued_command",
+                                          "commandMode": mode, "prompt": prompt, "origin": mode}}, odd, odd),
+        max_size=5,
+    )
+)  # fmt: skip
+def test_lines_of_claude_code_of_any_form_end_no_reading(lines):
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_lines(Path(folder) / "c.jsonl", *lines, said("last", "The end."))
+        store = Store()
+        store.read(Source("claude-code", str(path)))
+        assert [part.text for part in store.sessions["s1"].values()][-1:] == ["The end."]
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.sampled_from(ODD_BLOCKS), max_size=4),
+    odd_object("uuid", "sender", "text", "created_at"),
+    odd_object("content_type", "parts", "text", "result", "content"),
+    odd_object("id", "recipient", "weight", "create_time", "metadata", "author"),
+)
+def test_conversations_of_any_form_end_no_reading(blocks, message, content, more):
+    with tempfile.TemporaryDirectory() as folder:
+        claude = written(
+            Path(folder) / "claude.json",
+            [
+                {"uuid": "c1", "chat_messages": [{**message, "content": blocks}, message, *ODD]},
+                {"uuid": "c2", "chat_messages": [{"uuid": "u", "sender": "human", "text": "The end."}]},
+            ],
+        )
+        node = {"message": {"author": {"role": "user"}, **more, "content": content}}
+        last = {"id": "m", "author": {"role": "user"}, "content": {"parts": ["The end."]}}
+        chats = written(
+            Path(folder) / "chats.json",
+            [{"id": "c1", "mapping": {"n": node, "o": ODD}}, {"id": "c2", "mapping": {"m": {"message": last}}}],
+        )
+        for source in (Source("claude", str(claude)), Source("chatgpt", str(chats))):
+            store = Store()
+            store.read(source)
+            assert [part.text for part in store.sessions["c2"].values()] == ["The end."]
+
+
+@settings(max_examples=60)
+@given(odd, odd, odd_object("type", "text", "tool", "state", "time", "synthetic"), st.sampled_from(ODD))
+def test_files_of_opencode_of_any_form_end_no_reading(created, role, part, state):
+    with tempfile.TemporaryDirectory() as folder:
+        files = FilesOfOpenCode(Path(folder))
+        files.session()
+        tool = {"type": "tool", "state": state}
+        files.message("msg_1", "user", ("prt_1", part), ("prt_2", tool), ("prt_3", {"type": "text", "time": state}))
+        written(files.storage / "message" / "ses_1" / "msg_1.json", {"role": role, "time": {"created": created}})
+        files.message("msg_2", "user", text("prt_4", "The end."))
+        store = Store()
+        for source in find_sources(Path(folder)):
+            store.read(source)
+        assert [part.text for part in store.sessions["ses_1"].values()][-1:] == ["The end."]
+
+
+def test_a_file_without_a_known_form_in_a_folder_is_passed_over(tmp_path):
+    write_lines(tmp_path / "schema.jsonl", {"name": "x", "type": ["string", "null"]})
+    path = write_lines(tmp_path / "s1.jsonl", said("u1", "Hello"))
+
+    assert find_sources(tmp_path) == (Source("claude-code", str(path)),)

@@ -1,8 +1,35 @@
-"""What a harvest of transcripts comes to."""
+"""What a harvest of transcripts stores, and what it comes to."""
 
-from graphmem.core.model import HarvestReport, MirrorReport
+import datetime as dt
+from collections.abc import Sequence
+
+from graphmem.core.model import HarvestReport, MirrorReport, Part
+from graphmem.errors import InvalidInput, SecretRefused
+from graphmem.records import history
 
 _REMARKS_KEPT = 100
+
+
+def check(parts: Sequence[Part], zone: dt.tzinfo, *, screened: bool) -> tuple[list[history.Told], tuple[str, ...]]:
+    """Return parts as they may be written, see `history.check_parts`; one that nobody may write is left out, and told.
+
+    >>> told, remarks = check([Part("ghp_" + "a1B2" * 9, text="x"), Part("m2", text="y")], dt.UTC, screened=True)
+    >>> [part.part for part in told], remarks[0][:41]
+    (['m2'], 'a part is left out: parts[0].id: it holds')
+    """
+    try:
+        return history.check_parts(parts, zone, screened=screened)
+    except (InvalidInput, SecretRefused):
+        refused: list[str] = []
+        usable: list[Part] = []
+        for part in parts:
+            try:
+                history.check_parts([part], zone, screened=screened)
+                usable.append(part)
+            except (InvalidInput, SecretRefused) as error:
+                refused.append(f"a part is left out: {error}")
+        told, remarks = history.check_parts(usable, zone, screened=screened)
+        return told, (*refused, *remarks)
 
 
 class Tally:

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from graphmem.core.injected import is_for_a_writer
+from graphmem.core.keys import clean_text
 from graphmem.core.model import Part
 from graphmem.errors import InvalidInput, StoreFailed
 from graphmem.store.database import is_open_here
@@ -24,15 +25,32 @@ class Damaged(ValueError):
     """A line, a file or a conversation that cannot be understood; the message tells why."""
 
 
+# What data of a form that nobody foresaw raises in who reads it.
+FAULTS = (TypeError, ValueError, OverflowError, RecursionError, OSError)
+
+
+def told_of(error: Exception) -> str:
+    """Return what is wrong with data that a reader fell over.
+
+    >>> told_of(Damaged("no id")), told_of(TypeError("unhashable type: 'list'"))
+    ('no id', "not in the form that is known (TypeError: unhashable type: 'list')")
+    """
+    if isinstance(error, Damaged):
+        return str(error)
+    return f"not in the form that is known ({type(error).__name__}: {error})"
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """What has one cursor: a file of lines, a session of OpenCode, an export.
 
     path: absolute. A session in the database of OpenCode is the path of the database, '/', and the session's id.
+    unreadable: why nobody can tell what it is, '' where it is of a kind.
     """
 
     kind: str
     path: str
+    unreadable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,8 +242,9 @@ def object_of(value: object) -> dict[str, Any]:
 def folder_of(value: object) -> str:
     r"""Return an absolute folder, '' for what is none.
 
-    >>> folder_of("/srv/app"), folder_of("C:\\app"), folder_of("app"), folder_of(None)
-    ('/srv/app', 'C:\\app', '', '')
+    >>> folder_of("/srv/app"), folder_of("C:\\app"), folder_of("app"), folder_of("/a\0b"), folder_of(None)
+    ('/srv/app', 'C:\\app', '', '', '')
     """
     path = text_of(value)
-    return path if PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute() else ""
+    absolute = PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute()
+    return path if absolute and clean_text(path) == path else ""
