@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from graphmem.exchange import transcripts
     from graphmem.records import history, jobs
     from graphmem.records import scopes as scope_rows
+    from graphmem.records.history import Harvested
     from graphmem.upkeep import repeating
     from graphmem.upkeep.repeating import Repeating
 else:
@@ -248,8 +249,8 @@ class Sessions(Consolidation):
 
         path: a file, or a folder and all below it; None for where Claude Code and OpenCode keep theirs. kind:
         'claude-code', 'opencode', 'turns' (JSON Lines with role and text), 'chatgpt' or 'claude' (exports); recognised
-        where it is left out. A session is of the project of the folder that it was in. redact: as in `mirror`.
-        progress: is told thousandths of all sources.
+        where it is left out. A session is of the project of the folder that it was in. redact: as in `mirror`; searches
+        that go on reading keep to it. progress: is told thousandths of all sources.
 
         Each batch is stored with how far it was read, so that an interruption loses and repeats nothing. A line that is
         still being written is read the next time, one that is damaged is skipped, and a remark names it. What a writer
@@ -259,7 +260,7 @@ class Sessions(Consolidation):
         """
         check_flags(**({} if redact is None else {"redact": redact}))
         self._store.require_writing()
-        return self._harvested(self.find_transcripts(path, kind=kind), redact, progress)
+        return self._harvested([(source, redact) for source in self.find_transcripts(path, kind=kind)], progress)
 
     @staticmethod
     def find_transcripts(
@@ -269,32 +270,40 @@ class Sessions(Consolidation):
         return transcripts.find_sources(path, kind) if path is not None else transcripts.usual_sources(kind)
 
     def _harvested(
-        self, sources: Sequence[transcripts.Source], redact: bool | None, progress: Callable[[int, int], None]
+        self, sources: Sequence[tuple[transcripts.Source, bool | None]], progress: Callable[[int, int], None]
     ) -> model.HarvestReport:
-        with self._store.read() as tx:
-            cursors = history.cursors(tx)
+        """Read sources, each with whether its secrets are replaced."""
         tally = harvesting.Tally()
         scopes: dict[str, str] = {"": ""}
-        for number, source in enumerate(sources):
-            batches = self._batches(source, cursors.get((source.path, source.kind), ""), tally)
-            for batch in batches:
+        unchanged: list[Harvested] = []
+        for number, (source, redact) in enumerate(sources):
+            with self._store.read() as tx:
+                cursor = history.cursor_of(tx, source.path, source.kind)
+            look = history.Harvested(source.path, source.kind, redact, self._at(None))
+            before = tally.news
+            for batch in self._batches(source, cursor, tally):
                 for heard in batch.heard:
                     if heard.project not in scopes:
                         scopes[heard.project] = self._scope_of_folder(heard.project, tally)
-                self._store_batch(source, batch, scopes, tally, redact)
+                self._store_batch(look, batch, scopes, tally)
                 progress(1000 * number + 1000 * batch.done // max(1, batch.whole), 1000 * len(sources))
+            if tally.news == before:
+                unchanged.append(look)
             progress(1000 * (number + 1), 1000 * len(sources))
+        if unchanged:
+            with self._store.write() as tx:
+                history.note_looks(tx, unchanged)
         return tally.report(len(sources))
 
     @staticmethod
     def _batches(source: transcripts.Source, cursor: str, tally: harvesting.Tally) -> Iterator[transcripts.Batch]:
         """Yield what is new in a source, and note when it cannot be read on."""
         try:
-            batches = transcripts.read_source(source, cursor)
-            while (batch := next(batches, None)) is not None:
+            for batch in transcripts.read_source(source, cursor):
+                tally.news += 1
                 yield batch
         except (InvalidInput, StoreFailed) as error:
-            tally.failed.append(clean_text(f"{source.path}: {error}"))
+            tally.fail(source.path, error)
 
     def _scope_of_folder(self, folder: str, tally: harvesting.Tally) -> str:
         if not self.config.project_memory:
@@ -308,13 +317,12 @@ class Sessions(Consolidation):
 
     def _store_batch(
         self,
-        source: transcripts.Source,
+        look: Harvested,
         batch: transcripts.Batch,
         scopes: Mapping[str, str],
         tally: harvesting.Tally,
-        redact: bool | None,
     ) -> None:
-        screened = self.config.redact_mirror if redact is None else redact
+        screened = self.config.redact_mirror if look.redact is None else look.redact
         ready = [
             (heard, clean_text(heard.session), *harvesting.check(heard.parts, self.config.zone, screened=screened))
             for heard in batch.heard
@@ -325,7 +333,7 @@ class Sessions(Consolidation):
                 history.mirror(tx, session, told, at, scope=None, home=scopes[heard.project])
                 for heard, session, told, _ in ready
             ]
-            history.keep_cursor(tx, source.path, source.kind, batch.cursor, at)
+            history.keep_cursor(tx, look, batch.cursor)
         tally.own += batch.own
         for remark in batch.remarks:
             tally.remark(remark)
@@ -339,12 +347,14 @@ class Sessions(Consolidation):
         with self._store.read() as tx:
             known = history.harvested(tx)
         grown = [
-            source
-            for path, kind, at in known
+            (source, redact)
+            for path, kind, redact, at in known
             if transcripts.is_newer(source := transcripts.Source(kind, path), dt.datetime.fromisoformat(at))
         ]
+        if not grown:
+            return
         try:
-            report = self._harvested(grown, None, _unheard)
+            report = self._harvested(grown, _unheard)
         except GraphmemError as error:
             log.warning("the transcripts were not read before this search: %s", error)
             return

@@ -293,3 +293,79 @@ def test_a_folder_that_may_not_be_looked_into_ends_no_search(memory, talk, monke
 
     monkeypatch.setattr(Path, "exists", refuse)
     assert memory.history("panel")
+
+
+# ---- searches that read on
+
+
+def times(path):
+    return [at for (at,) in sql(path, "SELECT updated_at FROM transcripts ORDER BY path")]
+
+
+def counted_reads(monkeypatch):
+    from graphmem.exchange import transcripts
+
+    read, opened = transcripts.read_source, []
+    monkeypatch.setattr(
+        transcripts, "read_source", lambda source, cursor="": (opened.append(source.path), read(source, cursor))[1]
+    )
+    return opened
+
+
+@pytest.mark.parametrize("redact", [True, False])
+def test_a_search_replaces_secrets_as_the_last_harvest_did(path, talk, clock, redact):
+    token = "ghp_" + "a1B2" * 9
+    with Memory.open(path, clock=clock, config=Config(redact_mirror=not redact)) as memory:
+        memory.harvest(talk, redact=redact)
+        write(talk, {"id": "m3", "role": "user", "text": f"the key is {token}"})
+        memory.history("key")
+        assert (token in memory.part("m3").text) != redact
+
+        memory.harvest(talk)
+        write(talk, {"id": "m4", "role": "user", "text": f"the key is {token}"})
+        memory.history("key")
+        assert (token in memory.part("m4").text) == redact
+
+
+def test_what_did_not_change_is_looked_at_once(memory, talk, clock, path, monkeypatch):
+    memory.harvest(talk)
+    now = clock().timestamp()
+    os.utime(talk, (now + 10, now + 10))
+    opened = counted_reads(monkeypatch)
+    clock.advance(seconds=20)
+    for _ in range(3):
+        memory.history("panel")
+
+    assert opened == [str(talk)]
+    assert times(path) == ["2026-09-07T08:00:20.000Z"]
+
+
+def test_what_grows_while_it_is_stored_is_read_with_the_next_search(memory, talk, clock, path):
+    def grow(done, whole):
+        clock.advance(seconds=60)
+        if len(talk.read_text().splitlines()) == 2:
+            write(talk, {"id": "m3", "role": "user", "text": "Then move it to lighthouse-2."})
+            os.utime(talk, (clock().timestamp() - 30,) * 2)
+
+    memory.harvest(talk, progress=grow)
+
+    assert [hit.part.part for hit in memory.history("lighthouse", limit=1)] == ["m3"]
+
+
+def test_an_empty_transcript_is_read_when_something_is_said(memory, talk):
+    file = talk.parent / "empty.jsonl"
+    file.touch()
+    memory.harvest(file, kind="turns")
+    write(file, {"id": "m3", "role": "user", "text": "Then move it to lighthouse-2."})
+
+    assert [hit.part.part for hit in memory.history("lighthouse", limit=1)] == ["m3"]
+
+
+def test_a_transcript_that_is_gone_is_silent_though_its_folder_is_busy(memory, talk, monkeypatch, caplog):
+    memory.harvest(talk)
+    talk.unlink()
+    (talk.parent / "other").touch()
+    opened = counted_reads(monkeypatch)
+
+    assert memory.history("panel")
+    assert (opened, caplog.records) == ([], [])

@@ -3,6 +3,7 @@
 import datetime as dt
 from collections.abc import Sequence
 
+from graphmem.core.keys import clean_text
 from graphmem.core.model import HarvestReport, MirrorReport, Part
 from graphmem.errors import InvalidInput, SecretRefused
 from graphmem.records import history
@@ -33,9 +34,10 @@ def check(parts: Sequence[Part], zone: dt.tzinfo, *, screened: bool) -> tuple[li
 
 
 class Tally:
-    """What a harvest comes to, so far."""
+    """What a harvest comes to, so far. news: batches, and sources that cannot be read."""
 
     def __init__(self) -> None:
+        self.news = 0
         self.sessions: set[str] = set()
         self.added = self.changed = self.known = self.own = self.unsaid = 0
         self.remarks: list[str] = []
@@ -47,6 +49,11 @@ class Tally:
         self.added += report.added
         self.changed += report.changed
         self.known += report.known
+
+    def fail(self, path: str, error: Exception) -> None:
+        """Note that a source cannot be read, and why."""
+        self.news += 1
+        self.failed.append(clean_text(f"{path}: {error}"))
 
     def remark(self, told: str) -> None:
         """Keep a remark, or that there is one more."""

@@ -51,7 +51,7 @@ def find_sources(path: str | os.PathLike[str], kind: str | None = None) -> tuple
             raise InvalidInput("path", str(place), f"there is no such file or folder; {_WANTED}")
     if not found:
         raise InvalidInput("path", str(place), f"holds no {kind or 'known'} transcript; {_WANTED}")
-    return tuple(sorted(found, key=lambda source: (source.kind, source.path)))
+    return tuple(sorted(map(_storable, found), key=lambda source: (source.kind, source.path)))
 
 
 def usual_sources(kind: str | None = None) -> tuple[Source, ...]:
@@ -76,9 +76,9 @@ def usual_sources(kind: str | None = None) -> tuple[Source, ...]:
 def is_newer(source: Source, moment: dt.datetime) -> bool:
     """Tell whether a source has been written to since a moment, or right before it; one that is gone has not."""
     file = Path(source.path)
+    if source.kind == "opencode" and file.suffix != ".json":
+        file = file.parent  # a session in a database
     try:
-        if not file.exists():
-            file = file.parent  # a session in a database
         written = [each.stat().st_mtime for each in (file, Path(f"{file}-wal")) if each.exists()]
     except OSError:
         return True  # who reads it tells why it cannot be read
@@ -98,8 +98,6 @@ def read_source(source: Source, cursor: str = "") -> Iterator[Batch]:
         raise StoreFailed(source.unreadable)
     if not isinstance(source, Source) or source.kind not in KINDS:
         raise InvalidInput("source", source, f"give one that find_sources returned, of {', '.join(KINDS)}")
-    if clean_text(source.path) != source.path:
-        raise InvalidInput("source", clean_text(source.path), "its name is no UTF-8 text: give it another")
     if not isinstance(cursor, str):
         raise InvalidInput("cursor", cursor, "give the cursor of the last batch, or '' to read from the beginning")
     return _named(_READERS[source.kind](source, cursor), source.path)
@@ -113,6 +111,12 @@ def _named(batches: Iterator[Batch], path: str) -> Iterator[Batch]:
         raise
     except FAULTS as error:
         raise InvalidInput("source", path, told_of(error)) from error
+
+
+def _storable(source: Source) -> Source:
+    """Return a source, as one that is not read where its path cannot be stored."""
+    path = clean_text(source.path)
+    return source if path == source.path else Source("", path, f"{path}: its name is no UTF-8 text; give it another")
 
 
 def _in_file(file: Path, kind: str | None) -> list[Source]:

@@ -410,20 +410,42 @@ def list_sessions(tx: sqlite3.Connection, scopes: Sequence[str] | None, limit: i
 # ---- transcripts of other programs
 
 
-def cursors(tx: sqlite3.Connection) -> dict[tuple[str, str], str]:
-    """Return how far transcripts were read, by path and kind."""
-    return {(path, kind): cursor for path, kind, cursor in tx.execute("SELECT path, kind, cursor FROM transcripts")}
+def cursor_of(tx: sqlite3.Connection, path: str, kind: str) -> str:
+    """Return how far a transcript was read, '' for the beginning."""
+    row = tx.execute("SELECT cursor FROM transcripts WHERE path = ? AND kind = ?", (path, kind)).fetchone()
+    return "" if row is None else str(row[0])
 
 
-def harvested(tx: sqlite3.Connection) -> list[tuple[str, str, str]]:
-    """Return the transcripts that were read, path and kind, and when that was."""
-    return tx.execute("SELECT path, kind, updated_at FROM transcripts ORDER BY path, kind").fetchall()
+class Harvested(NamedTuple):
+    """A transcript that was read. redact: whether its secrets are replaced, None as the settings say. at: when it was
+    looked at last, before it was read."""
+
+    path: str
+    kind: str
+    redact: bool | None
+    at: str
 
 
-def keep_cursor(tx: sqlite3.Connection, path: str, kind: str, cursor: str, at: str) -> None:
-    """Note how far a transcript is read."""
+def harvested(tx: sqlite3.Connection) -> list[Harvested]:
+    """Return the transcripts that were read."""
+    rows = tx.execute("SELECT path, kind, redact, updated_at FROM transcripts ORDER BY path, kind")
+    return [Harvested(path, kind, None if redact is None else bool(redact), at) for path, kind, redact, at in rows]
+
+
+def keep_cursor(tx: sqlite3.Connection, look: Harvested, cursor: str) -> None:
+    """Note how far a transcript is read, and how the next search goes on with it."""
     tx.execute(
-        """INSERT INTO transcripts(path, kind, cursor, updated_at) VALUES (?, ?, ?, ?)
-           ON CONFLICT (path, kind) DO UPDATE SET cursor = excluded.cursor, updated_at = excluded.updated_at""",
-        (path, kind, cursor, at),
+        """INSERT INTO transcripts(path, kind, cursor, redact, updated_at) VALUES (?, ?, ?, ?, ?)
+           ON CONFLICT (path, kind) DO UPDATE SET cursor = excluded.cursor, redact = excluded.redact,
+                                                  updated_at = excluded.updated_at""",
+        (look.path, look.kind, cursor, look.redact, look.at),
+    )
+
+
+def note_looks(tx: sqlite3.Connection, looks: Sequence[Harvested]) -> None:
+    """Note that there is nothing new in transcripts; how far they are read stays as it is."""
+    tx.executemany(
+        """INSERT INTO transcripts(path, kind, cursor, redact, updated_at) VALUES (?, ?, '', ?, ?)
+           ON CONFLICT (path, kind) DO UPDATE SET redact = excluded.redact, updated_at = excluded.updated_at""",
+        looks,
     )

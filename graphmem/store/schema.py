@@ -569,11 +569,13 @@ def _migrations() -> "Migrations":
             CREATE INDEX jobs_session ON jobs(session_id) WHERE session_id IS NOT NULL;
             CREATE INDEX jobs_note ON jobs(note_id) WHERE note_id IS NOT NULL;
 
-            -- How far the transcript of another program was read; cursor is the reader's own.
+            -- How far the transcript of another program was read; cursor is the reader's own. redact: whether secrets
+            -- are replaced, NULL as the settings say. updated_at: when it was looked at last.
             CREATE TABLE transcripts(
                 path TEXT NOT NULL,
                 kind TEXT NOT NULL,
                 cursor TEXT NOT NULL,
+                redact INTEGER CHECK (redact IN (0, 1)),
                 updated_at TEXT NOT NULL CHECK (length(updated_at) = 24),
                 PRIMARY KEY (path, kind)
             ) STRICT, WITHOUT ROWID;
