@@ -96,11 +96,14 @@ class Sessions(Consolidation):
 
         Parts are known by their ids: telling one again changes what is told otherwise, keeps what is left out, and
         never moves it. New parts go behind the part they are told after, else in front of the first known one, else to
-        the end. at: when it was recorded; each part may say when it was said. scope: that of the session, taken from
-        the first call that names one; the report remarks on another. A new session is of the current project where none
-        is named. An empty list leaves no trace.
+        the end. at: when it was recorded; each part may say when it was said. An empty list leaves no trace.
 
-        Raises InvalidInput naming the argument or the part that cannot be used, SecretRefused for a secret in a name.
+        scope: that of the session, taken from the first call that names one. Where none is named, a session is of the
+        current project; one that was told outside of any project becomes that of the first it is told in, with its
+        checkpoints and jobs.
+
+        Raises InvalidInput naming the argument or the part that cannot be used, SecretRefused for a secret in a name,
+        Conflict for a session of another scope.
 
         >>> from graphmem import Memory, Part
         >>> with Memory.open(":memory:") as memory:
@@ -122,7 +125,7 @@ class Sessions(Consolidation):
             return model.MirrorReport(name, 0, 0, 0)
         with self._writing(moment) as tx:
             report = history.mirror(tx, name, told, moment, scope=named, home=home)
-        return replace(report, remarks=(*remarks, *report.remarks))
+        return replace(report, remarks=remarks)
 
     def delete_parts(
         self, session: str, parts: str | Iterable[str] = (), *, messages: str | Iterable[str] = ()
@@ -249,7 +252,8 @@ class Sessions(Consolidation):
 
         path: a file, or a folder and all below it; None for where Claude Code and OpenCode keep theirs. kind:
         'claude-code', 'opencode', 'turns' (JSON Lines with role and text), 'chatgpt' or 'claude' (exports); recognised
-        where it is left out. A session is of the project of the folder that it was in. redact: as in `mirror`; searches
+        where it is left out. A session is of the project of the folder that it was in; where another project has one of
+        that name, it gets a name of its own, `name@project`. redact: as in `mirror`; searches
         that go on reading keep to it. progress: is told thousandths of all sources.
 
         Each batch is stored with how far it was read, so that an interruption loses and repeats nothing. A line that is
@@ -328,17 +332,22 @@ class Sessions(Consolidation):
             for heard in batch.heard
         ]
         at = self._at(None)
+        reports = []
         with self._writing(at) as tx:
-            reports = [
-                history.mirror(tx, session, told, at, scope=None, home=scopes[heard.project])
-                for heard, session, told, _ in ready
-            ]
+            for heard, session, told, _ in ready:
+                home = scopes[heard.project]
+                name = history.name_for(tx, session, home)
+                if told:
+                    reports.append(history.mirror(tx, name, told, at, scope=None, home=home))
+                if name != session:
+                    tally.remark(f"session {session!r} is not of {heard.project}, of which there is {name!r} now")
             history.keep_cursor(tx, look, batch.cursor)
         tally.own += batch.own
         for remark in batch.remarks:
             tally.remark(remark)
-        for report, (_, session, _, remarks) in zip(reports, ready, strict=True):
+        for report in reports:
             tally.add(report)
+        for _, session, _, remarks in ready:
             for remark in remarks:
                 tally.remark(f"{session}: {remark}")
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from support import sql
 
-from graphmem import Config, Conflict, InvalidInput, Memory
+from graphmem import Config, Conflict, InvalidInput, Memory, Part
+from graphmem.exchange.formats.turns import session_of
 
 FIRST = {"id": "m1", "role": "user", "author": "Ann", "text": "Where does the panel run?", "at": "2026-09-01T10:00:00Z"}
 SECOND = {"id": "m2", "role": "assistant", "text": "On harbour-7."}
@@ -108,7 +109,7 @@ def test_secrets_are_replaced_unless_raw_is_asked_for(memory, talk):
     write(talk, {"id": "m3", "role": "user", "text": f"use {token}"})
     report = memory.harvest(talk)
     assert token not in memory.part("m3").text
-    assert "talk: parts[2]: secrets were replaced by [REDACTED]" in report.remarks
+    assert f"{session_of(str(talk))}: parts[2]: secrets were replaced by [REDACTED]" in report.remarks
 
     write(talk, {"id": "m4", "role": "user", "text": f"use {token}"})
     memory.harvest(talk, redact=False)
@@ -293,6 +294,90 @@ def test_a_folder_that_may_not_be_looked_into_ends_no_search(memory, talk, monke
 
     monkeypatch.setattr(Path, "exists", refuse)
     assert memory.history("panel")
+
+
+# ---- whose a session is
+
+
+def scopes_of(path):
+    return dict(sql(path, "SELECT name, scope FROM sessions ORDER BY id"))
+
+
+def test_sessions_of_one_name_in_two_projects_stay_apart(memory, tmp_path, path):
+    for name in "ab":
+        turn = {"id": "1", "session": "talk", "role": "user", "text": f"the plan of {name}"}
+        write(tmp_path / name / "t.jsonl", {**turn, "project": str(tmp_path / name)})
+
+    report = memory.harvest(tmp_path)
+    again = memory.harvest(tmp_path)
+
+    first, second = scopes_of(path).items()
+    assert first[0] == "talk"
+    assert second[0] == f"talk@{second[1].removeprefix('project:')}"
+    assert (report.added, report.sessions, again.added) == (2, 2, 0)
+    assert any(second[0] in remark for remark in report.remarks)
+    for name in "ab":
+        with Memory.open(path, project=tmp_path / name) as inside:
+            assert [hit.part.text for hit in inside.history("plan")] == [f"the plan of {name}"]
+
+    write(tmp_path / "b" / "t.jsonl", {"session": "talk", "role": "user", "text": "go", "project": str(tmp_path / "b")})
+    memory.harvest(tmp_path)
+    assert list(scopes_of(path)) == ["talk", second[0]]
+
+
+def test_a_host_tells_no_session_of_another_project(memory, tmp_path, path):
+    for name in "ab":
+        (tmp_path / name).mkdir()
+    with Memory.open(path, project=tmp_path / "a") as inside:
+        inside.mirror("talk", [Part("m1", text="the plan of a")])
+    (own,) = scopes_of(path).values()
+    with Memory.open(path, project=tmp_path / "b") as inside:
+        with pytest.raises(Conflict, match=f"scope {own!r}.*another name.*scope={own!r}"):
+            inside.mirror("talk", [Part("m2", text="the plan of b")])
+        assert inside.mirror("talk", [Part("m2", text="for a")], scope=own).added == 1
+    assert memory.mirror("talk", [Part("m3", text="of nobody knows whom")]).added == 1
+    with pytest.raises(Conflict, match="is of scope"):
+        memory.mirror("talk", [Part("m4", text="for all")], scope="user")
+
+
+def test_a_session_that_is_told_in_a_project_later_takes_what_was_made_of_it_along(memory, tmp_path, path):
+    memory.mirror("talk", [Part(f"m{n}", role="user", text=f"We decided on port {n}000.") for n in range(6)])
+    memory.checkpoint("talk")
+    memory.mirror("talk", [Part("m9", role="user", text="And then?")])
+    memory.checkpoint("talk", wait=False)
+    memory.remember("For everybody", kind="checkpoint")
+
+    (tmp_path / "a").mkdir()
+    with Memory.open(path, project=tmp_path / "a") as inside:
+        inside.mirror("talk", [Part("m10", role="user", text="Here.")])
+        (own,) = scopes_of(path).values()
+        assert own.startswith("project:")
+        assert {scope for (scope,) in sql(path, "SELECT scope FROM jobs")} == {own}
+        assert sql(path, "SELECT scope FROM notes WHERE kind = 'checkpoint' ORDER BY id") == [(own,), ("",)]
+        assert [report.state for report in inside.run_jobs()] == ["written"]
+
+
+def test_a_session_that_is_the_users_by_name_stays_the_users(memory, tmp_path, path):
+    memory.mirror("talk", [Part("m1", text="hello")], scope="user")
+    (tmp_path / "a").mkdir()
+    with Memory.open(path, project=tmp_path / "a") as inside:
+        inside.mirror("talk", [Part("m2", text="hello again")])
+    assert scopes_of(path) == {"talk": ""}
+
+    write(tmp_path / "t.jsonl", {**FIRST, "session": "talk", "project": str(tmp_path / "a")})
+    memory.harvest(tmp_path / "t.jsonl")
+    assert [name.partition("@")[0] for name in scopes_of(path)] == ["talk", "talk"]
+
+
+def test_lines_before_their_folder_is_known_go_with_those_behind(memory, tmp_path, path):
+    file = tmp_path / "c.jsonl"
+    write(file, claude_line("u1", "The first line.", cwd=""))
+    memory.harvest(file)
+    write(file, claude_line("u2", "A secret plan.", cwd=str(tmp_path)))
+    memory.harvest(file)
+
+    assert list(scopes_of(path)) == ["c1"]
+    assert scopes_of(path)["c1"].startswith("project:")
 
 
 # ---- searches that read on

@@ -17,6 +17,7 @@ from support import assert_one_line_naming, unprivileged
 from graphmem import InvalidInput, Memory, StoreFailed
 from graphmem.core.injected import WRITER_MARK
 from graphmem.exchange.formats import exports, heard, lines
+from graphmem.exchange.formats.turns import session_of
 from graphmem.exchange.transcripts import KINDS, Source, find_sources, read_source
 
 AT = "2026-09-01T10:00:00.000Z"
@@ -82,6 +83,11 @@ def read_all(path, kind=None):
     for source in find_sources(path, kind):
         store.read(source)
     return store
+
+
+def talk(path):
+    """The session of turns that name none."""
+    return session_of(str(path))
 
 
 def write_lines(path, *found):
@@ -314,8 +320,8 @@ def test_turns(tmp_path):
     first, second = store.sessions["s1"].values()
     assert (first.id, first.role, first.author, first.text, first.at) == ("m1", "user", "Ann", "Hi", THEN)
     assert (second.id, second.tool, second.outcome) == ("2", "bash", "failed")
-    assert [part.at for part in store.sessions["talk"].values()] == [dt.datetime(2025, 9, 1, 10, tzinfo=dt.UTC)]
-    assert store.projects == {"s1": "/srv/app", "talk": ""}
+    assert [part.at for part in store.sessions[talk(path)].values()] == [dt.datetime(2025, 9, 1, 10, tzinfo=dt.UTC)]
+    assert store.projects == {"s1": "/srv/app", talk(path): ""}
 
 
 @pytest.mark.parametrize(
@@ -334,7 +340,7 @@ def test_a_turn_that_is_none_is_passed_over_and_named(tmp_path, turn, reason):
 
     store = read_all(path)
 
-    assert store.texts("talk") == [("user", "ok"), ("user", "end")]
+    assert store.texts(talk(path)) == [("user", "ok"), ("user", "end")]
     (remark,) = store.remarks
     assert remark.startswith(f"{path} line 2: {reason}")
 
@@ -344,7 +350,7 @@ def test_a_time_or_a_folder_that_is_none_is_named_and_the_turn_kept(tmp_path):
 
     store = read_all(path)
 
-    assert store.texts("talk") == [("user", "x")]
+    assert store.texts(talk(path)) == [("user", "x")]
     assert [remark.split(": ")[1] for remark in store.remarks] == [
         "at is no time, the turn is kept without",
         "project is no absolute folder, the turn is kept without",
@@ -363,14 +369,14 @@ def test_a_line_without_its_newline_waits_for_it(tmp_path):
     path.write_bytes(turns("one") + turns("two")[:-1])
     (source,) = find_sources(path)
     store = Store().read(source)
-    assert store.texts("talk") == [("user", "one")]
+    assert store.texts(talk(path)) == [("user", "one")]
     assert store.remarks == [f"{path} line 2: no newline yet, it is read next time"]
 
     with path.open("ab") as stream:
         stream.write(b"\n" + turns("three"))
     store.read(source)
 
-    assert [text for _, text in store.texts("talk")] == ["one", "two", "three"]
+    assert [text for _, text in store.texts(talk(path))] == ["one", "two", "three"]
     assert store.told == 3
 
 
@@ -380,7 +386,7 @@ def test_damaged_lines_are_passed_over_and_named(tmp_path):
 
     store = read_all(path)
 
-    assert [text for _, text in store.texts("talk")] == ["one", "two"]
+    assert [text for _, text in store.texts(talk(path))] == ["one", "two"]
     assert [remark.split(":")[0] for remark in store.remarks] == [f"{path} line {n}" for n in (2, 4, 5, 6)]
     assert "no UTF-8" in store.remarks[1]
 
@@ -405,7 +411,7 @@ def test_a_line_that_is_too_long_is_passed_over(tmp_path, monkeypatch):
         stream.write(b"\n" + turns("three"))
     store.read(source)
 
-    assert [text for _, text in store.texts("talk")] == ["one", "two", "three"]
+    assert [text for _, text in store.texts(talk(path))] == ["one", "two", "three"]
     assert [remark.split(",")[0] for remark in store.remarks] == [
         f"{path} line 2: longer than 100 bytes",
         f"{path} line 4: no newline yet",
@@ -420,7 +426,7 @@ def test_line_ends_and_a_byte_order_mark(tmp_path, ending):
 
     store = read_all(path)
 
-    assert [text for _, text in store.texts("talk")] == ["one", "two"]
+    assert [text for _, text in store.texts(talk(path))] == ["one", "two"]
     assert store.remarks == []
 
 
@@ -429,9 +435,9 @@ def test_half_an_emoji_stops_nothing(tmp_path):
     path.write_bytes(b'{"id": "m1", "role": "user", "text": "ok \\ud83d"}\n{"role": "user", "text": "no id \\ud83d"}\n')
     store = read_all(path)
 
-    assert store.texts("talk") == [("user", "ok \ud83d"), ("user", "no id \ud83d")]
+    assert store.texts(talk(path)) == [("user", "ok \ud83d"), ("user", "no id \ud83d")]
     with Memory.open(tmp_path / "memory.db") as memory:
-        assert memory.mirror("talk", store.sessions["talk"].values()).added == 2
+        assert memory.mirror("talk", store.sessions[talk(path)].values()).added == 2
 
 
 @pytest.mark.parametrize(
@@ -454,7 +460,7 @@ def test_a_file_that_was_replaced_or_cut_short_is_read_anew(tmp_path, replaced):
     store.cursors[source] = cursor
     store.read(source)
 
-    assert [text for _, text in store.texts("talk")] == [json.loads(line)["text"] for line in replaced.splitlines()]
+    assert [text for _, text in store.texts(talk(path))] == [json.loads(line)["text"] for line in replaced.splitlines()]
     assert store.remarks == [f"{path} was replaced or cut short: it is read from its beginning"]
 
 
@@ -468,7 +474,7 @@ def test_a_file_that_was_cut_short_and_grew_again_is_read_anew(tmp_path):
     path.write_bytes(turns(*long[:20]) + turns(*(f"new {n} " + "x" * 500 for n in range(30))))
     store.read(source)
 
-    assert len(store.sessions["talk"]) == 70
+    assert len(store.sessions[talk(path)]) == 70
     assert "replaced" in store.remarks[0]
 
 
@@ -1417,3 +1423,33 @@ def test_a_file_without_a_known_form_in_a_folder_is_passed_over(tmp_path):
     path = write_lines(tmp_path / "s1.jsonl", said("u1", "Hello"))
 
     assert find_sources(tmp_path) == (Source("claude-code", str(path)),)
+
+
+def test_turns_without_a_session_are_one_a_file(tmp_path):
+    for folder in "ab":
+        write_lines(tmp_path / folder / "talk.jsonl", {"role": "user", "text": f"of {folder}"})
+
+    store = read_all(tmp_path)
+
+    assert len(store.sessions) == 2
+    for folder in "ab":
+        assert store.texts(talk(tmp_path / folder / "talk.jsonl")) == [("user", f"of {folder}")]
+
+
+def test_what_a_batch_needs_of_a_session_is_not_forgotten(tmp_path):
+    silent = [{"type": "thinking", "thinking": "hm"}]
+    path = write_lines(
+        tmp_path / "c.jsonl",
+        said("u1", "Mine", sessionId="first", cwd="/srv/mine"),
+        *(said(f"x{n}", silent, kind="assistant", sessionId=f"s{n}") for n in range(1100)),
+        said("u2", "Mine too", sessionId="s0", cwd="/srv/other"),
+    )
+    (source,) = find_sources(path)
+
+    store = Store().read(source)
+    assert store.projects["first"] == "/srv/mine"
+
+    assert len(json.loads(store.cursors[source])["sessions"]) == 1000
+    write_lines(path, said("u3", "Again", sessionId="s0", cwd=""))
+    (last,) = read_source(source, store.cursors[source])
+    assert last.heard[0].project == "/srv/app"  # what was heard last is remembered longest

@@ -56,7 +56,9 @@ class Tally:
         self.failed.append(clean_text(f"{path}: {error}"))
 
     def remark(self, told: str) -> None:
-        """Keep a remark, or that there is one more."""
+        """Keep a remark, or that there is one more; one that was made is not made again."""
+        if told in self.remarks:
+            return
         if len(self.remarks) < _REMARKS_KEPT:
             self.remarks.append(told)
         else:

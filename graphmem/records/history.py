@@ -14,6 +14,7 @@ from graphmem.core.payloads import LONGEST_OUTPUT, without_payloads, without_the
 from graphmem.core.redaction import REDACTED, find_secrets, redact, refuse_secrets
 from graphmem.core.times import read_time, utc_text
 from graphmem.errors import Conflict, InvalidInput, NotFound
+from graphmem.records.scopes import PROJECT_PREFIX, USER
 from graphmem.store import text_index
 from graphmem.store.lists import in_list, in_parts, of_scopes
 
@@ -123,9 +124,10 @@ def mirror(
 ) -> MirrorReport:
     """Write the parts of a session that are new or changed; new ones go behind the part they were told after.
 
-    scope: that of the session, None where none is named; then a new session is of `home`.
+    scope: that of the session, None where none is named; then it is `home`, '' where that is not known. Raises Conflict
+    for a session of another one.
     """
-    session_id, remarks = _session(tx, session, scope, home, at)
+    session_id = _session(tx, session, scope, home, at)
     known = _known(tx, session_id, [part.part for part in told])
     fresh = [part for part in told if part.part not in known]
     retold = ((known[part.part], part) for part in told if part.part in known)
@@ -146,25 +148,59 @@ def mirror(
                WHERE id = ?""",
             (len(fresh), grown, at, own, session_id),
         )
-    return MirrorReport(session, len(fresh), len(changed), len(told) - len(fresh) - len(changed), remarks)
+    return MirrorReport(session, len(fresh), len(changed), len(told) - len(fresh) - len(changed))
 
 
-def _session(tx: sqlite3.Connection, name: str, scope: str | None, home: str, at: str) -> tuple[int, tuple[str, ...]]:
-    """Return the id of a session, made when it is new, and remarks; one without a scope takes the one that is named."""
-    row = tx.execute("SELECT id, scope FROM sessions WHERE name = ?", (name,)).fetchone()
+def name_for(tx: sqlite3.Connection, name: str, home: str) -> str:
+    """Return the name under which parts of a project can be told: their own, or one of this project beside it.
+
+    home: the scope of the project, '' where it is not known.
+    """
+    while home:
+        row = tx.execute("SELECT scope, named FROM sessions WHERE name = ?", (name,)).fetchone()
+        if row is None or row == (home, row[1]) or row == (USER, 0):
+            break
+        name = f"{name}@{home.removeprefix(PROJECT_PREFIX)}"
+    return name
+
+
+def _session(tx: sqlite3.Connection, name: str, scope: str | None, home: str, at: str) -> int:
+    """Return the id of a session, made when it is new; one of which nobody said whose it is becomes that of the parts.
+
+    Raises Conflict for a session of another scope than the parts.
+    """
+    row = tx.execute("SELECT id, scope, named FROM sessions WHERE name = ?", (name,)).fetchone()
+    wanted = home if scope is None else scope
     if row is None:
         (session_id,) = tx.execute(
-            "INSERT INTO sessions(name, scope, created_at, updated_at) VALUES (?, ?, ?, ?) RETURNING id",
-            (name, home if scope is None else scope, at, at),
+            "INSERT INTO sessions(name, scope, named, created_at, updated_at) VALUES (?, ?, ?, ?, ?) RETURNING id",
+            (name, wanted, scope is not None, at, at),
         ).fetchone()
-        return session_id, ()
-    session_id, own = row
-    if scope is None or scope == own:
-        return session_id, ()
-    if own:
-        return session_id, (f"the session is of scope {own!r} and stays so; mirror other scopes into other sessions",)
+        return int(session_id)
+    session_id, own, named = row
+    if scope is None and (home == USER or (own == USER and named)):
+        wanted = own  # nobody says whose the parts are, or somebody said before that they are the user's
+    if wanted != own:
+        if own != USER or named:
+            raise Conflict(
+                f"session {name!r} is of scope {own or 'user'!r}, and what is told of {wanted or 'user'!r}: "
+                f"give it another name, or tell it with scope={own or 'user'!r}"
+            )
+        _move(tx, session_id, name, wanted)
+    if scope is not None and not named:
+        tx.execute("UPDATE sessions SET named = 1 WHERE id = ?", (session_id,))
+    return int(session_id)
+
+
+def _move(tx: sqlite3.Connection, session_id: int, name: str, scope: str) -> None:
+    """Give a session of the user to a scope, with what was made of it."""
     tx.execute("UPDATE sessions SET scope = ? WHERE id = ?", (scope, session_id))
-    return session_id, ()
+    tx.execute("UPDATE jobs SET scope = ? WHERE session_id = ?", (scope, session_id))
+    tx.execute(
+        """UPDATE notes SET scope = ? WHERE kind = 'checkpoint' AND scope = ''
+               AND id IN (SELECT ref_id FROM provenance WHERE kind = 'note' AND session = ?)""",
+        (scope, name),
+    )
 
 
 def _known(tx: sqlite3.Connection, session_id: int, names: Sequence[str]) -> dict[str, _Stored]:

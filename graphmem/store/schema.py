@@ -542,8 +542,10 @@ def _migrations() -> "Migrations":
             CREATE INDEX parts_part ON parts(part);
 
             -- failures: of jobs, in a row. own: it is that of a writer at work, so there is nothing to learn from it.
+            -- named: whoever told it said whose it is, so that one of the user takes no project.
             ALTER TABLE sessions ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
             ALTER TABLE sessions ADD COLUMN own INTEGER NOT NULL DEFAULT 0 CHECK (own IN (0, 1));
+            ALTER TABLE sessions ADD COLUMN named INTEGER NOT NULL DEFAULT 0 CHECK (named IN (0, 1));
 
             -- What is to be written, is being written and was: queued, asked (a writer is at work until lease_until),
             -- answered (reply waits to be settled), done, failed. cause: manual, idle or compaction. One of a kind is

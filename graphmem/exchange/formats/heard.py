@@ -121,13 +121,15 @@ class Telling:
         """Whether there is something to say that no part says."""
         return bool(self._remarks)
 
+    @property
+    def remembered(self) -> dict[str, Session]:
+        """The sessions heard last; the others are forgotten with a batch, not before, since it needs those it holds."""
+        return dict(list(self.sessions.items())[-_SESSIONS:])
+
     def session(self, name: str, project: str = "") -> Session:
         """Return what is known of a session; its first project stays."""
-        if name not in self.sessions:
-            while len(self.sessions) >= _SESSIONS:
-                del self.sessions[next(iter(self.sessions))]
-            self.sessions[name] = Session()
-        known = self.sessions[name]
+        known = self.sessions.pop(name) if name in self.sessions else Session()
+        self.sessions[name] = known  # what was heard last stands last
         known.project = known.project or project
         return known
 
@@ -186,6 +188,7 @@ class Telling:
         """Return what was gathered, and begin anew."""
         runs = [(name, parts) for told in (self._again, self._fresh) for name, parts in told.items()]
         heard = tuple(Heard(name, self.session(name).project, tuple(parts)) for name, parts in runs)
+        self.sessions = self.remembered
         left_out = (f"{path}: {count} {what} left out" for what, count in self._left_out.items())
         made = Batch(heard, json.dumps(cursor), done, max(whole, done), self.own, (*self._remarks, *left_out))
         self._fresh, self._again, self._places, self._remarks, self._left_out = {}, {}, {}, [], {}

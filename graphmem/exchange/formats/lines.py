@@ -137,7 +137,7 @@ def _cursor(stream: BinaryIO, offset: int, number: int, telling: Telling) -> dic
         "offset": offset,
         "line": number,
         "mark": _mark(stream, offset),
-        "sessions": {name: [known.project, known.own] for name, known in telling.sessions.items()},
+        "sessions": {name: [known.project, known.own] for name, known in telling.remembered.items()},
         "calls": {name: [call.offset, call.number] for name, call in telling.calls.items()},
     }
 
