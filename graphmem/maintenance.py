@@ -648,7 +648,7 @@ class Maintenance:
             planned = plan(tx)
             report = purge.apply_purge(tx, planned, kind, at)
             _scenes_changed(tx, planned.gone["scene"])
-        return replace(report, remarks=traces.clean(self._store) + traces.copies_remark(self.path))
+        return replace(report, remarks=report.remarks + traces.clean(self._store) + traces.copies_remark(self.path))
 
     # ---- kept apart
 

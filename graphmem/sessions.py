@@ -148,10 +148,12 @@ class Sessions(Consolidation):
     def delete_session(self, session: str) -> model.DeletedParts:
         """Remove a session with all its parts for good, as its host does; checkpoints and notes made of it stay.
 
-        Raises NotFound for a session that is not mirrored.
+        No transcript that tells of it brings it back; `mirror` does, with what is told then. Raises NotFound for a
+        session that is not mirrored.
         """
         name = _session_name(session)
         with self._writing(self._at(None)) as tx:
+            history.keep_out(tx, [history.require_session(tx, name)])
             return model.DeletedParts(name, history.delete_session(tx, name))
 
     def history(
@@ -332,24 +334,26 @@ class Sessions(Consolidation):
             for heard in batch.heard
         ]
         at = self._at(None)
+        remarks = list(batch.remarks)
         reports = []
         with self._writing(at) as tx:
-            for heard, session, told, _ in ready:
+            for heard, session, told, said in ready:
                 home = scopes[heard.project]
-                name = history.name_for(tx, session, home)
+                name, removed = history.place_of(tx, session, home)
+                if removed:
+                    remarks.append(f"session {name!r} was removed here and is left out; mirror takes it up again")
+                    continue
                 if told:
                     reports.append(history.mirror(tx, name, told, at, scope=None, home=home))
                 if name != session:
-                    tally.remark(f"session {session!r} is not of {heard.project}, of which there is {name!r} now")
+                    remarks.append(f"session {session!r} is not of {heard.project}, whose own is {name!r}")
+                remarks += (f"{name}: {each}" for each in said)
             history.keep_cursor(tx, look, batch.cursor)
         tally.own += batch.own
-        for remark in batch.remarks:
+        for remark in remarks:
             tally.remark(remark)
         for report in reports:
             tally.add(report)
-        for _, session, _, remarks in ready:
-            for remark in remarks:
-                tally.remark(f"{session}: {remark}")
 
     def _catch_up(self) -> None:
         """Harvest what has been written since to the transcripts that were harvested before."""

@@ -380,6 +380,86 @@ def test_lines_before_their_folder_is_known_go_with_those_behind(memory, tmp_pat
     assert scopes_of(path)["c1"].startswith("project:")
 
 
+# ---- what was removed stays removed
+
+
+@pytest.fixture
+def export(tmp_path):
+    def conversation(name, text):
+        return {"uuid": name, "chat_messages": [{"uuid": f"{name}-u1", "sender": "human", "text": text}]}
+
+    def write_export(extra=""):
+        file = tmp_path / "conversations.json"
+        told = [conversation("xyzzy", f"my private diary{extra}"), conversation("other", f"the public diary{extra}")]
+        file.write_text(json.dumps(told))
+        return file
+
+    return write_export
+
+
+@pytest.mark.parametrize("removed", ["delete", "purge", "for good"])
+def test_a_session_that_was_removed_comes_back_with_no_transcript(memory, export, path, removed):
+    file = export()
+    memory.harvest(file)
+    if removed == "delete":
+        memory.delete_session("xyzzy")
+    else:
+        memory.purge(session="xyzzy", hard=removed == "for good")
+    export(", and more")
+    assert [hit.part.session for hit in memory.history("diary")] == ["other"]
+    export(", and even more")
+    (remark,) = memory.harvest(file).remarks
+    assert "'xyzzy' was removed here" in remark
+    assert "mirror" in remark
+    assert [hit.part.session for hit in memory.history("diary")] == ["other"]
+
+    memory.mirror("xyzzy", [Part("m1", text="a new diary")])
+    export(", and still more")
+    assert memory.harvest(file).remarks == ()
+    assert {hit.part.session for hit in memory.history("diary")} == {"xyzzy", "other"}
+
+
+def test_a_purge_for_good_leaves_no_name_of_a_session(memory, tmp_path, path):
+    write(tmp_path / "in" / "plan-xyzzy.jsonl", claude_line("u1", "Hello.", session="plan-xyzzy"))
+    write(tmp_path / "in" / "other.jsonl", claude_line("u2", "Hello.", session="other"))
+    memory.harvest(tmp_path / "in")
+
+    report = memory.purge(session="plan-xyzzy", hard=True)
+
+    memory.close()
+    assert Memory.verify_forgotten(path, "plan-xyzzy").found == ()
+    assert any("harvested again: 1" in remark for remark in report.remarks)
+    assert sql(path, "SELECT path FROM transcripts") == [(str(tmp_path / "in" / "other.jsonl"),)]
+    with Memory.open(path) as memory:
+        assert any("was removed here" in remark for remark in memory.harvest(tmp_path / "in").remarks)
+
+
+def test_an_undo_takes_back_that_a_session_was_removed(memory, export):
+    file = export()
+    memory.harvest(file)
+    operation = memory.purge(session="xyzzy").operation
+    memory.undo(operation)
+    export(", and more")
+
+    memory.harvest(file)
+    assert memory.part("xyzzy-u1").text == "my private diary, and more"
+
+
+def test_the_session_of_another_project_stays_when_its_namesake_is_removed(memory, tmp_path, path):
+    for name in "ab":
+        turn = {"id": "1", "session": "talk", "role": "user", "text": f"the plan of {name}"}
+        write(tmp_path / name / "t.jsonl", {**turn, "project": str(tmp_path / name)})
+    memory.harvest(tmp_path)
+    memory.delete_session("talk")
+    for name in "ab":
+        turn = {"id": "2", "session": "talk", "role": "user", "text": f"more of {name}"}
+        write(tmp_path / name / "t.jsonl", {**turn, "project": str(tmp_path / name)})
+
+    memory.harvest(tmp_path)
+
+    assert sql(path, "SELECT text FROM parts ORDER BY seq") == [("the plan of b",), ("more of b",)]
+
+
 # ---- searches that read on
 
 

@@ -2,6 +2,9 @@
 
 import bisect
 import datetime as dt
+import hashlib
+import json
+import re
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +22,7 @@ from graphmem.store import text_index
 from graphmem.store.lists import in_list, in_parts, of_scopes
 
 _AT_ONCE = 10_000
+_DIGEST_BYTES = 16
 _LAST_SAID = 200  # parts of the user: a statement further back backs nothing that is said now
 
 
@@ -151,17 +155,45 @@ def mirror(
     return MirrorReport(session, len(fresh), len(changed), len(told) - len(fresh) - len(changed))
 
 
-def name_for(tx: sqlite3.Connection, name: str, home: str) -> str:
-    """Return the name under which parts of a project can be told: their own, or one of this project beside it.
+class Place(NamedTuple):
+    """Where parts of a transcript belong: the name of their session, and whether that was removed from this memory."""
+
+    name: str
+    removed: bool
+
+
+def place_of(tx: sqlite3.Connection, name: str, home: str) -> Place:
+    """Return where parts of a session and a project belong; where another project has one of that name, beside it.
 
     home: the scope of the project, '' where it is not known.
     """
-    while home:
+    while True:
         row = tx.execute("SELECT scope, named FROM sessions WHERE name = ?", (name,)).fetchone()
-        if row is None or row == (home, row[1]) or row == (USER, 0):
-            break
+        if row is not None:
+            scope, named = row
+            fits, removed = home in (USER, scope) or (scope == USER and not named), False
+        else:
+            row = tx.execute("SELECT scope FROM removed_sessions WHERE name = ?", (_digest(name),)).fetchone()
+            fits, removed = row is None or home == USER or row[0] in (_digest(home), _digest(USER)), row is not None
+        if fits:
+            return Place(name, removed)
         name = f"{name}@{home.removeprefix(PROJECT_PREFIX)}"
-    return name
+
+
+def keep_out(tx: sqlite3.Connection, session_ids: Iterable[int]) -> None:
+    """Remember that sessions are removed, so that no transcript brings them back. A host that tells one anew may."""
+    marks, ids = in_list(list(session_ids))
+    rows = tx.execute(f"SELECT name, scope FROM sessions WHERE id IN ({marks})", ids).fetchall()
+    tx.executemany(
+        """INSERT INTO removed_sessions(name, scope) VALUES (?, ?)
+           ON CONFLICT (name) DO UPDATE SET scope = excluded.scope""",
+        [(_digest(name), _digest(scope)) for name, scope in rows],
+    )
+
+
+def _digest(name: str) -> bytes:
+    """Return what tells a name from others and not what it is; nothing for no name."""
+    return hashlib.sha256(name.encode()).digest()[:_DIGEST_BYTES] if name else b""
 
 
 def _session(tx: sqlite3.Connection, name: str, scope: str | None, home: str, at: str) -> int:
@@ -172,6 +204,7 @@ def _session(tx: sqlite3.Connection, name: str, scope: str | None, home: str, at
     row = tx.execute("SELECT id, scope, named FROM sessions WHERE name = ?", (name,)).fetchone()
     wanted = home if scope is None else scope
     if row is None:
+        tx.execute("DELETE FROM removed_sessions WHERE name = ?", (_digest(name),))
         (session_id,) = tx.execute(
             "INSERT INTO sessions(name, scope, named, created_at, updated_at) VALUES (?, ?, ?, ?, ?) RETURNING id",
             (name, wanted, scope is not None, at, at),
@@ -476,6 +509,19 @@ def keep_cursor(tx: sqlite3.Connection, look: Harvested, cursor: str) -> None:
                                                   updated_at = excluded.updated_at""",
         (look.path, look.kind, cursor, look.redact, look.at),
     )
+
+
+def forget_transcripts(tx: sqlite3.Connection, names: Iterable[str]) -> int:
+    """Drop what is kept of the transcripts that tell of sessions, in their paths or else; return of how many it was."""
+    spelled = {form for name in names for form in (name, json.dumps(name)[1:-1])}
+    told = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, spelled))})(?!\w)") if spelled else None
+    dropped = [
+        (path, kind)
+        for path, kind, cursor in tx.execute("SELECT path, kind, cursor FROM transcripts")
+        if told and (told.search(path) or told.search(cursor))
+    ]
+    tx.executemany("DELETE FROM transcripts WHERE path = ? AND kind = ?", dropped)
+    return len(dropped)
 
 
 def note_looks(tx: sqlite3.Connection, looks: Sequence[Harvested]) -> None:

@@ -582,6 +582,10 @@ def _migrations() -> "Migrations":
                 PRIMARY KEY (path, kind)
             ) STRICT, WITHOUT ROWID;
 
+            -- Sessions that were removed, and are not to come back with a transcript: digests of their names, and of
+            -- the scopes they were of, empty for the user's own.
+            CREATE TABLE removed_sessions(name BLOB PRIMARY KEY, scope BLOB NOT NULL) STRICT, WITHOUT ROWID;
+
             -- What a note was made of: notes that it sums up, or the checkpoint it was told in.
             CREATE TABLE note_sources(
                 note_id INTEGER NOT NULL REFERENCES notes(id) ON DELETE CASCADE,
