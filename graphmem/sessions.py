@@ -293,7 +293,7 @@ class Sessions(Consolidation):
                         scopes[heard.project] = self._scope_of_folder(heard.project, tally)
                 self._store_batch(look, batch, scopes, tally)
                 progress(1000 * number + 1000 * batch.done // max(1, batch.whole), 1000 * len(sources))
-            if tally.news == before:
+            if tally.news == before and not redaction.find_secrets(source.path):
                 unchanged.append(look)
             progress(1000 * (number + 1), 1000 * len(sources))
         if unchanged:
@@ -329,12 +329,18 @@ class Sessions(Consolidation):
         tally: harvesting.Tally,
     ) -> None:
         screened = self.config.redact_mirror if look.redact is None else look.redact
-        ready = [
-            (heard, clean_text(heard.session), *harvesting.check(heard.parts, self.config.zone, screened=screened))
-            for heard in batch.heard
-        ]
-        at = self._at(None)
         remarks = list(batch.remarks)
+        ready = []
+        for heard in batch.heard:
+            session = clean_text(heard.session)
+            if kind := redaction.find_secrets(session):
+                remarks.append(f"{look.path}: a session whose name holds a secret ({kind[0].kind}) is left out")
+            else:
+                ready.append((heard, session, *harvesting.check(heard.parts, self.config.zone, screened=screened)))
+        keeps_cursor, keeps_path = (not redaction.find_secrets(text) for text in (batch.cursor, look.path))
+        if not (keeps_cursor and keeps_path):
+            remarks.append(f"{look.path}: its path or the names in it hold a secret, so each harvest reads it anew")
+        at = self._at(None)
         reports = []
         with self._writing(at) as tx:
             for heard, session, told, said in ready:
@@ -348,7 +354,10 @@ class Sessions(Consolidation):
                 if name != session:
                     remarks.append(f"session {session!r} is not of {heard.project}, whose own is {name!r}")
                 remarks += (f"{name}: {each}" for each in said)
-            history.keep_cursor(tx, look, batch.cursor)
+            if keeps_path and keeps_cursor:
+                history.keep_cursor(tx, look, batch.cursor)
+            elif keeps_path:
+                history.note_looks(tx, [look])
         tally.own += batch.own
         for remark in remarks:
             tally.remark(remark)

@@ -460,6 +460,38 @@ def test_the_session_of_another_project_stays_when_its_namesake_is_removed(memor
     assert sql(path, "SELECT text FROM parts ORDER BY seq") == [("the plan of b",), ("more of b",)]
 
 
+# ---- secrets in names
+
+TOKEN = "ghp_" + "a1B2" * 9
+
+
+def test_a_session_with_a_secret_in_its_name_is_left_out_and_told(memory, talk, path):
+    write(talk, {**FIRST, "id": "m3", "session": f"s-{TOKEN}"})
+    for _ in range(2):
+        report = memory.harvest(talk)
+        assert any("name holds a secret" in remark for remark in report.remarks)
+        assert "a1B2" not in str(report)
+    assert memory.history("panel")
+
+    assert len(memory.sessions()) == 1
+    assert "a1B2" not in str(sql(path, "SELECT * FROM transcripts"))
+    memory.close()
+    assert b"a1B2" not in path.read_bytes()
+
+
+def test_of_a_path_with_a_secret_nothing_is_kept(memory, tmp_path, path):
+    file = tmp_path / f"token={TOKEN}" / "talk.jsonl"
+    write(file, {**FIRST, "session": "s1"})
+
+    first, again = memory.harvest(file), memory.harvest(file)
+
+    assert (first.added, again.added, again.known) == (1, 0, 1)
+    assert sql(path, "SELECT path FROM transcripts") == []
+    assert "a1B2" not in str(first)
+    file.write_text("[")
+    assert "a1B2" not in str(memory.harvest(file, kind="claude"))
+
+
 # ---- searches that read on
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from graphmem.core.keys import clean_text
 from graphmem.core.model import HarvestReport, MirrorReport, Part
+from graphmem.core.redaction import redact
 from graphmem.errors import InvalidInput, SecretRefused
 from graphmem.records import history
 
@@ -53,10 +54,11 @@ class Tally:
     def fail(self, path: str, error: Exception) -> None:
         """Note that a source cannot be read, and why."""
         self.news += 1
-        self.failed.append(clean_text(f"{path}: {error}"))
+        self.failed.append(redact(clean_text(f"{path}: {error}")))
 
     def remark(self, told: str) -> None:
-        """Keep a remark, or that there is one more; one that was made is not made again."""
+        """Keep a remark, without secrets, or that there is one more; one that was made is not made again."""
+        told = redact(told)
         if told in self.remarks:
             return
         if len(self.remarks) < _REMARKS_KEPT:
