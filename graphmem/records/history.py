@@ -180,6 +180,23 @@ def place_of(tx: sqlite3.Connection, name: str, home: str) -> Place:
         name = f"{name}@{home.removeprefix(PROJECT_PREFIX)}"
 
 
+def known_as(tx: sqlite3.Connection, name: str, told: Sequence[Told]) -> str:
+    """Return the session that some parts of a source add to, or that has the first of them under another name; else ''.
+
+    Nothing is added where all of them are known.
+    """
+    names = [part.part for part in told]
+    session_id = tx.execute("SELECT id FROM sessions WHERE name = ?", (name,)).fetchone()
+    if session_id is not None:
+        return "" if _known(tx, session_id[0], names).keys() >= set(names) else name
+    row = tx.execute(
+        """SELECT s.name FROM parts p JOIN sessions s ON s.id = p.session_id
+           WHERE p.part = ? AND p.text = ? AND p.role = ? LIMIT 1""",
+        (told[0].part, told[0].text, told[0].role),
+    ).fetchone()
+    return "" if row is None else str(row[0])
+
+
 def keep_out(tx: sqlite3.Connection, session_ids: Iterable[int]) -> None:
     """Remember that sessions are removed, so that no transcript brings them back. A host that tells one anew may."""
     marks, ids = in_list(list(session_ids))
@@ -380,24 +397,25 @@ def stored_parts(tx: sqlite3.Connection, condition: str, parameters: Sequence[ob
 
 
 def find_part(tx: sqlite3.Connection, part: int | str, session: str, scopes: Sequence[str] | None) -> StoredPart:
-    """Return the part of a number in this memory, or of the id that its host gave it.
+    """Return the part of a number in this memory, or of the id that its host gave it, in sessions of these scopes.
 
-    session: the one it is in, '' for any. Raises NotFound, Conflict for an id that parts of several sessions have, and
-    for a part of a scope that is not among these.
+    session: the one it is in, '' for any. scopes: None for all. Raises NotFound, Conflict for an id that parts of
+    several sessions have, and for a part that is of another scope only.
     """
     column = "p.id" if isinstance(part, int) else "p.part"
     condition, parameters = ("AND s.name = ?", (session,)) if session else ("", ())
-    found = stored_parts(tx, f"{column} = ? {condition} ORDER BY p.id LIMIT 3", (part, *parameters))
-    within = f" of session {session!r}" if session else ""
-    if not found:
-        raise NotFound(f"no part {part!r}{within}: history finds parts by their words")
+    within, kept_to = of_scopes(scopes, column="s.scope")
+    order = "ORDER BY p.id LIMIT 3"
+    found = stored_parts(tx, f"{column} = ? {condition} {within} {order}", (part, *parameters, *kept_to))
     if len(found) > 1:
         names = ", ".join(repr(each.session) for each in found[:2])
         raise Conflict(f"part {part!r} is in sessions {names} and maybe more: name one")
-    (one,) = found
-    if scopes is not None and one.scope and one.scope not in scopes:
-        raise Conflict(f"part {part!r} is of scope {one.scope!r}, and what is read is of others: name its scope")
-    return one
+    if found:
+        return found[0]
+    if others := stored_parts(tx, f"{column} = ? {condition} {order}", (part, *parameters)):
+        raise Conflict(f"part {part!r} is of scope {others[0].scope!r}, and what is read is of others: name its scope")
+    told = f" of session {session!r}" if session else ""
+    raise NotFound(f"no part {part!r}{told}: history finds parts by their words")
 
 
 def delete_parts(tx: sqlite3.Connection, session: str, names: Sequence[str], messages: Sequence[str]) -> int:
