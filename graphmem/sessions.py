@@ -286,13 +286,15 @@ class Sessions(Consolidation):
             with self._store.read() as tx:
                 cursor = history.cursor_of(tx, source.path, source.kind)
             look = history.Harvested(source.path, source.kind, redact, self._at(None))
-            before = tally.news
+            reading, before = harvesting.Reading(look, is_new=not cursor), tally.news
             for batch in self._batches(source, cursor, tally):
                 for heard in batch.heard:
                     if heard.project not in scopes:
                         scopes[heard.project] = self._scope_of_folder(heard.project, tally)
-                self._store_batch(look, batch, scopes, tally)
+                self._store_batch(reading, batch, scopes, tally)
                 progress(1000 * number + 1000 * batch.done // max(1, batch.whole), 1000 * len(sources))
+            for remark in reading.remarks:
+                tally.remark(remark)
             if tally.news == before and not redaction.find_secrets(source.path):
                 unchanged.append(look)
             progress(1000 * (number + 1), 1000 * len(sources))
@@ -323,11 +325,12 @@ class Sessions(Consolidation):
 
     def _store_batch(
         self,
-        look: Harvested,
+        reading: harvesting.Reading,
         batch: transcripts.Batch,
         scopes: Mapping[str, str],
         tally: harvesting.Tally,
     ) -> None:
+        look = reading.look
         screened = self.config.redact_mirror if look.redact is None else look.redact
         remarks = list(batch.remarks)
         ready = []
@@ -350,6 +353,7 @@ class Sessions(Consolidation):
                     remarks.append(f"session {name!r} was removed here and is left out; mirror takes it up again")
                     continue
                 if told:
+                    reading.meet(tx, name, told)
                     reports.append(history.mirror(tx, name, told, at, scope=None, home=home))
                 if name != session:
                     remarks.append(f"session {session!r} is not of {heard.project}, whose own is {name!r}")

@@ -492,6 +492,35 @@ def test_of_a_path_with_a_secret_nothing_is_kept(memory, tmp_path, path):
     assert "a1B2" not in str(memory.harvest(file, kind="claude"))
 
 
+# ---- told twice
+
+
+def test_a_copy_of_a_transcript_is_remarked_on(memory, talk):
+    turn = {"role": "user", "text": "Hello there."}
+    file = talk.parent / "no-ids.jsonl"
+    write(file, turn, SECOND)
+    assert memory.harvest(talk.parent).remarks == ()
+
+    file.rename(talk.parent / "renamed.jsonl")
+    (remark,) = memory.harvest(talk.parent).remarks
+    assert "renamed.jsonl" in remark
+    assert session_of(str(file)) in remark
+    assert memory.harvest(talk.parent).remarks == ()
+
+
+def test_another_source_of_a_session_is_remarked_on(memory, tmp_path):
+    for name in ("s1", "s2", "s3"):
+        write(tmp_path / "a.jsonl", {**FIRST, "session": name})
+    memory.harvest(tmp_path / "a.jsonl")
+    (tmp_path / "b.jsonl").write_bytes((tmp_path / "a.jsonl").read_bytes())
+    assert memory.harvest(tmp_path / "b.jsonl").remarks == ()  # all of it is known
+
+    for name in ("s1", "s2", "s3"):
+        write(tmp_path / "c.jsonl", {**SECOND, "session": name})
+    (remark,) = memory.harvest(tmp_path / "c.jsonl").remarks
+    assert "'s1' and 2 others" in remark
+
+
 # ---- searches that read on
 
 

@@ -461,7 +461,7 @@ def test_a_file_that_was_replaced_or_cut_short_is_read_anew(tmp_path, replaced):
     store.read(source)
 
     assert [text for _, text in store.texts(talk(path))] == [json.loads(line)["text"] for line in replaced.splitlines()]
-    assert store.remarks == [f"{path} was replaced or cut short: it is read from its beginning"]
+    assert store.remarks == [f"{path} was replaced or cut short: it is read anew, and what has no id comes twice"]
 
 
 def test_a_file_that_was_cut_short_and_grew_again_is_read_anew(tmp_path):

@@ -1,7 +1,9 @@
 """What a harvest of transcripts stores, and what it comes to."""
 
 import datetime as dt
+import sqlite3
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from graphmem.core.keys import clean_text
 from graphmem.core.model import HarvestReport, MirrorReport, Part
@@ -32,6 +34,35 @@ def check(parts: Sequence[Part], zone: dt.tzinfo, *, screened: bool) -> tuple[li
                 refused.append(f"a part is left out: {error}")
         told, remarks = history.check_parts(usable, zone, screened=screened)
         return told, (*refused, *remarks)
+
+
+@dataclass(slots=True)
+class Reading:
+    """A source that is being read. is_new: for the first time. met: the sessions it told. elsewhere: those of them that
+    something else told before, or told the same."""
+
+    look: history.Harvested
+    is_new: bool
+    met: set[str] = field(default_factory=set)
+    elsewhere: dict[str, None] = field(default_factory=dict)
+
+    def meet(self, tx: sqlite3.Connection, name: str, told: Sequence[history.Told]) -> None:
+        """Take note of a session that is to be told."""
+        if self.is_new and name not in self.met and (known := history.known_as(tx, name, told)):
+            self.elsewhere[known] = None
+        self.met.add(name)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be said of it as a whole."""
+        if not self.elsewhere:
+            return ()
+        first, *others = self.elsewhere
+        more = f" and {len(others)} others" if others else ""
+        return (
+            f"{self.look.path} adds to what was told before, of session {first!r}{more}: where it is a copy, or was "
+            "renamed, remove one of both (delete_session)",
+        )
 
 
 class Tally:

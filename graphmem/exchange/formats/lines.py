@@ -63,7 +63,7 @@ def read_lines(source: Source, cursor: str, hear: Callable[[Line, Telling], None
         telling = Telling()
         offset, number = _resume(stream, kept, whole, hear, telling, source.path)
         if not offset and kept.get("offset"):
-            telling.remark(f"{source.path} was replaced or cut short: it is read from its beginning")
+            telling.remark(f"{source.path} was replaced or cut short: it is read anew, and what has no id comes twice")
         begun = offset
         for raw, ended in _raw_lines(stream, offset):
             if not ended:
