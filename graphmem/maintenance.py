@@ -634,6 +634,10 @@ class Maintenance:
         remarks: tuple[str, ...] = ()
         if more is None:
             remarks += ("looked with graphmem's own patterns alone: 'graphmem[secrets]' adds others",)
+        if redact and any(one.table in screening.DROPPED for one in found):
+            remarks += (
+                "transcripts whose path or names hold a secret are followed no longer: rename, then harvest them",
+            )
         if redact:
             remarks += traces.clean(self._store) + traces.copies_remark(self.path)
         return model.SecretReport(found, redacted, applied=redact, remarks=remarks)
@@ -648,7 +652,7 @@ class Maintenance:
             planned = plan(tx)
             report = purge.apply_purge(tx, planned, kind, at)
             _scenes_changed(tx, planned.gone["scene"])
-        return replace(report, remarks=traces.clean(self._store) + traces.copies_remark(self.path))
+        return replace(report, remarks=report.remarks + traces.clean(self._store) + traces.copies_remark(self.path))
 
     # ---- kept apart
 

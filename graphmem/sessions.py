@@ -6,7 +6,7 @@ import contextlib
 import datetime as dt
 import functools
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from graphmem.exchange import transcripts
     from graphmem.records import history, jobs
     from graphmem.records import scopes as scope_rows
+    from graphmem.records.history import Harvested
     from graphmem.upkeep import repeating
     from graphmem.upkeep.repeating import Repeating
 else:
@@ -96,11 +97,14 @@ class Sessions(Consolidation):
 
         Parts are known by their ids: telling one again changes what is told otherwise, keeps what is left out, and
         never moves it. New parts go behind the part they are told after, else in front of the first known one, else to
-        the end. at: when it was recorded; each part may say when it was said. scope: that of the session, taken from
-        the first call that names one; the report remarks on another. A new session is of the current project where none
-        is named. An empty list leaves no trace.
+        the end. at: when it was recorded; each part may say when it was said. An empty list leaves no trace.
 
-        Raises InvalidInput naming the argument or the part that cannot be used, SecretRefused for a secret in a name.
+        scope: that of the session, taken from the first call that names one. Where none is named, a session is of the
+        current project; one that was told outside of any project becomes that of the first it is told in, with its
+        checkpoints and jobs.
+
+        Raises InvalidInput naming the argument or the part that cannot be used, SecretRefused for a secret in a name,
+        Conflict for a session of another scope.
 
         >>> from graphmem import Memory, Part
         >>> with Memory.open(":memory:") as memory:
@@ -122,7 +126,7 @@ class Sessions(Consolidation):
             return model.MirrorReport(name, 0, 0, 0)
         with self._writing(moment) as tx:
             report = history.mirror(tx, name, told, moment, scope=named, home=home)
-        return replace(report, remarks=(*remarks, *report.remarks))
+        return replace(report, remarks=remarks)
 
     def delete_parts(
         self, session: str, parts: str | Iterable[str] = (), *, messages: str | Iterable[str] = ()
@@ -145,10 +149,12 @@ class Sessions(Consolidation):
     def delete_session(self, session: str) -> model.DeletedParts:
         """Remove a session with all its parts for good, as its host does; checkpoints and notes made of it stay.
 
-        Raises NotFound for a session that is not mirrored.
+        No transcript that tells of it brings it back; `mirror` does, with what is told then. Raises NotFound for a
+        session that is not mirrored.
         """
         name = _session_name(session)
         with self._writing(self._at(None)) as tx:
+            history.keep_out(tx, [history.require_session(tx, name).id])
             return model.DeletedParts(name, jobs.delete_session(tx, name))
 
     def history(
@@ -249,8 +255,9 @@ class Sessions(Consolidation):
 
         path: a file, or a folder and all below it; None for where Claude Code and OpenCode keep theirs. kind:
         'claude-code', 'opencode', 'turns' (JSON Lines with role and text), 'chatgpt' or 'claude' (exports); recognised
-        where it is left out. A session is of the project of the folder that it was in. redact: as in `mirror`.
-        progress: is told thousandths of all sources.
+        where it is left out. A session is of the project of the folder that it was in; where another project has one of
+        that name, it gets a name of its own, `name@project`. redact: as in `mirror`; searches
+        that go on reading keep to it. progress: is told thousandths of all sources.
 
         Each batch is stored with how far it was read, so that an interruption loses and repeats nothing. A line that is
         still being written is read the next time, one that is damaged is skipped, and a remark names it. What a writer
@@ -260,7 +267,7 @@ class Sessions(Consolidation):
         """
         check_flags(**({} if redact is None else {"redact": redact}))
         self._store.require_writing()
-        return self._harvested(self.find_transcripts(path, kind=kind), redact, progress)
+        return self._harvested([(source, redact) for source in self.find_transcripts(path, kind=kind)], progress)
 
     @staticmethod
     def find_transcripts(
@@ -270,29 +277,42 @@ class Sessions(Consolidation):
         return transcripts.find_sources(path, kind) if path is not None else transcripts.usual_sources(kind)
 
     def _harvested(
-        self, sources: Sequence[transcripts.Source], redact: bool | None, progress: Callable[[int, int], None]
+        self, sources: Sequence[tuple[transcripts.Source, bool | None]], progress: Callable[[int, int], None]
     ) -> model.HarvestReport:
-        with self._store.read() as tx:
-            cursors = history.cursors(tx)
+        """Read sources, each with whether its secrets are replaced."""
         tally = harvesting.Tally()
         scopes: dict[str, str] = {"": ""}
-        for number, source in enumerate(sources):
-            batches = transcripts.read_source(source, cursors.get((source.path, source.kind), ""))
-            while True:
-                try:
-                    batch = next(batches, None)
-                except (InvalidInput, StoreFailed) as error:
-                    tally.failed.append(f"{source.path}: {error}")
-                    break
-                if batch is None:
-                    break
+        unchanged: list[Harvested] = []
+        for number, (source, redact) in enumerate(sources):
+            with self._store.read() as tx:
+                cursor = history.cursor_of(tx, source.path, source.kind)
+            look = history.Harvested(source.path, source.kind, redact, self._at(None))
+            reading, before = harvesting.Reading(look, is_new=not cursor), tally.news
+            for batch in self._batches(source, cursor, tally):
                 for heard in batch.heard:
                     if heard.project not in scopes:
                         scopes[heard.project] = self._scope_of_folder(heard.project, tally)
-                self._store_batch(source, batch, scopes, tally, redact)
+                self._store_batch(reading, batch, scopes, tally)
                 progress(1000 * number + 1000 * batch.done // max(1, batch.whole), 1000 * len(sources))
+            for remark in reading.remarks:
+                tally.remark(remark)
+            if tally.news == before and not redaction.find_secrets(source.path):
+                unchanged.append(look)
             progress(1000 * (number + 1), 1000 * len(sources))
+        if unchanged:
+            with self._store.write() as tx:
+                history.note_looks(tx, unchanged)
         return tally.report(len(sources))
+
+    @staticmethod
+    def _batches(source: transcripts.Source, cursor: str, tally: harvesting.Tally) -> Iterator[transcripts.Batch]:
+        """Yield what is new in a source, and note when it cannot be read on."""
+        try:
+            for batch in transcripts.read_source(source, cursor):
+                tally.news += 1
+                yield batch
+        except (InvalidInput, StoreFailed) as error:
+            tally.fail(source.path, error)
 
     def _scope_of_folder(self, folder: str, tally: harvesting.Tally) -> str:
         if not self.config.project_memory:
@@ -306,49 +326,67 @@ class Sessions(Consolidation):
 
     def _store_batch(
         self,
-        source: transcripts.Source,
+        reading: harvesting.Reading,
         batch: transcripts.Batch,
         scopes: Mapping[str, str],
         tally: harvesting.Tally,
-        redact: bool | None,
     ) -> None:
-        screened = self.config.redact_mirror if redact is None else redact
-        ready = [
-            (heard, clean_text(heard.session), *history.check_parts(heard.parts, self.config.zone, screened=screened))
-            for heard in batch.heard
-        ]
+        look = reading.look
+        screened = self.config.redact_mirror if look.redact is None else look.redact
+        remarks = list(batch.remarks)
+        ready = []
+        for heard in batch.heard:
+            session = clean_text(heard.session)
+            if kind := redaction.find_secrets(session):
+                remarks.append(f"{look.path}: a session whose name holds a secret ({kind[0].kind}) is left out")
+            else:
+                ready.append((heard, session, *harvesting.check(heard.parts, self.config.zone, screened=screened)))
+        keeps_cursor, keeps_path = (not redaction.find_secrets(text) for text in (batch.cursor, look.path))
+        if not (keeps_cursor and keeps_path):
+            remarks.append(f"{look.path}: its path or the names in it hold a secret, so each harvest reads it anew")
         at = self._at(None)
+        reports = []
         with self._writing(at) as tx:
-            reports = [
-                history.mirror(tx, session, told, at, scope=None, home=scopes[heard.project])
-                for heard, session, told, _ in ready
-            ]
-            history.keep_cursor(tx, source.path, source.kind, batch.cursor, at)
+            for heard, session, told, said in ready:
+                home = scopes[heard.project]
+                name, removed = history.place_of(tx, session, home)
+                if removed:
+                    remarks.append(f"session {name!r} was removed here and is left out; mirror takes it up again")
+                    continue
+                if told:
+                    reading.meet(tx, name, told)
+                    reports.append(history.mirror(tx, name, told, at, scope=None, home=home))
+                if name != session:
+                    remarks.append(f"session {session!r} is not of {heard.project}, whose own is {name!r}")
+                remarks += (f"{name}: {each}" for each in said)
+            if keeps_path and keeps_cursor:
+                history.keep_cursor(tx, look, batch.cursor)
+            elif keeps_path:
+                history.note_looks(tx, [look])
         tally.own += batch.own
-        for remark in batch.remarks:
+        for remark in remarks:
             tally.remark(remark)
-        for report, (_, session, _, remarks) in zip(reports, ready, strict=True):
+        for report in reports:
             tally.add(report)
-            for remark in remarks:
-                tally.remark(f"{session}: {remark}")
 
     def _catch_up(self) -> None:
         """Harvest what has been written since to the transcripts that were harvested before."""
         with self._store.read() as tx:
             known = history.harvested(tx)
         grown = [
-            source
-            for path, kind, at in known
+            (source, redact)
+            for path, kind, redact, at in known
             if transcripts.is_newer(source := transcripts.Source(kind, path), dt.datetime.fromisoformat(at))
         ]
-        if grown:
-            try:
-                report = self._harvested(grown, None, _unheard)
-            except GraphmemError as error:
-                log.warning("the transcripts were not read before this search: %s", error)
-                return
-            for failure in report.failed:
-                log.warning("%s", failure)
+        if not grown:
+            return
+        try:
+            report = self._harvested(grown, _unheard)
+        except GraphmemError as error:
+            log.warning("the transcripts were not read before this search: %s", error)
+            return
+        for failure in report.failed:
+            log.warning("%s", failure)
 
     # ---- checkpoints
 

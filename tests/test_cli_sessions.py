@@ -235,3 +235,31 @@ def test_an_interrupt_leaves_what_was_read(path, tmp_path):
         read = memory.sessions()[0].parts
         assert 0 < read < 3000
         assert memory.harvest(file).added == 3000 - read
+
+
+@pytest.mark.parametrize("number", ["²", "٣", "9" * 19, "9" * 5000, "0", "-1"])
+def test_what_is_no_number_of_a_part_is_not_found(told, number):
+    found = told("part", "--", number)
+
+    assert found.code == 3 or "whole number" in found.err
+    assert "Traceback" not in found.err
+
+
+def test_a_number_is_that_of_this_memory_first_then_that_of_the_host(cli, path):
+    with Memory.open(path) as memory:
+        memory.mirror("s1", [Part("2", text="called 2"), Part("7", text="called 7"), Part("x", text="third")])
+
+    assert cli("part", "2").out == "called 7"
+    assert cli("part", "7").out == "called 7"
+    assert cli("part", "2", "--session", "s1").out == "called 7"
+    assert cli("part", "9").code == 3
+
+
+def test_standard_input_that_is_no_text_is_named(path):
+    done = subprocess.run(
+        [sys.executable, "-c", "from graphmem.surfaces.cli import main; main()", "--db", str(path), "mirror", "s1"],
+        input=b"\xff", capture_output=True, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 1
+    assert "FILE = '-': is no UTF-8 text at byte 0" in done.stderr.decode()

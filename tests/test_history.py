@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import dump, sql, text_index_of
 
-from graphmem import Config, InvalidInput, Memory, Part, StoreFailed
+from graphmem import Config, Conflict, InvalidInput, Memory, Part, StoreFailed
 
 LUNCH = [
     Part("m1", author="Ann", role="user", text="Where shall we have lunch?", at="2026-09-01T10:00:00Z"),
@@ -197,16 +197,15 @@ def test_a_session_takes_the_scope_of_the_first_call_that_names_one(memory):
     assert sorted(found(memory, "ramen sushi", scopes=["alpha"])) == ["m1", "m2"]
 
 
-def test_another_scope_is_remarked_on_and_not_taken(memory):
+def test_another_scope_is_refused_and_changes_nothing(memory, path):
     memory.mirror("s1", [Part("m1", text="ramen")], scope="alpha")
+    before = dump(path)
 
-    report = memory.mirror("s1", [Part("m2", text="sushi\0")], scope="beta")
+    with pytest.raises(Conflict, match=r"'alpha'.*'beta'"):
+        memory.mirror("s1", [Part("m2", text="sushi")], scope="beta")
 
-    assert numbers(report) == (1, 0, 0)
-    assert ["U+FFFD" in remark for remark in report.remarks] == [True, False]
-    assert "alpha" in report.remarks[1]
-    assert memory.mirror("s1", [Part("m2", text="sushi")], scope="alpha").remarks == ()
-    assert found(memory, "sushi", scopes=["beta"]) == []
+    assert dump(path) == before
+    assert numbers(memory.mirror("s1", [Part("m2", text="sushi")], scope="alpha")) == (1, 0, 0)
 
 
 # ---- times

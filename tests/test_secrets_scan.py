@@ -228,6 +228,21 @@ def test_every_column_of_text_is_scanned_or_known_to_be_harmless(memory, path):
     assert not scanned & HARMLESS
 
 
+def test_transcripts_with_a_secret_are_followed_no_longer(memory, path, tmp_path):
+    token = "ghp_" + "a1B2" * 9
+    for name in ("talk", "other"):
+        (tmp_path / f"{name}.jsonl").write_text('{"role": "user", "text": "Hello."}\n')
+    memory.harvest(tmp_path)
+    sql(path, "UPDATE transcripts SET path = ? WHERE path LIKE '%talk.jsonl'", f"/a/{token}/talk.jsonl")
+
+    report = memory.scan_secrets(redact=True)
+
+    assert [found.table for found in report.found] == ["transcripts"]
+    assert any("transcripts" in remark and "harvest" in remark for remark in report.remarks)
+    assert sql(path, "SELECT path FROM transcripts") == [(str(tmp_path / "other.jsonl"),)]
+    assert memory.history("hello")
+
+
 def test_a_sound_memory_is_left_as_it_is(tmp_path):
     with Memory.open(tmp_path / "m.db") as memory:
         memory.commit([Triple("Ann", "likes", "tea")], scenes="chan:qq")

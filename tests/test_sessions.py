@@ -58,6 +58,18 @@ def test_an_outcome_that_does_not_exist_is_refused():
 # ---- projects
 
 
+def test_a_part_of_another_scope_hides_none_and_its_session_is_not_named(memory):
+    memory.mirror("falcon", [Part("m1", text="hidden")], scope="project:bbbbbbbbbbbb")
+    memory.mirror("mine", [Part("m1", text="mine"), Part("m2", text="mine too")], scope="project:aaaaaaaaaaaa")
+
+    assert memory.part("m1", scopes=["project:aaaaaaaaaaaa"]).text == "mine"
+    with pytest.raises(Conflict, match="name its scope") as refused:
+        memory.part("m1", scopes=["project:cccccccccccc"])
+    assert "falcon" not in str(refused.value)
+    with pytest.raises(Conflict, match="name its scope"):
+        memory.part("m2")
+
+
 @pytest.fixture
 def two_projects(memory):
     memory.mirror("here", [Part("p1", text="The panel uses pnpm.")], scope="project:aaaaaaaaaaaa")

@@ -10,13 +10,14 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import assert_one_line_naming, unprivileged
 
 from graphmem import InvalidInput, Memory, StoreFailed
 from graphmem.core.injected import WRITER_MARK
 from graphmem.exchange.formats import exports, heard, lines
+from graphmem.exchange.formats.turns import session_of
 from graphmem.exchange.transcripts import KINDS, Source, find_sources, read_source
 
 AT = "2026-09-01T10:00:00.000Z"
@@ -82,6 +83,11 @@ def read_all(path, kind=None):
     for source in find_sources(path, kind):
         store.read(source)
     return store
+
+
+def talk(path):
+    """The session of turns that name none."""
+    return session_of(str(path))
 
 
 def write_lines(path, *found):
@@ -314,8 +320,8 @@ def test_turns(tmp_path):
     first, second = store.sessions["s1"].values()
     assert (first.id, first.role, first.author, first.text, first.at) == ("m1", "user", "Ann", "Hi", THEN)
     assert (second.id, second.tool, second.outcome) == ("2", "bash", "failed")
-    assert [part.at for part in store.sessions["talk"].values()] == [dt.datetime(2025, 9, 1, 10, tzinfo=dt.UTC)]
-    assert store.projects == {"s1": "/srv/app", "talk": ""}
+    assert [part.at for part in store.sessions[talk(path)].values()] == [dt.datetime(2025, 9, 1, 10, tzinfo=dt.UTC)]
+    assert store.projects == {"s1": "/srv/app", talk(path): ""}
 
 
 @pytest.mark.parametrize(
@@ -334,7 +340,7 @@ def test_a_turn_that_is_none_is_passed_over_and_named(tmp_path, turn, reason):
 
     store = read_all(path)
 
-    assert store.texts("talk") == [("user", "ok"), ("user", "end")]
+    assert store.texts(talk(path)) == [("user", "ok"), ("user", "end")]
     (remark,) = store.remarks
     assert remark.startswith(f"{path} line 2: {reason}")
 
@@ -344,7 +350,7 @@ def test_a_time_or_a_folder_that_is_none_is_named_and_the_turn_kept(tmp_path):
 
     store = read_all(path)
 
-    assert store.texts("talk") == [("user", "x")]
+    assert store.texts(talk(path)) == [("user", "x")]
     assert [remark.split(": ")[1] for remark in store.remarks] == [
         "at is no time, the turn is kept without",
         "project is no absolute folder, the turn is kept without",
@@ -363,14 +369,14 @@ def test_a_line_without_its_newline_waits_for_it(tmp_path):
     path.write_bytes(turns("one") + turns("two")[:-1])
     (source,) = find_sources(path)
     store = Store().read(source)
-    assert store.texts("talk") == [("user", "one")]
+    assert store.texts(talk(path)) == [("user", "one")]
     assert store.remarks == [f"{path} line 2: no newline yet, it is read next time"]
 
     with path.open("ab") as stream:
         stream.write(b"\n" + turns("three"))
     store.read(source)
 
-    assert [text for _, text in store.texts("talk")] == ["one", "two", "three"]
+    assert [text for _, text in store.texts(talk(path))] == ["one", "two", "three"]
     assert store.told == 3
 
 
@@ -380,7 +386,7 @@ def test_damaged_lines_are_passed_over_and_named(tmp_path):
 
     store = read_all(path)
 
-    assert [text for _, text in store.texts("talk")] == ["one", "two"]
+    assert [text for _, text in store.texts(talk(path))] == ["one", "two"]
     assert [remark.split(":")[0] for remark in store.remarks] == [f"{path} line {n}" for n in (2, 4, 5, 6)]
     assert "no UTF-8" in store.remarks[1]
 
@@ -405,7 +411,7 @@ def test_a_line_that_is_too_long_is_passed_over(tmp_path, monkeypatch):
         stream.write(b"\n" + turns("three"))
     store.read(source)
 
-    assert [text for _, text in store.texts("talk")] == ["one", "two", "three"]
+    assert [text for _, text in store.texts(talk(path))] == ["one", "two", "three"]
     assert [remark.split(",")[0] for remark in store.remarks] == [
         f"{path} line 2: longer than 100 bytes",
         f"{path} line 4: no newline yet",
@@ -420,7 +426,7 @@ def test_line_ends_and_a_byte_order_mark(tmp_path, ending):
 
     store = read_all(path)
 
-    assert [text for _, text in store.texts("talk")] == ["one", "two"]
+    assert [text for _, text in store.texts(talk(path))] == ["one", "two"]
     assert store.remarks == []
 
 
@@ -429,9 +435,9 @@ def test_half_an_emoji_stops_nothing(tmp_path):
     path.write_bytes(b'{"id": "m1", "role": "user", "text": "ok \\ud83d"}\n{"role": "user", "text": "no id \\ud83d"}\n')
     store = read_all(path)
 
-    assert store.texts("talk") == [("user", "ok \ud83d"), ("user", "no id \ud83d")]
+    assert store.texts(talk(path)) == [("user", "ok \ud83d"), ("user", "no id \ud83d")]
     with Memory.open(tmp_path / "memory.db") as memory:
-        assert memory.mirror("talk", store.sessions["talk"].values()).added == 2
+        assert memory.mirror("talk", store.sessions[talk(path)].values()).added == 2
 
 
 @pytest.mark.parametrize(
@@ -454,8 +460,8 @@ def test_a_file_that_was_replaced_or_cut_short_is_read_anew(tmp_path, replaced):
     store.cursors[source] = cursor
     store.read(source)
 
-    assert [text for _, text in store.texts("talk")] == [json.loads(line)["text"] for line in replaced.splitlines()]
-    assert store.remarks == [f"{path} was replaced or cut short: it is read from its beginning"]
+    assert [text for _, text in store.texts(talk(path))] == [json.loads(line)["text"] for line in replaced.splitlines()]
+    assert store.remarks == [f"{path} was replaced or cut short: it is read anew, and what has no id comes twice"]
 
 
 def test_a_file_that_was_cut_short_and_grew_again_is_read_anew(tmp_path):
@@ -468,7 +474,7 @@ def test_a_file_that_was_cut_short_and_grew_again_is_read_anew(tmp_path):
     path.write_bytes(turns(*long[:20]) + turns(*(f"new {n} " + "x" * 500 for n in range(30))))
     store.read(source)
 
-    assert len(store.sessions["talk"]) == 70
+    assert len(store.sessions[talk(path)]) == 70
     assert "replaced" in store.remarks[0]
 
 
@@ -1255,7 +1261,15 @@ def public_folder():
 
 @pytest.mark.parametrize(
     "name",
-    ["s1.jsonl", "conversations.json", "sub", "opencode.db", "storage/message/ses_1", "storage/session/p1/ses_1.json"],
+    [
+        "s1.jsonl",
+        "conversations.json",
+        "sub",
+        "opencode.db",
+        "storage/message/ses_1",
+        "storage/session/p1",
+        "storage/session/p1/ses_1.json",
+    ],
 )
 def test_what_may_not_be_read_is_named(public_folder, name):
     write_lines(public_folder / "s1.jsonl", said("u1", "Hello"))
@@ -1283,6 +1297,24 @@ def test_what_may_not_be_read_is_named(public_folder, name):
     assert_one_line_naming(locked, told)
 
 
+def test_what_may_not_be_read_in_a_folder_hides_nothing_else(public_folder):
+    write_lines(public_folder / "a.jsonl", said("u1", "Hello"))
+    write_lines(public_folder / "b.jsonl", said("u2", "Hello"))
+    (public_folder / "sub").mkdir()
+    for name in ("a.jsonl", "sub"):
+        (public_folder / name).chmod(0o000)
+
+    def found():
+        return [(source.kind, source.path, source.unreadable) for source in find_sources(public_folder)]
+
+    refused, other, last = unprivileged(found)
+    (public_folder / "sub").chmod(0o755)
+
+    assert [refused[:2], other[:2]] == [["", str(public_folder / "a.jsonl")], ["", str(public_folder / "sub")]]
+    assert "Permission denied" in refused[2]
+    assert last == ["claude-code", str(public_folder / "b.jsonl"), ""]
+
+
 def test_a_file_that_is_gone_when_it_is_read_is_named(tmp_path):
     path = write_lines(tmp_path / "s1.jsonl", said("u1", "Hello"))
     (source,) = find_sources(path)
@@ -1299,3 +1331,125 @@ def test_a_memory_that_is_open_here_is_not_read_as_a_file(tmp_path):
             find_sources(memory.path)
         with pytest.raises(InvalidInput, match="is a memory that is open in this process"):
             list(read_source(Source("turns", str(memory.path))))
+
+
+# ---- data in no form that is known
+
+
+ODD = ["x", 5, None, True, 1.5, 10**400, ["x"], [["x"]], {"a": ["b"]}, "\ud800", "\0", "/a\0b", "\u200b"]
+ODD_BLOCKS = [
+    {"type": ["text"]},
+    {"type": {"a": 1}, "text": "x"},
+    {"type": "tool_use", "id": {}, "name": [], "input": [1]},
+    {"type": "tool_result", "tool_use_id": [], "content": [[["x"]]]},
+    *ODD,
+]
+odd = st.sampled_from(ODD)
+
+
+def odd_object(*names):
+    return st.dictionaries(st.sampled_from(names), odd, max_size=len(names))
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        odd_object("type", "uuid", "sessionId", "cwd", "timestamp", "isSidechain", "agentId", "origin", "attachment")
+        | st.builds(
+            lambda more, block, kind: {**more, "type": kind, "message": {"content": [block]}},
+            odd_object("uuid", "sessionId", "cwd", "timestamp", "origin", "isSidechain"),
+            st.sampled_from(ODD_BLOCKS),
+            st.sampled_from(["user", "assistant"]),
+        )
+        | st.builds(lambda mode, prompt: {"type": "attachment", "attachment": {"type": "queued_command",
+                                          "commandMode": mode, "prompt": prompt, "origin": mode}}, odd, odd),
+        max_size=5,
+    )
+)  # fmt: skip
+def test_lines_of_claude_code_of_any_form_end_no_reading(lines):
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_lines(Path(folder) / "c.jsonl", *lines, said("last", "The end."))
+        store = Store()
+        store.read(Source("claude-code", str(path)))
+        assert [part.text for part in store.sessions["s1"].values()][-1:] == ["The end."]
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.sampled_from(ODD_BLOCKS), max_size=4),
+    odd_object("uuid", "sender", "text", "created_at"),
+    odd_object("content_type", "parts", "text", "result", "content"),
+    odd_object("id", "recipient", "weight", "create_time", "metadata", "author"),
+)
+def test_conversations_of_any_form_end_no_reading(blocks, message, content, more):
+    with tempfile.TemporaryDirectory() as folder:
+        claude = written(
+            Path(folder) / "claude.json",
+            [
+                {"uuid": "c1", "chat_messages": [{**message, "content": blocks}, message, *ODD]},
+                {"uuid": "c2", "chat_messages": [{"uuid": "u", "sender": "human", "text": "The end."}]},
+            ],
+        )
+        node = {"message": {"author": {"role": "user"}, **more, "content": content}}
+        last = {"id": "m", "author": {"role": "user"}, "content": {"parts": ["The end."]}}
+        chats = written(
+            Path(folder) / "chats.json",
+            [{"id": "c1", "mapping": {"n": node, "o": ODD}}, {"id": "c2", "mapping": {"m": {"message": last}}}],
+        )
+        for source in (Source("claude", str(claude)), Source("chatgpt", str(chats))):
+            store = Store()
+            store.read(source)
+            assert [part.text for part in store.sessions["c2"].values()] == ["The end."]
+
+
+@settings(max_examples=60)
+@given(odd, odd, odd_object("type", "text", "tool", "state", "time", "synthetic"), st.sampled_from(ODD))
+def test_files_of_opencode_of_any_form_end_no_reading(created, role, part, state):
+    with tempfile.TemporaryDirectory() as folder:
+        files = FilesOfOpenCode(Path(folder))
+        files.session()
+        tool = {"type": "tool", "state": state}
+        files.message("msg_1", "user", ("prt_1", part), ("prt_2", tool), ("prt_3", {"type": "text", "time": state}))
+        written(files.storage / "message" / "ses_1" / "msg_1.json", {"role": role, "time": {"created": created}})
+        files.message("msg_2", "user", text("prt_4", "The end."))
+        store = Store()
+        for source in find_sources(Path(folder)):
+            store.read(source)
+        assert [part.text for part in store.sessions["ses_1"].values()][-1:] == ["The end."]
+
+
+def test_a_file_without_a_known_form_in_a_folder_is_passed_over(tmp_path):
+    write_lines(tmp_path / "schema.jsonl", {"name": "x", "type": ["string", "null"]})
+    path = write_lines(tmp_path / "s1.jsonl", said("u1", "Hello"))
+
+    assert find_sources(tmp_path) == (Source("claude-code", str(path)),)
+
+
+def test_turns_without_a_session_are_one_a_file(tmp_path):
+    for folder in "ab":
+        write_lines(tmp_path / folder / "talk.jsonl", {"role": "user", "text": f"of {folder}"})
+
+    store = read_all(tmp_path)
+
+    assert len(store.sessions) == 2
+    for folder in "ab":
+        assert store.texts(talk(tmp_path / folder / "talk.jsonl")) == [("user", f"of {folder}")]
+
+
+def test_what_a_batch_needs_of_a_session_is_not_forgotten(tmp_path):
+    silent = [{"type": "thinking", "thinking": "hm"}]
+    path = write_lines(
+        tmp_path / "c.jsonl",
+        said("u1", "Mine", sessionId="first", cwd="/srv/mine"),
+        *(said(f"x{n}", silent, kind="assistant", sessionId=f"s{n}") for n in range(1100)),
+        said("u2", "Mine too", sessionId="s0", cwd="/srv/other"),
+    )
+    (source,) = find_sources(path)
+
+    store = Store().read(source)
+    assert store.projects["first"] == "/srv/mine"
+
+    assert len(json.loads(store.cursors[source])["sessions"]) == 1000
+    write_lines(path, said("u3", "Again", sessionId="s0", cwd=""))
+    (last,) = read_source(source, store.cursors[source])
+    assert last.heard[0].project == "/srv/app"  # what was heard last is remembered longest

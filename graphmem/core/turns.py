@@ -94,6 +94,8 @@ def moment_of(value: object) -> dt.datetime | str | None:
     with contextlib.suppress(ValueError, OverflowError, OSError):
         if isinstance(value, str):
             moment = dt.datetime.fromisoformat(value.strip())
+            if not dt.MINYEAR < moment.year < dt.MAXYEAR:  # in some zone it is in no year at all
+                return None
             return moment.astimezone(dt.UTC) if moment.tzinfo else value
         if isinstance(value, int | float) and not isinstance(value, bool):
             return dt.datetime.fromtimestamp(value, dt.UTC)

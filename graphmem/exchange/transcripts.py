@@ -4,11 +4,13 @@ import contextlib
 import datetime as dt
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
-from graphmem.errors import InvalidInput, StoreFailed
+from graphmem.core.keys import clean_text
+from graphmem.errors import GraphmemError, InvalidInput, StoreFailed
 from graphmem.exchange.formats import claude_code, exports, opencode, turns
-from graphmem.exchange.formats.heard import Batch, Heard, Source, named_errors
+from graphmem.exchange.formats.heard import FAULTS, Batch, Heard, Source, named_errors, told_of
 from graphmem.exchange.formats.lines import first_objects
 
 __all__ = ["KINDS", "Batch", "Heard", "Source", "find_sources", "read_source"]
@@ -34,8 +36,8 @@ def find_sources(path: str | os.PathLike[str], kind: str | None = None) -> tuple
     """Return what can be read at a path: a file, or all there is in a folder and below; sorted.
 
     kind: of KINDS; without one it is recognised from what the files hold. In a folder, what is of no kind, or of
-    another, is passed over. Raises InvalidInput naming the path when nothing is left, StoreFailed for a file or a
-    folder that may not be read.
+    another, is passed over, and what may not be read is a source that says so. Raises InvalidInput naming the path when
+    nothing is left, StoreFailed for a file or a folder that may not be read itself.
     """
     if kind is not None and kind not in KINDS:
         raise InvalidInput("kind", kind, f"give one of {', '.join(KINDS)}")
@@ -49,7 +51,7 @@ def find_sources(path: str | os.PathLike[str], kind: str | None = None) -> tuple
             raise InvalidInput("path", str(place), f"there is no such file or folder; {_WANTED}")
     if not found:
         raise InvalidInput("path", str(place), f"holds no {kind or 'known'} transcript; {_WANTED}")
-    return tuple(sorted(found, key=lambda source: (source.kind, source.path)))
+    return tuple(sorted(map(_storable, found), key=lambda source: (source.kind, source.path)))
 
 
 def usual_sources(kind: str | None = None) -> tuple[Source, ...]:
@@ -59,8 +61,12 @@ def usual_sources(kind: str | None = None) -> tuple[Source, ...]:
     places = [Path(config, "projects").expanduser(), Path(data, "opencode").expanduser()]
     found: list[Source] = []
     for place in places:
-        with contextlib.suppress(InvalidInput):  # there need not be both
+        try:
             found += find_sources(place, kind)
+        except InvalidInput:
+            pass  # there need not be both
+        except StoreFailed as error:
+            found.append(Source("", str(place), str(error)))
     if not found:
         told = " and ".join(map(str, places))
         raise InvalidInput("path", None, f"no sessions of Claude Code or OpenCode in {told}; {_WANTED}")
@@ -70,9 +76,12 @@ def usual_sources(kind: str | None = None) -> tuple[Source, ...]:
 def is_newer(source: Source, moment: dt.datetime) -> bool:
     """Tell whether a source has been written to since a moment, or right before it; one that is gone has not."""
     file = Path(source.path)
-    if not file.exists():
+    if source.kind == "opencode" and file.suffix != ".json":
         file = file.parent  # a session in a database
-    written = [each.stat().st_mtime for each in (file, Path(f"{file}-wal")) if each.exists()]
+    try:
+        written = [each.stat().st_mtime for each in (file, Path(f"{file}-wal")) if each.exists()]
+    except OSError:
+        return True  # who reads it tells why it cannot be read
     return max(written, default=0.0) > moment.timestamp() - _WHILE_READ
 
 
@@ -85,11 +94,29 @@ def read_source(source: Source, cursor: str = "") -> Iterator[Batch]:
     Raises InvalidInput for a source or a cursor that is none, and for an export that is damaged; StoreFailed for what
     may not be read.
     """
+    if isinstance(source, Source) and source.unreadable:
+        raise StoreFailed(source.unreadable)
     if not isinstance(source, Source) or source.kind not in KINDS:
         raise InvalidInput("source", source, f"give one that find_sources returned, of {', '.join(KINDS)}")
     if not isinstance(cursor, str):
         raise InvalidInput("cursor", cursor, "give the cursor of the last batch, or '' to read from the beginning")
-    return _READERS[source.kind](source, cursor)
+    return _named(_READERS[source.kind](source, cursor), source.path)
+
+
+def _named(batches: Iterator[Batch], path: str) -> Iterator[Batch]:
+    """Tell of which source it is that nobody can read."""
+    try:
+        yield from batches
+    except GraphmemError:
+        raise
+    except FAULTS as error:
+        raise InvalidInput("source", path, told_of(error)) from error
+
+
+def _storable(source: Source) -> Source:
+    """Return a source, as one that is not read where its path cannot be stored."""
+    path = clean_text(source.path)
+    return source if path == source.path else Source("", path, f"{path}: its name is no UTF-8 text; give it another")
 
 
 def _in_file(file: Path, kind: str | None) -> list[Source]:
@@ -106,33 +133,53 @@ def _in_folder(folder: Path, kind: str | None) -> list[Source]:
     """Return what is in a folder, without files of sessions that OpenCode has moved into its database."""
     files: list[Source] = []
     rows: list[Source] = []
-    for place, folders, names in os.walk(folder, onerror=_refuse):
+
+    def refuse(error: OSError) -> None:
+        if error.filename == str(folder):
+            raise error
+        files.append(Source("", error.filename, f"{error.filename} cannot be read: {error.strerror}; check the path"))
+
+    for place, folders, names in os.walk(folder, onerror=refuse):
         here = Path(place)
         if kind in (None, "opencode"):
             if opencode.DATABASE in names:
-                rows += _in_database(here / opencode.DATABASE)
+                rows += _tried(_in_database, here / opencode.DATABASE)
             if {"session", "message", "part"} <= set(folders):
-                files += [Source("opencode", file) for file in opencode.find_files(here)]
+                files += _tried(_in_storage, here)
                 folders.clear()
                 continue
         if kind != "opencode":
-            files += [Source(own, str(file)) for file in map(here.joinpath, names) if (own := _known(file, kind))]
+            for name in names:
+                files += _tried(partial(_known, kind=kind), here / name)
     moved = {Path(row.path).name for row in rows}
     return rows + [file for file in files if file.kind != "opencode" or Path(file.path).stem not in moved]
 
 
-def _known(file: Path, kind: str | None) -> str:
-    """Return of which kind a file in a folder is, '' for one that is not wanted or of which nobody knows what it is."""
+def _tried(find: Callable[[Path], list[Source]], place: Path) -> list[Source]:
+    """Return what is found at a place, or what says that it may not be read."""
+    try:
+        with named_errors(str(place)):
+            return find(place)
+    except (InvalidInput, StoreFailed) as error:
+        return [Source("", str(place), str(error))]
+
+
+def _known(file: Path, kind: str | None) -> list[Source]:
+    """Return a file in a folder as a source; nothing for one that is not wanted or of which nobody knows what it is."""
     if not (file.suffix in (".jsonl", ".zip") or exports.NAMES.fullmatch(file.name)) or not file.is_file():
-        return ""
+        return []
     with contextlib.suppress(InvalidInput):  # a ZIP of something else, or a memory
-        own = _kind_of(file)
-        return own if kind in (None, own) else ""
-    return ""
+        if (own := _kind_of(file)) and kind in (None, own):
+            return [Source(own, str(file))]
+    return []
 
 
-def _refuse(error: OSError) -> None:
-    raise StoreFailed(f"{error.filename} cannot be read: {error.strerror}; check its permissions") from error
+def _in_storage(storage: Path) -> list[Source]:
+    return [source for folder in opencode.find_folders(storage) for source in _tried(_in_project, folder)]
+
+
+def _in_project(folder: Path) -> list[Source]:
+    return [Source("opencode", str(file)) for file in folder.iterdir() if file.suffix == ".json"]
 
 
 def _in_database(database: Path) -> list[Source]:

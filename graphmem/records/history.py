@@ -2,6 +2,9 @@
 
 import bisect
 import datetime as dt
+import hashlib
+import json
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,10 +17,12 @@ from graphmem.core.payloads import LONGEST_OUTPUT, without_payloads, without_the
 from graphmem.core.redaction import REDACTED, find_secrets, redact, refuse_secrets
 from graphmem.core.times import read_time, utc_text
 from graphmem.errors import Conflict, InvalidInput, NotFound
+from graphmem.records.scopes import PROJECT_PREFIX, USER
 from graphmem.store import text_index
 from graphmem.store.lists import in_list, in_parts, of_scopes
 
 _AT_ONCE = 10_000
+_DIGEST_BYTES = 16
 _LAST_SAID = 200  # parts of the user: a statement further back backs nothing that is said now
 
 
@@ -123,9 +128,10 @@ def mirror(
 ) -> MirrorReport:
     """Write the parts of a session that are new or changed; new ones go behind the part they were told after.
 
-    scope: that of the session, None where none is named; then a new session is of `home`.
+    scope: that of the session, None where none is named; then it is `home`, '' where that is not known. Raises Conflict
+    for a session of another one.
     """
-    session_id, remarks = _session(tx, session, scope, home, at)
+    session_id = _session(tx, session, scope, home, at)
     known = _known(tx, session_id, [part.part for part in told])
     fresh = [part for part in told if part.part not in known]
     retold = ((known[part.part], part) for part in told if part.part in known)
@@ -145,7 +151,7 @@ def mirror(
         )
         if any(is_for_a_writer(part.text) for part in told):
             _mark_own(tx, session_id)
-    return MirrorReport(session, len(fresh), len(changed), len(told) - len(fresh) - len(changed), remarks)
+    return MirrorReport(session, len(fresh), len(changed), len(told) - len(fresh) - len(changed))
 
 
 def _mark_own(tx: sqlite3.Connection, session_id: int) -> None:
@@ -157,22 +163,102 @@ def _mark_own(tx: sqlite3.Connection, session_id: int) -> None:
     tx.execute("UPDATE sessions SET own = ? WHERE id = ?", (own, session_id))
 
 
-def _session(tx: sqlite3.Connection, name: str, scope: str | None, home: str, at: str) -> tuple[int, tuple[str, ...]]:
-    """Return the id of a session, made when it is new, and remarks; one without a scope takes the one that is named."""
-    row = tx.execute("SELECT id, scope FROM sessions WHERE name = ?", (name,)).fetchone()
+class Place(NamedTuple):
+    """Where parts of a transcript belong: the name of their session, and whether that was removed from this memory."""
+
+    name: str
+    removed: bool
+
+
+def place_of(tx: sqlite3.Connection, name: str, home: str) -> Place:
+    """Return where parts of a session and a project belong; where another project has one of that name, beside it.
+
+    home: the scope of the project, '' where it is not known.
+    """
+    while True:
+        row = tx.execute("SELECT scope, named FROM sessions WHERE name = ?", (name,)).fetchone()
+        if row is not None:
+            scope, named = row
+            fits, removed = home in (USER, scope) or (scope == USER and not named), False
+        else:
+            row = tx.execute("SELECT scope FROM removed_sessions WHERE name = ?", (_digest(name),)).fetchone()
+            fits, removed = row is None or home == USER or row[0] in (_digest(home), _digest(USER)), row is not None
+        if fits:
+            return Place(name, removed)
+        name = f"{name}@{home.removeprefix(PROJECT_PREFIX)}"
+
+
+def known_as(tx: sqlite3.Connection, name: str, told: Sequence[Told]) -> str:
+    """Return the session that some parts of a source add to, or that has the first of them under another name; else ''.
+
+    Nothing is added where all of them are known.
+    """
+    names = [part.part for part in told]
+    session_id = tx.execute("SELECT id FROM sessions WHERE name = ?", (name,)).fetchone()
+    if session_id is not None:
+        return "" if _known(tx, session_id[0], names).keys() >= set(names) else name
+    row = tx.execute(
+        """SELECT s.name FROM parts p JOIN sessions s ON s.id = p.session_id
+           WHERE p.part = ? AND p.text = ? AND p.role = ? LIMIT 1""",
+        (told[0].part, told[0].text, told[0].role),
+    ).fetchone()
+    return "" if row is None else str(row[0])
+
+
+def keep_out(tx: sqlite3.Connection, session_ids: Iterable[int]) -> None:
+    """Remember that sessions are removed, so that no transcript brings them back. A host that tells one anew may."""
+    marks, ids = in_list(list(session_ids))
+    rows = tx.execute(f"SELECT name, scope FROM sessions WHERE id IN ({marks})", ids).fetchall()
+    tx.executemany(
+        """INSERT INTO removed_sessions(name, scope) VALUES (?, ?)
+           ON CONFLICT (name) DO UPDATE SET scope = excluded.scope""",
+        [(_digest(name), _digest(scope)) for name, scope in rows],
+    )
+
+
+def _digest(name: str) -> bytes:
+    """Return what tells a name from others and not what it is; nothing for no name."""
+    return hashlib.sha256(name.encode()).digest()[:_DIGEST_BYTES] if name else b""
+
+
+def _session(tx: sqlite3.Connection, name: str, scope: str | None, home: str, at: str) -> int:
+    """Return the id of a session, made when it is new; one of which nobody said whose it is becomes that of the parts.
+
+    Raises Conflict for a session of another scope than the parts.
+    """
+    row = tx.execute("SELECT id, scope, named FROM sessions WHERE name = ?", (name,)).fetchone()
+    wanted = home if scope is None else scope
     if row is None:
+        tx.execute("DELETE FROM removed_sessions WHERE name = ?", (_digest(name),))
         (session_id,) = tx.execute(
-            "INSERT INTO sessions(name, scope, created_at, updated_at) VALUES (?, ?, ?, ?) RETURNING id",
-            (name, home if scope is None else scope, at, at),
+            "INSERT INTO sessions(name, scope, named, created_at, updated_at) VALUES (?, ?, ?, ?, ?) RETURNING id",
+            (name, wanted, scope is not None, at, at),
         ).fetchone()
-        return session_id, ()
-    session_id, own = row
-    if scope is None or scope == own:
-        return session_id, ()
-    if own:
-        return session_id, (f"the session is of scope {own!r} and stays so; mirror other scopes into other sessions",)
+        return int(session_id)
+    session_id, own, named = row
+    if scope is None and (home == USER or (own == USER and named)):
+        wanted = own  # nobody says whose the parts are, or somebody said before that they are the user's
+    if wanted != own:
+        if own != USER or named:
+            raise Conflict(
+                f"session {name!r} is of scope {own or 'user'!r}, and what is told of {wanted or 'user'!r}: "
+                f"give it another name, or tell it with scope={own or 'user'!r}"
+            )
+        _move(tx, session_id, name, wanted)
+    if scope is not None and not named:
+        tx.execute("UPDATE sessions SET named = 1 WHERE id = ?", (session_id,))
+    return int(session_id)
+
+
+def _move(tx: sqlite3.Connection, session_id: int, name: str, scope: str) -> None:
+    """Give a session of the user to a scope, with what was made of it."""
     tx.execute("UPDATE sessions SET scope = ? WHERE id = ?", (scope, session_id))
-    return session_id, ()
+    tx.execute("UPDATE jobs SET scope = ? WHERE session_id = ?", (scope, session_id))
+    tx.execute(
+        """UPDATE notes SET scope = ? WHERE kind = 'checkpoint' AND scope = ''
+               AND id IN (SELECT ref_id FROM provenance WHERE kind = 'note' AND session = ?)""",
+        (scope, name),
+    )
 
 
 def _known(tx: sqlite3.Connection, session_id: int, names: Sequence[str]) -> dict[str, _Stored]:
@@ -319,24 +405,25 @@ def stored_parts(tx: sqlite3.Connection, condition: str, parameters: Sequence[ob
 
 
 def find_part(tx: sqlite3.Connection, part: int | str, session: str, scopes: Sequence[str] | None) -> StoredPart:
-    """Return the part of a number in this memory, or of the id that its host gave it.
+    """Return the part of a number in this memory, or of the id that its host gave it, in sessions of these scopes.
 
-    session: the one it is in, '' for any. Raises NotFound, Conflict for an id that parts of several sessions have, and
-    for a part of a scope that is not among these.
+    session: the one it is in, '' for any. scopes: None for all. Raises NotFound, Conflict for an id that parts of
+    several sessions have, and for a part that is of another scope only.
     """
     column = "p.id" if isinstance(part, int) else "p.part"
     condition, parameters = ("AND s.name = ?", (session,)) if session else ("", ())
-    found = list(stored_parts(tx, f"{column} = ? {condition} ORDER BY p.id LIMIT 3", (part, *parameters)))
-    within = f" of session {session!r}" if session else ""
-    if not found:
-        raise NotFound(f"no part {part!r}{within}: history finds parts by their words")
+    within, kept_to = of_scopes(scopes, column="s.scope")
+    order = "ORDER BY p.id LIMIT 3"
+    found = list(stored_parts(tx, f"{column} = ? {condition} {within} {order}", (part, *parameters, *kept_to)))
     if len(found) > 1:
         names = ", ".join(repr(each.session) for each in found[:2])
         raise Conflict(f"part {part!r} is in sessions {names} and maybe more: name one")
-    (one,) = found
-    if scopes is not None and one.scope and one.scope not in scopes:
-        raise Conflict(f"part {part!r} is of scope {one.scope!r}, and what is read is of others: name its scope")
-    return one
+    if found:
+        return found[0]
+    if others := list(stored_parts(tx, f"{column} = ? {condition} {order}", (part, *parameters))):
+        raise Conflict(f"part {part!r} is of scope {others[0].scope!r}, and what is read is of others: name its scope")
+    told = f" of session {session!r}" if session else ""
+    raise NotFound(f"no part {part!r}{told}: history finds parts by their words")
 
 
 def parts_of_hosts(tx: sqlite3.Connection, names: Sequence[tuple[str, str]]) -> list[StoredPart]:
@@ -438,20 +525,55 @@ def list_sessions(tx: sqlite3.Connection, scopes: Sequence[str] | None, limit: i
 # ---- transcripts of other programs
 
 
-def cursors(tx: sqlite3.Connection) -> dict[tuple[str, str], str]:
-    """Return how far transcripts were read, by path and kind."""
-    return {(path, kind): cursor for path, kind, cursor in tx.execute("SELECT path, kind, cursor FROM transcripts")}
+def cursor_of(tx: sqlite3.Connection, path: str, kind: str) -> str:
+    """Return how far a transcript was read, '' for the beginning."""
+    row = tx.execute("SELECT cursor FROM transcripts WHERE path = ? AND kind = ?", (path, kind)).fetchone()
+    return "" if row is None else str(row[0])
 
 
-def harvested(tx: sqlite3.Connection) -> list[tuple[str, str, str]]:
-    """Return the transcripts that were read, path and kind, and when that was."""
-    return tx.execute("SELECT path, kind, updated_at FROM transcripts ORDER BY path, kind").fetchall()
+class Harvested(NamedTuple):
+    """A transcript that was read. redact: whether its secrets are replaced, None as the settings say. at: when it was
+    looked at last, before it was read."""
+
+    path: str
+    kind: str
+    redact: bool | None
+    at: str
 
 
-def keep_cursor(tx: sqlite3.Connection, path: str, kind: str, cursor: str, at: str) -> None:
-    """Note how far a transcript is read."""
+def harvested(tx: sqlite3.Connection) -> list[Harvested]:
+    """Return the transcripts that were read."""
+    rows = tx.execute("SELECT path, kind, redact, updated_at FROM transcripts ORDER BY path, kind")
+    return [Harvested(path, kind, None if redact is None else bool(redact), at) for path, kind, redact, at in rows]
+
+
+def keep_cursor(tx: sqlite3.Connection, look: Harvested, cursor: str) -> None:
+    """Note how far a transcript is read, and how the next search goes on with it."""
     tx.execute(
-        """INSERT INTO transcripts(path, kind, cursor, updated_at) VALUES (?, ?, ?, ?)
-           ON CONFLICT (path, kind) DO UPDATE SET cursor = excluded.cursor, updated_at = excluded.updated_at""",
-        (path, kind, cursor, at),
+        """INSERT INTO transcripts(path, kind, cursor, redact, updated_at) VALUES (?, ?, ?, ?, ?)
+           ON CONFLICT (path, kind) DO UPDATE SET cursor = excluded.cursor, redact = excluded.redact,
+                                                  updated_at = excluded.updated_at""",
+        (look.path, look.kind, cursor, look.redact, look.at),
+    )
+
+
+def forget_transcripts(tx: sqlite3.Connection, names: Iterable[str]) -> int:
+    """Drop what is kept of the transcripts that tell of sessions, in their paths or else; return of how many it was."""
+    spelled = {form for name in names for form in (name, json.dumps(name)[1:-1])}
+    told = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, spelled))})(?!\w)") if spelled else None
+    dropped = [
+        (path, kind)
+        for path, kind, cursor in tx.execute("SELECT path, kind, cursor FROM transcripts")
+        if told and (told.search(path) or told.search(cursor))
+    ]
+    tx.executemany("DELETE FROM transcripts WHERE path = ? AND kind = ?", dropped)
+    return len(dropped)
+
+
+def note_looks(tx: sqlite3.Connection, looks: Sequence[Harvested]) -> None:
+    """Note that there is nothing new in transcripts; how far they are read stays as it is."""
+    tx.executemany(
+        """INSERT INTO transcripts(path, kind, cursor, redact, updated_at) VALUES (?, ?, '', ?, ?)
+           ON CONFLICT (path, kind) DO UPDATE SET redact = excluded.redact, updated_at = excluded.updated_at""",
+        looks,
     )

@@ -542,8 +542,10 @@ def _migrations() -> "Migrations":
             CREATE INDEX parts_part ON parts(part);
 
             -- failures: of jobs, in a row. own: it is that of a writer at work, so there is nothing to learn from it.
+            -- named: whoever told it said whose it is, so that one of the user takes no project.
             ALTER TABLE sessions ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
             ALTER TABLE sessions ADD COLUMN own INTEGER NOT NULL DEFAULT 0 CHECK (own IN (0, 1));
+            ALTER TABLE sessions ADD COLUMN named INTEGER NOT NULL DEFAULT 0 CHECK (named IN (0, 1));
 
             -- What is to be written, is being written and was: queued, asked (a writer is at work until lease_until),
             -- answered (reply waits to be settled), done, failed. cause: manual, idle or compaction. One of a kind is
@@ -569,14 +571,20 @@ def _migrations() -> "Migrations":
             CREATE INDEX jobs_session ON jobs(session_id) WHERE session_id IS NOT NULL;
             CREATE INDEX jobs_note ON jobs(note_id) WHERE note_id IS NOT NULL;
 
-            -- How far the transcript of another program was read; cursor is the reader's own.
+            -- How far the transcript of another program was read; cursor is the reader's own. redact: whether secrets
+            -- are replaced, NULL as the settings say. updated_at: when it was looked at last.
             CREATE TABLE transcripts(
                 path TEXT NOT NULL,
                 kind TEXT NOT NULL,
                 cursor TEXT NOT NULL,
+                redact INTEGER CHECK (redact IN (0, 1)),
                 updated_at TEXT NOT NULL CHECK (length(updated_at) = 24),
                 PRIMARY KEY (path, kind)
             ) STRICT, WITHOUT ROWID;
+
+            -- Sessions that were removed, and are not to come back with a transcript: digests of their names, and of
+            -- the scopes they were of, empty for the user's own.
+            CREATE TABLE removed_sessions(name BLOB PRIMARY KEY, scope BLOB NOT NULL) STRICT, WITHOUT ROWID;
 
             -- What a note was made of: notes that it sums up, or the checkpoint it was told in.
             CREATE TABLE note_sources(

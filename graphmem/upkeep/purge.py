@@ -15,7 +15,7 @@ from graphmem.core.model import PurgeReport
 from graphmem.errors import InvalidInput, NotFound
 from graphmem.graph import entities
 from graphmem.graph.scenes import below
-from graphmem.records import jobs, scopes
+from graphmem.records import history, jobs, scopes
 from graphmem.store import text_index
 from graphmem.upkeep import erase
 from graphmem.upkeep.erase import Gone
@@ -383,7 +383,7 @@ def _quoting(tx: sqlite3.Connection, session: str, going: set[int]) -> list[tupl
 
 def apply_purge(tx: sqlite3.Connection, plan: Plan, kind: str, at: str) -> PurgeReport:
     """Do what a plan of this same transaction says, as an operation of a kind."""
-    report = replace(plan.report, applied=True)
+    report = replace(plan.report, applied=True, remarks=_keep_out(tx, plan))
     # For good also when nothing meets the criteria: the index may hold what was removed before.
     counts = erase.erase(tx, plan.gone) if report.hard else {}
     if plan.scope:
@@ -406,6 +406,21 @@ def apply_purge(tx: sqlite3.Connection, plan: Plan, kind: str, at: str) -> Purge
         _remove_softly(changes, plan.gone, at)
     told = {name: number for name, number in summary.items() if number or name == "relations"}
     return replace(report, operation=changes.close(f"hard {kind}" if report.hard else kind, at, told))
+
+
+def _keep_out(tx: sqlite3.Connection, plan: Plan) -> tuple[str, ...]:
+    """Let no transcript bring back the sessions that go; for good, keep nothing of transcripts that tells of them."""
+    going = plan.gone["session"]
+    history.keep_out(tx, going)
+    if not (plan.report.hard and going):
+        return ()
+    stored = tx.execute(f"SELECT name FROM sessions WHERE id IN {VALUES}", (json.dumps(sorted(going)),))
+    names = {name for (name,) in stored}
+    for session_id, rows in erase.only_in_journal(tx, erase.images(tx, ["sessions"]), "sessions").items():
+        names |= {row["name"] for row in rows if session_id in going}
+    if not (dropped := history.forget_transcripts(tx, names)):
+        return ()
+    return (f"transcripts that told of it are followed no longer, until they are harvested again: {dropped}",)
 
 
 def _remove_softly(changes: Journal, gone: Gone, at: str) -> None:

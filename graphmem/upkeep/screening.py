@@ -57,6 +57,8 @@ _INDEXED = {
     "parts": ("part", "id"), "blocks": ("block", "num"), "documents": ("document", "num"), "scenes": ("scene", "id"),
     "scene_features": ("scene", "scene_id"),
 }  # fmt: skip
+# Tables whose rows are of no use without what a secret was a piece of: they go as a whole.
+DROPPED = frozenset({"transcripts"})
 _MOST_NUMBERS = 10_000
 _ROUNDS = 3
 _LONG = 8  # characters of a secret that is no word
@@ -254,7 +256,11 @@ def _redact(
         before = len(changed), len(cleaner.renamed)
         for done, table in enumerate(tables, 1):
             for row in [row for row in _rows(tx, table) if cleaner.clean(table.name, row) != row]:
-                _rewrite(tx, table, row, cleaner)
+                if table.name in DROPPED:
+                    same = " AND ".join(f"{column} = ?" for column in table.key)
+                    tx.execute(f"DELETE FROM {table.name} WHERE {same}", [row[column] for column in table.key])
+                else:
+                    _rewrite(tx, table, row, cleaner)
                 changed.add((table.name, json.dumps([row[column] for column in table.key], default=str)))
                 if table.name in _INDEXED:
                     kind, column = _INDEXED[table.name]

@@ -54,7 +54,7 @@ def is_one(found: dict[str, Any]) -> bool:
     >>> is_one({"type": "user", "sessionId": "s1", "message": {}}), is_one({"type": "user"})
     (True, False)
     """
-    kind = found.get("type")
+    kind = text_of(found.get("type"))
     if kind in _SPEECH:
         return isinstance(found.get("message"), dict)
     return kind in _SILENT_LINES and any(name in found for name in ("sessionId", "leafUuid", "messageId"))
@@ -62,7 +62,7 @@ def is_one(found: dict[str, Any]) -> bool:
 
 def _hear(line: Line, telling: Telling, *, name: str) -> None:
     found = line.found
-    kind = found.get("type")
+    kind = text_of(found.get("type"))
     if kind == "attachment" and object_of(found.get("attachment")).get("type") == "queued_command":
         queued = found["attachment"]  # what was typed while the assistant worked
         mode = queued.get("commandMode") or "prompt"
@@ -73,10 +73,10 @@ def _hear(line: Line, telling: Telling, *, name: str) -> None:
             return
         if not isinstance(found.get("message"), dict):
             raise Damaged(f"a line of type {kind} without a message")
-        content, origin, role = found["message"].get("content"), found.get("origin"), str(kind)
+        content, origin, role = found["message"].get("content"), found.get("origin"), kind
     else:
         if kind not in _SILENT_LINES:
-            telling.leave_out(f"lines of type {text_of(kind)[:40]!r}")
+            telling.leave_out(f"lines of type {kind[:40]!r}")
         return
     session = text_of(found.get("sessionId")).strip() or name
     sidechain = found.get("isSidechain") is True
@@ -98,8 +98,8 @@ def _hear(line: Line, telling: Telling, *, name: str) -> None:
             if (text := text_of(block.get("text"))).strip():
                 said_by = role if role == "assistant" else _speaker(text, origin, sidechain=sidechain)
                 telling.add(session, part_of(role=said_by, text=text))
-        elif block.get("type") not in SILENT:
-            telling.leave_out(f"blocks of type {text_of(block.get('type'))[:40]!r}")
+        elif (unknown := text_of(block.get("type"))) not in SILENT:
+            telling.leave_out(f"blocks of type {unknown[:40]!r}")
 
 
 def _answer(block: dict[str, object], session: str, part_of: Callable[..., Part], telling: Telling) -> None:

@@ -23,6 +23,7 @@ from graphmem.core.turns import moment_of
 from graphmem.errors import InvalidInput
 from graphmem.exchange.formats.blocks import SILENT, answered, asked, blocks_of, is_answer, is_call, with_answer
 from graphmem.exchange.formats.heard import (
+    FAULTS,
     Batch,
     Damaged,
     Source,
@@ -32,6 +33,7 @@ from graphmem.exchange.formats.heard import (
     read_cursor,
     refuse_memory,
     text_of,
+    told_of,
 )
 from graphmem.late import late
 
@@ -128,8 +130,8 @@ def _heard(found: object, number: int, reader: Reader, telling: Telling, path: s
         if not isinstance(found, dict):
             raise Damaged("no JSON object")
         return reader(found, telling)
-    except Damaged as error:
-        telling.remark(f"{path} conversation {number}: {error}, passed over")
+    except FAULTS as error:
+        telling.remark(f"{path} conversation {number}: {told_of(error)}, passed over")
         return "", []
 
 
@@ -227,7 +229,7 @@ def _chatgpt(found: dict[str, Any], telling: Telling) -> tuple[str, list[Part]]:
         author, content, known = (object_of(message.get(name)) for name in ("author", "content", "metadata"))
         role, recipient = text_of(author.get("role")), text_of(message.get("recipient"))
         hidden = message.get("weight") == 0 or known.get("is_visually_hidden_from_conversation") is True
-        if role not in ("user", "assistant", "tool") or hidden or content.get("content_type") in _THOUGHTS:
+        if role not in ("user", "assistant", "tool") or hidden or text_of(content.get("content_type")) in _THOUGHTS:
             continue
         tool, outcome = "", ""
         if role == "tool":
@@ -342,8 +344,8 @@ def _blocks(
         elif block.get("type") == "text" and text_of(block.get("text")).strip():
             part = part_of(name, message=message, text=text_of(block.get("text")))
         else:
-            if block.get("type") not in SILENT | {"text"}:
-                telling.leave_out(f"blocks of type {text_of(block.get('type'))[:40]!r}")
+            if (unknown := text_of(block.get("type"))) not in SILENT | {"text"}:
+                telling.leave_out(f"blocks of type {unknown[:40]!r}")
             continue
         parts.append(part)
         told = True

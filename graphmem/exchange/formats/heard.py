@@ -9,6 +9,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from graphmem.core.injected import is_for_a_writer
+from graphmem.core.keys import clean_text
 from graphmem.core.model import Part
 from graphmem.errors import InvalidInput, StoreFailed
 from graphmem.store.database import is_open_here
@@ -24,15 +25,32 @@ class Damaged(ValueError):
     """A line, a file or a conversation that cannot be understood; the message tells why."""
 
 
+# What data of a form that nobody foresaw raises in who reads it.
+FAULTS = (TypeError, ValueError, OverflowError, RecursionError, OSError)
+
+
+def told_of(error: Exception) -> str:
+    """Return what is wrong with data that a reader fell over.
+
+    >>> told_of(Damaged("no id")), told_of(TypeError("unhashable type: 'list'"))
+    ('no id', "not in the form that is known (TypeError: unhashable type: 'list')")
+    """
+    if isinstance(error, Damaged):
+        return str(error)
+    return f"not in the form that is known ({type(error).__name__}: {error})"
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """What has one cursor: a file of lines, a session of OpenCode, an export.
 
     path: absolute. A session in the database of OpenCode is the path of the database, '/', and the session's id.
+    unreadable: why nobody can tell what it is, '' where it is of a kind.
     """
 
     kind: str
     path: str
+    unreadable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +121,15 @@ class Telling:
         """Whether there is something to say that no part says."""
         return bool(self._remarks)
 
+    @property
+    def remembered(self) -> dict[str, Session]:
+        """The sessions heard last; the others are forgotten with a batch, not before, since it needs those it holds."""
+        return dict(list(self.sessions.items())[-_SESSIONS:])
+
     def session(self, name: str, project: str = "") -> Session:
         """Return what is known of a session; its first project stays."""
-        if name not in self.sessions:
-            while len(self.sessions) >= _SESSIONS:
-                del self.sessions[next(iter(self.sessions))]
-            self.sessions[name] = Session()
-        known = self.sessions[name]
+        known = self.sessions.pop(name) if name in self.sessions else Session()
+        self.sessions[name] = known  # what was heard last stands last
         known.project = known.project or project
         return known
 
@@ -168,6 +188,7 @@ class Telling:
         """Return what was gathered, and begin anew."""
         runs = [(name, parts) for told in (self._again, self._fresh) for name, parts in told.items()]
         heard = tuple(Heard(name, self.session(name).project, tuple(parts)) for name, parts in runs)
+        self.sessions = self.remembered
         left_out = (f"{path}: {count} {what} left out" for what, count in self._left_out.items())
         made = Batch(heard, json.dumps(cursor), done, max(whole, done), self.own, (*self._remarks, *left_out))
         self._fresh, self._again, self._places, self._remarks, self._left_out = {}, {}, {}, [], {}
@@ -224,8 +245,9 @@ def object_of(value: object) -> dict[str, Any]:
 def folder_of(value: object) -> str:
     r"""Return an absolute folder, '' for what is none.
 
-    >>> folder_of("/srv/app"), folder_of("C:\\app"), folder_of("app"), folder_of(None)
-    ('/srv/app', 'C:\\app', '', '')
+    >>> folder_of("/srv/app"), folder_of("C:\\app"), folder_of("app"), folder_of("/a\0b"), folder_of(None)
+    ('/srv/app', 'C:\\app', '', '', '')
     """
     path = text_of(value)
-    return path if PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute() else ""
+    absolute = PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute()
+    return path if absolute and clean_text(path) == path else ""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from graphmem.errors import InvalidInput
 from graphmem.exchange.formats.heard import (
+    FAULTS,
     Batch,
     Damaged,
     Session,
@@ -17,6 +18,7 @@ from graphmem.exchange.formats.heard import (
     named_errors,
     read_cursor,
     refuse_memory,
+    told_of,
 )
 from graphmem.late import late
 
@@ -61,7 +63,7 @@ def read_lines(source: Source, cursor: str, hear: Callable[[Line, Telling], None
         telling = Telling()
         offset, number = _resume(stream, kept, whole, hear, telling, source.path)
         if not offset and kept.get("offset"):
-            telling.remark(f"{source.path} was replaced or cut short: it is read from its beginning")
+            telling.remark(f"{source.path} was replaced or cut short: it is read anew, and what has no id comes twice")
         begun = offset
         for raw, ended in _raw_lines(stream, offset):
             if not ended:
@@ -113,15 +115,21 @@ def _hear(
     if not text.strip():
         return
     try:
+        hear(Line(_object(text), number, offset, text.rstrip(b"\r\n")), telling)
+    except FAULTS as error:
+        telling.remark(f"{path} line {number}: {told_of(error)}, passed over")
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    try:
         found = json.loads(text.decode())
-        if not isinstance(found, dict):
-            raise Damaged("no JSON object")
-        hear(Line(found, number, offset, text.rstrip(b"\r\n")), telling)
     except UnicodeDecodeError as error:
-        telling.remark(f"{path} line {number}: no UTF-8 text ({error.reason}), passed over")
+        raise Damaged(f"no UTF-8 text ({error.reason})") from None
     except (ValueError, RecursionError) as error:
-        reason = error if isinstance(error, Damaged) else f"no JSON ({error})"
-        telling.remark(f"{path} line {number}: {reason}, passed over")
+        raise Damaged(f"no JSON ({error})") from None
+    if not isinstance(found, dict):
+        raise Damaged("no JSON object")
+    return found
 
 
 def _cursor(stream: BinaryIO, offset: int, number: int, telling: Telling) -> dict[str, Any]:
@@ -129,7 +137,7 @@ def _cursor(stream: BinaryIO, offset: int, number: int, telling: Telling) -> dic
         "offset": offset,
         "line": number,
         "mark": _mark(stream, offset),
-        "sessions": {name: [known.project, known.own] for name, known in telling.sessions.items()},
+        "sessions": {name: [known.project, known.own] for name, known in telling.remembered.items()},
         "calls": {name: [call.offset, call.number] for name, call in telling.calls.items()},
     }
 

@@ -19,6 +19,7 @@ from graphmem.core.turns import moment_of
 from graphmem.errors import InvalidInput, StoreFailed
 from graphmem.exchange.formats.blocks import asked, with_answer
 from graphmem.exchange.formats.heard import (
+    FAULTS,
     Batch,
     Damaged,
     Source,
@@ -29,6 +30,7 @@ from graphmem.exchange.formats.heard import (
     read_cursor,
     refuse_memory,
     text_of,
+    told_of,
 )
 from graphmem.late import late
 
@@ -108,13 +110,13 @@ def read(source: Source, cursor: str) -> Iterator[Batch]:
         whole, done = sum(message.size for message in messages), 0
         settled = _settled(messages)
         for message in messages[:settled]:
-            for part in _parts(storage, message, telling):
+            for part in _parts(storage, message, telling, source.path):
                 telling.add(storage.id, part)
             after, done = message.id, done + message.size
             if telling.full and not session.own:
                 storage.check()
                 yield telling.batch(source.path, {"message": after, "rest": "", "own": session.own}, done, whole)
-        last = [part for message in messages[settled:] for part in _parts(storage, message, telling)]
+        last = [part for each in messages[settled:] for part in _parts(storage, each, telling, source.path)]
         now = hashlib.sha256(repr(last).encode("utf-8", "backslashreplace")).hexdigest()[:16] if last else ""
         if now != rest or settled:
             for part in last:
@@ -124,10 +126,9 @@ def read(source: Source, cursor: str) -> Iterator[Batch]:
             yield telling.batch(source.path, {"message": after, "rest": now, "own": session.own}, whole, whole)
 
 
-def find_files(folder: Path) -> list[str]:
-    """Return the files of sessions in a folder `storage`."""
-    projects = (each for each in (folder / "session").iterdir() if each.is_dir())
-    return [str(file) for project in projects for file in project.iterdir() if file.suffix == ".json"]
+def find_folders(storage: Path) -> list[Path]:
+    """Return the folders, one a project, in which a folder `storage` has its sessions."""
+    return [each for each in (storage / "session").iterdir() if each.is_dir()]
 
 
 def find_rows(database: Path) -> list[str]:
@@ -154,36 +155,50 @@ def _settled(messages: list[Message]) -> int:
     return len(messages)
 
 
-def _parts(storage: Storage, message: Message, telling: Telling) -> Iterator[Part]:
+def _parts(storage: Storage, message: Message, telling: Telling, path: str) -> Iterator[Part]:
     if message.summary:  # of a session that became too long: what it says was said before
         return
     # What a session of a subagent is asked, an assistant asks.
     role = "assistant" if storage.parent and message.role == "user" else message.role
     for name, found in storage.parts(message.id, telling):
-        kind = found.get("type")
-        at = moment_of(_seconds(object_of(found.get("time")).get("start"))) or moment_of(_seconds(message.at))
-        if kind == "text":
-            text = text_of(found.get("text"))
-            if text.strip() and found.get("synthetic") is not True and found.get("ignored") is not True:
-                yield Part(name, message=message.id, role=role, text=text, at=at)
-        elif kind == "tool":
-            state = object_of(found.get("state"))
-            answer = text_of(state.get("error" if state.get("status") == "error" else "output"))
-            yield Part(
-                name,
-                message=message.id,
-                role="tool",
-                tool=text_of(found.get("tool")),
-                outcome=_OUTCOMES.get(text_of(state.get("status")), ""),
-                text=with_answer(asked(state.get("input")), answer),
-                at=at,
-            )
-        elif kind not in _SILENT:
-            telling.leave_out(f"parts of type {text_of(kind)[:40]!r}")
+        try:
+            part = _part(name, found, message, role, telling)
+        except FAULTS as error:
+            telling.remark(f"{path} part {name}: {told_of(error)}, passed over")
+            continue
+        if part is not None:
+            yield part
+
+
+def _part(name: str, found: dict[str, Any], message: Message, role: str, telling: Telling) -> Part | None:
+    kind = text_of(found.get("type"))
+    at = moment_of(_seconds(object_of(found.get("time")).get("start"))) or moment_of(_seconds(message.at))
+    if kind == "text":
+        text = text_of(found.get("text"))
+        if text.strip() and found.get("synthetic") is not True and found.get("ignored") is not True:
+            return Part(name, message=message.id, role=role, text=text, at=at)
+    elif kind == "tool":
+        state = object_of(found.get("state"))
+        answer = text_of(state.get("error" if state.get("status") == "error" else "output"))
+        return Part(
+            name,
+            message=message.id,
+            role="tool",
+            tool=text_of(found.get("tool")),
+            outcome=_OUTCOMES.get(text_of(state.get("status")), ""),
+            text=with_answer(asked(state.get("input")), answer),
+            at=at,
+        )
+    elif kind not in _SILENT:
+        telling.leave_out(f"parts of type {kind[:40]!r}")
+    return None
 
 
 def _seconds(milliseconds: object) -> object:
-    return milliseconds / 1000 if isinstance(milliseconds, int | float) else None
+    with contextlib.suppress(OverflowError):
+        if isinstance(milliseconds, int | float):
+            return milliseconds / 1000
+    return None
 
 
 def _message(name: str, found: dict[str, Any], size: int) -> Message:

@@ -1,21 +1,41 @@
-"""Turns in a form of our own, see `core.turns`; each may say its session and its project besides. A session is the name
-of its file where none is named."""
+"""Turns in a form of our own, see `core.turns`; each may say its session and its project besides.
+
+Where none is named, a session has the name of its file and a digest of the whole path: `talk.jsonl` in two folders is
+two sessions, and each has always the same name.
+"""
 
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from graphmem.core.turns import is_turn, part_of
 from graphmem.errors import InvalidInput
 from graphmem.exchange.formats.heard import Batch, Damaged, Source, Telling, folder_of
 from graphmem.exchange.formats.lines import Line, read_lines
+from graphmem.late import late
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = late("hashlib")
 
 is_one = is_turn
+_DIGITS = 8
 
 
 def read(source: Source, cursor: str) -> Iterator[Batch]:
     """Yield what is new in a file of turns."""
-    return read_lines(source, cursor, partial(_hear, path=source.path, name=Path(source.path).stem))
+    return read_lines(source, cursor, partial(_hear, path=source.path, name=session_of(source.path)))
+
+
+def session_of(path: str) -> str:
+    """Return the session of turns that name none, by the absolute path of their file.
+
+    >>> session_of("/logs/talk.jsonl")
+    'talk-82e2c6f8'
+    """
+    return f"{Path(path).stem}-{hashlib.sha256(path.encode()).hexdigest()[:_DIGITS]}"
 
 
 def _hear(line: Line, telling: Telling, *, path: str, name: str) -> None:

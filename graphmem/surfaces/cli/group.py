@@ -215,7 +215,7 @@ def read_input(argument: str) -> str:
     try:
         text: str = click.open_file("-", encoding="utf-8-sig").read()
     except UnicodeDecodeError as error:
-        raise InvalidInput(argument, error.reason, f"is no UTF-8 text at byte {error.start}") from None
+        raise InvalidInput(argument, "-", f"is no UTF-8 text at byte {error.start}") from None
     return text
 
 

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphmem.core.model.writing import JOB_STATES
-from graphmem.errors import InvalidInput
+from graphmem.errors import Conflict, InvalidInput, NotFound
 from graphmem.surfaces.cli.group import Session, WholeNumber, json_option, read_input, scope_option
 from graphmem.surfaces.output import counted, none_of, print_remarks, print_table, printable, progress_bar, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from graphmem.core.model import CheckpointReport, Job, PastHit, SessionInfo
+    from graphmem.core.model import CheckpointReport, Job, PastHit, SessionInfo, StoredPart
     from graphmem.memory import Memory
 
+_LONGEST_NUMBER = 18  # digits of what SQLite holds at any rate
 _KINDS = ["claude-code", "opencode", "turns", "chatgpt", "claude"]
 
 _raw_option = click.option(
@@ -215,13 +216,26 @@ def part_command(session: Session, /, part: str, name: str, scopes: tuple[str, .
       graphmem part 2
     """
     with session.open(create=False) as memory:
-        found = memory.part(int(part) if part.isdigit() else part, session=name, scopes=scopes or None)
+        found = _part(memory, part, session=name, scopes=scopes or None)
     if as_json:
         click.echo(to_json(found))
     elif sys.stdout.isatty():
         click.echo("\n".join(map(printable, found.text.split("\n"))))
     else:
         click.echo(found.text, nl=False, color=True)  # else click takes out what drives a terminal
+
+
+def _part(memory: "Memory", part: str, **options: Any) -> "StoredPart":
+    """Return the part of a number, else the one whose host calls it so."""
+    if not (part.isascii() and part.isdigit() and len(part) <= _LONGEST_NUMBER):
+        return memory.part(part, **options)
+    try:
+        return memory.part(int(part), **options)
+    except (NotFound, Conflict, InvalidInput) as error:
+        try:
+            return memory.part(part, **options)
+        except NotFound:
+            raise error from None
 
 
 @click.command("checkpoint")
