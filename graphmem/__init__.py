@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from graphmem.errors import StoreCorrupt as StoreCorrupt
     from graphmem.errors import StoreFailed as StoreFailed
     from graphmem.errors import WriterFailed as WriterFailed
+    from graphmem.errors import WriterUnavailable as WriterUnavailable
     from graphmem.memory import Memory as Memory
     from graphmem.writers import TokenBudget as TokenBudget
     from graphmem.writers import command_writer as command_writer
@@ -137,6 +138,7 @@ _HOMES = {
     "Visit": "graphmem.core.model",
     "Writer": "graphmem.core.model",
     "WriterFailed": "graphmem.errors",
+    "WriterUnavailable": "graphmem.errors",
     "WriterTask": "graphmem.core.model",
     "command_arbiter": "graphmem.arbiters",
     "command_writer": "graphmem.writers",

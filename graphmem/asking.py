@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from graphmem.config import LONGEST_WAIT, check_address, check_number
-from graphmem.errors import InvalidInput, WriterFailed
+from graphmem.errors import InvalidInput, WriterFailed, WriterUnavailable
 
 _LONGEST_ANSWER = 1 << 20  # bytes
 _READ = 1 << 14  # bytes at a time
@@ -61,7 +61,7 @@ def run_program(
     except (TimeoutError, subprocess.TimeoutExpired):
         raise WriterFailed(f"{argv[0]} did not answer within {timeout:g} s; give it more time") from None
     except OSError as error:
-        raise WriterFailed(f"{argv[0]} cannot be run: {error.strerror}; check the command") from error
+        raise WriterUnavailable(f"{argv[0]} cannot be run: {error.strerror}; check the command") from error
     if code:
         reason = _last_words(complained.decode("utf-8", "replace"))
         raise WriterFailed(f"{argv[0]} failed with exit code {code}{': ' if reason else ''}{reason}")
@@ -167,15 +167,22 @@ class Answer(NamedTuple):
     tokens: int | None
 
 
+_OF_THE_QUESTION = frozenset({400, 413, 422})
+
+
 class NoAnswer(WriterFailed):
     """A model gave no answer, or none that can be used.
 
     again: to ask again may help. after: what the endpoint says of when, in the form of the header Retry-After, '' for
-    nothing. tokens: what this cost, None where it may have cost something that nobody tells.
+    nothing. tokens: what this cost, None where it may have cost something that nobody tells. unheard: the question
+    itself is not at fault.
     """
 
-    def __init__(self, reason: str, *, again: bool = False, after: str = "", tokens: int | None = None) -> None:
+    def __init__(
+        self, reason: str, *, again: bool = False, after: str = "", tokens: int | None = None, unheard: bool = False
+    ) -> None:
         super().__init__(reason)
+        self.unheard = unheard or again
         self.again = again
         self.after = after
         self.tokens = tokens
@@ -270,6 +277,7 @@ def _refusal(endpoint: Endpoint, error: urllib.error.HTTPError) -> NoAnswer:
         again=error.code >= 500 or error.code in _PASSING,
         after=error.headers.get("Retry-After", ""),
         tokens=0,
+        unheard=error.code not in _OF_THE_QUESTION,
     )
 
 

@@ -17,7 +17,7 @@ from graphmem.core import model
 from graphmem.core.keys import clean_text
 from graphmem.core.times import Clock
 from graphmem.curation import Curation
-from graphmem.errors import BudgetSpent, GraphmemError, InvalidInput, SecretRefused, WriterFailed
+from graphmem.errors import GraphmemError, InvalidInput, SecretRefused, WriterFailed, WriterUnavailable
 from graphmem.late import late
 from graphmem.store.database import Store
 
@@ -43,7 +43,9 @@ _ERROR_KEPT = 300
 
 
 class Undone(NamedTuple):
-    """Why a job was not done: busy (another has it by now), gone (with its session), or failed and why."""
+    """Why a job was not done: busy (another has it by now), gone (with its session), waiting (nobody answers) or
+    failed, and why.
+    """
 
     state: str
     error: str = ""
@@ -163,10 +165,9 @@ class Consolidation(Curation):
                 return replace(report, state="failed", error=str(error))
             report = _with_remarks(report, asked.left)
             with self._store.read() as tx:
-                settled = consolidating.settle(tx, self._vocabulary, report.kind, report.scope, reply, self.config)
-            if settled.error:
-                return replace(report, state="failed", error=settled.error)
-            plan = settled.plan
+                plan = consolidating.settle(tx, self._vocabulary, report.kind, report.scope, reply, self.config)
+            if plan is None:
+                return replace(report, state="failed", error=consolidating.NO_LIST)
         with self._store.read() as tx:
             lost = consolidate.lost_by(tx, plan, report.scope, self.config)
         return _planned(report, plan, "" if allow_shrink else lost)
@@ -211,26 +212,28 @@ class Consolidation(Curation):
         force: bool,
         allow_shrink: bool,
     ) -> model.ConsolidationReport:
+        with self._store.read() as tx:
+            found = consolidating.ask_unless_answered(tx, report.kind, report.scope, at, self.config)
         with self._writing(at) as tx:
             # Who allows it to shrink has seen why it stopped, which counted as a failure.
             asked = consolidating.begin(
-                tx, report.kind, report.scope, owner, at, self.config, force=force, again=force or allow_shrink
+                tx, report.kind, report.scope, found, owner, at, self.config, force=force, again=force or allow_shrink
             )
         if isinstance(asked, consolidating.Wait):
             return _waiting(report, asked)
         told = _with_remarks(report, asked.left)
 
         def settle(tx: sqlite3.Connection, reply: str, at: str) -> model.ConsolidationReport:
-            settled = consolidating.settle(tx, self._vocabulary, report.kind, report.scope, reply, self.config)
-            if settled.error:
-                jobs.fail(tx, asked.job_id, settled.error, at)
-                return replace(told, state="failed", error=settled.error)
-            lost = "" if allow_shrink else consolidate.lost_by(tx, settled.plan, report.scope, self.config)
+            plan = consolidating.settle(tx, self._vocabulary, report.kind, report.scope, reply, self.config)
+            if plan is None:
+                jobs.fail(tx, asked.job_id, consolidating.NO_LIST, at)
+                return replace(told, state="failed", error=consolidating.NO_LIST)
+            lost = "" if allow_shrink else consolidate.lost_by(tx, plan, report.scope, self.config)
             if lost:
-                stopped = _planned(told, settled.plan, lost)
+                stopped = _planned(told, plan, lost)
                 jobs.fail(tx, asked.job_id, stopped.error, at)
                 return stopped
-            done = self._applied(tx, told, settled.plan, at)
+            done = self._applied(tx, told, plan, at)
             jobs.finish(tx, asked.job_id, None, at)
             return done
 
@@ -275,8 +278,9 @@ class Consolidation(Curation):
             try:
                 reply = keep(_reply(writer, task))
             except WriterFailed as error:
-                end = jobs.put_back if isinstance(error, BudgetSpent) else jobs.fail
-                return self._undone(job_id, error, end, ("asked", owner))
+                waits = isinstance(error, WriterUnavailable)
+                end = jobs.put_back if waits else jobs.fail
+                return self._undone(job_id, error, end, ("asked", owner), "waiting" if waits else "failed")
             at = self._at(None)
             with self._writing(at) as tx:
                 if not jobs.answer(tx, job_id, owner, reply, at):
@@ -299,6 +303,7 @@ class Consolidation(Curation):
         error: GraphmemError,
         end: Callable[[sqlite3.Connection, int, str, str], None],
         ours: tuple[str, str],
+        state: str = "failed",
     ) -> Undone:
         """End a job that is as we left it, and tell why it was not done. ours: its state and owner."""
         at, told = self._at(None), _shown(error)
@@ -307,7 +312,7 @@ class Consolidation(Curation):
             if found != ours:
                 return _of_another(found)
             end(tx, job_id, told, at)
-        return Undone("failed", told)
+        return Undone(state, told)
 
     def _named_writer(self) -> model.Writer | None:
         """Return the writer that the memory was opened with, else that of the settings, None where there is none."""

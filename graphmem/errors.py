@@ -45,7 +45,11 @@ class WriterFailed(GraphmemError):
     """A model or a program that was asked failed, or its answer cannot be used; nothing of it is kept."""
 
 
-class BudgetSpent(WriterFailed):
+class WriterUnavailable(WriterFailed):
+    """Nobody answers: a program that cannot be run, an endpoint that cannot be reached or refuses. It may later."""
+
+
+class BudgetSpent(WriterUnavailable):
     """The tokens of the day are used up: the same can be asked again tomorrow (UTC)."""
 
 

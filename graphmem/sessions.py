@@ -436,12 +436,12 @@ class Sessions(Consolidation):
                 begun = checkpointing.begin(tx, name, cause, owner, at, self.config, force=force)
             if isinstance(begun, str):
                 if begun == "suppressed":
-                    log.warning("checkpoint of session %r: it failed too often in a row and is left alone", name)
-                return done if done.notes else replace(done, state=begun)
+                    log.debug("checkpoint of session %r: it failed too often in a row and is left alone", name)
+                return done if done.state != "nothing" else replace(done, state=begun)
             progress(read, read + len(begun.task.parts) + begun.left)
             done = self._written(begun, done, owner)
-            if done.state not in ("written", "nothing"):
-                log.warning("checkpoint of session %r: %s", name, done.error or done.state)
+            if done.state not in ("written", "empty"):
+                log.debug("checkpoint of session %r: %s", name, done.error or done.state)
                 return done
             read += len(begun.task.parts)
             progress(read, read + begun.left)
@@ -463,14 +463,15 @@ class Sessions(Consolidation):
             ),
             writer=writer or functools.partial(checkpointing.by_rules, config=self.config),
         )
-        if isinstance(settled, Undone) and settled.state != "failed":
-            return replace(done, state=settled.state)
-        if isinstance(settled, Undone) or settled.error:
+        if isinstance(settled, Undone):
+            left = begun.left + len(begun.task.parts)
+            return replace(done, state=settled.state, error=settled.error, left=left)
+        if settled.error:
             return replace(done, state="failed", error=settled.error, left=begun.left + len(begun.task.parts))
         noted = () if settled.note is None else (settled.note,)
         return replace(
             done,
-            state="written" if done.notes or noted else "nothing",
+            state="written" if done.notes or noted else "empty",
             notes=(*done.notes, *noted),
             proposed=(*done.proposed, *settled.proposed),
             remarks=(*done.remarks, *settled.remarks),
@@ -483,7 +484,7 @@ class Sessions(Consolidation):
         """Make the checkpoints that are queued, and those that a process left when it ended; return what each came to.
 
         idle: sessions too in which nothing was said for `config.idle_checkpoint_after` seconds. progress: is told how
-        many sessions are done, and how many there are.
+        many sessions are done, and how many there are. Where nobody answers, the others are left for the next time.
         """
         check_flags(idle=idle)
         self._store.require_writing()
@@ -501,8 +502,9 @@ class Sessions(Consolidation):
             except NotFound:  # removed since
                 reports.append(model.CheckpointReport(session, "gone"))
             except GraphmemError as error:
-                log.warning("checkpoint of session %r: %s", session, error)
                 reports.append(model.CheckpointReport(session, "failed", error=str(error)))
+            if reports[-1].state == "waiting":  # nobody answers, so nobody answers the others
+                break
         progress(len(causes), len(causes))
         return tuple(reports)
 
@@ -519,7 +521,15 @@ class Sessions(Consolidation):
             raise Conflict(f"the memory {self.path} is closed: open it again")
         if self._checkpoints is not None:
             raise Conflict("checkpoints are made already: that ends when the memory is closed")
-        self._checkpoints = repeating.Repeating(lambda: self.run_jobs(idle=True), self.config.idle_check_every, report)
+
+        def work() -> tuple[model.CheckpointReport, ...]:
+            reports = self.run_jobs(idle=True)
+            for one in reports:
+                if one.error:
+                    log.warning("checkpoint of session %r: %s", one.session, one.error)
+            return reports
+
+        self._checkpoints = repeating.Repeating(work, self.config.idle_check_every, report)
 
     def jobs(
         self,

@@ -20,7 +20,7 @@ from graphmem.asking import Answer, Endpoint, NoAnswer, ask_model, run_program
 from graphmem.config import LONGEST_WAIT, Config, check_count, check_number, check_program
 from graphmem.core.model import Writer, WriterTask
 from graphmem.core.times import Clock, system_clock
-from graphmem.errors import BudgetSpent, GraphmemError, WriterFailed
+from graphmem.errors import BudgetSpent, GraphmemError, WriterFailed, WriterUnavailable
 
 _LONGEST_TEXT = 1 << 20  # bytes
 _OWN_RUN = {"GRAPHMEM_WRITER": "1"}
@@ -158,13 +158,13 @@ def endpoint_writer(
                 return _ask_within(endpoint, task, tokens_per_day, counted, _day(clock)).text
             except NoAnswer as failed:
                 if not failed.again:
-                    raise
+                    raise (WriterUnavailable(str(failed)) if failed.unheard else failed) from None
                 told = failed
             wanted = _seconds_until(told.after, clock())
             if turn > retries or wanted > _LONGEST_PAUSE:
                 rest = f"; it asks for {wanted:.0f} s of rest" if wanted > _LONGEST_PAUSE else ""
                 often = f"; it was asked {turn} times" if turn > 1 else ""
-                raise WriterFailed(f"{told}{rest}{often}") from None
+                raise WriterUnavailable(f"{told}{rest}{often}") from None
             sleep(max(wanted, _pause(turn, chance())))
 
     return write

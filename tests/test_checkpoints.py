@@ -11,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import sql
 
-from graphmem import Config, Conflict, InvalidInput, Memory, NotFound, Part, StoreFailed, WriterFailed
+from graphmem import (
+    Config,
+    Conflict,
+    InvalidInput,
+    Memory,
+    NotFound,
+    Part,
+    StoreFailed,
+    WriterFailed,
+    WriterUnavailable,
+)
 from graphmem.config import DEFAULT
 from graphmem.core import checkpoints
 from graphmem.core.injected import WRITER_MARK
@@ -165,7 +175,7 @@ def test_a_long_section_is_taken_with_a_warning(opened):  # B8.4
     report = memory.checkpoint("s1")
 
     assert report.state == "written"
-    assert report.remarks == ("section Facts has 2502 bytes, more than 2000",)
+    assert report.remarks[-1] == "section Facts has 2502 bytes, more than 2000"
 
 
 def test_a_delta_is_taken_literally_and_a_mention_of_it_is_text(opened):  # B8.5
@@ -411,13 +421,13 @@ def test_a_writer_that_fails_disturbs_nothing_and_is_told_in_one_line(opened, pa
     memory, _ = opened(reply)
     memory.mirror("s1", talk(6))
     notes = sql(path, "SELECT COUNT(*) FROM notes")
+    caplog.set_level("DEBUG", "graphmem")
 
     report = memory.checkpoint("s1")
 
     assert report.state == "failed"
     assert report.error
-    assert len(caplog.records) == 1
-    assert "checkpoint of session 's1'" in caplog.text
+    assert [record.getMessage().startswith("checkpoint of session 's1'") for record in caplog.records] == [True]
     assert sql(path, "SELECT COUNT(*) FROM notes") == notes
     assert len(unread(path)) == 6
     memory.mirror("s1", talk(1, first=6))
@@ -798,6 +808,7 @@ def test_an_error_is_kept_in_one_short_line_without_a_secret(opened, path, caplo
     token = "ghp_" + "a1B2" * 9
     memory, _ = opened(WriterFailed(f"refused {token}\n\x1b[2J" + "x" * 10_000))
     memory.mirror("s1", talk(4))
+    caplog.set_level("DEBUG", "graphmem")
 
     report = memory.checkpoint("s1")
 
@@ -882,7 +893,7 @@ def test_a_session_that_is_left_alone_is_told_of_in_the_log(opened, caplog):
     memory.mirror("s1", talk(4))
     for _ in range(3):
         memory.checkpoint("s1")
-    caplog.clear()
+    caplog.set_level("DEBUG", "graphmem")
 
     memory.checkpoint("s1")
 
@@ -925,7 +936,7 @@ def test_a_session_with_nothing_to_tell_gets_no_checkpoint_and_is_not_read_again
 
     report = memory.checkpoint("s1")
 
-    assert (report.state, report.notes, report.proposed, unread(path)) == ("nothing", (), (), [])
+    assert (report.state, report.notes, report.proposed, unread(path)) == ("empty", (), (), [])
 
 
 def test_a_long_backlog_is_read_a_piece_at_a_time(opened):
@@ -994,7 +1005,7 @@ def test_a_reply_that_holds_nothing_is_a_success_too(opened):
     for n in range(6):
         memory.mirror("s1", talk(1, first=n))
 
-    assert [memory.checkpoint("s1").state for _ in range(3)] == ["failed", "failed", "nothing"]
+    assert [memory.checkpoint("s1").state for _ in range(3)] == ["failed", "failed", "empty"]
     memory.mirror("s1", talk(1, first=9))
     assert [memory.checkpoint("s1").state for _ in range(3)] == ["failed", "failed", "written"]
     assert len(writer.tasks) == 6
@@ -1045,6 +1056,48 @@ def test_titles_that_begin_alike_are_two_notes(opened):  # A6.15
     assert [(one.title, one.outcome) for one in memory.checkpoint("s1").proposed] == [
         (title, "accepted") for title in titles
     ]
+
+
+def test_who_does_not_answer_is_no_failure_of_a_session(opened, path):
+    gone = WriterUnavailable("http://localhost cannot be reached")
+    memory, writer = opened(gone, gone, gone, gone, TEXT)
+    for session in ("a", "b"):
+        memory.mirror(session, talk(4))
+        memory.checkpoint(session, wait=False)
+
+    for _ in range(4):
+        assert [report.state for report in memory.run_jobs()] == ["waiting"]  # and "b" is not asked for
+    assert failures(path, "a") == 0
+    assert [(job.state, job.error) for job in memory.jobs(session="a")] == [("queued", str(gone))]
+    assert [report.state for report in memory.run_jobs()] == ["written", "written"]
+    assert len(writer.tasks) == 6
+
+
+@pytest.mark.parametrize(
+    ("reply", "remark"),
+    [
+        (TEXT, "its last line is not CHECKPOINT_DONE: it may be cut off"),
+        (TEXT + candidates("[{oops}]") + DONE, "its candidates are no JSON list and were left out"),
+        (
+            TEXT + candidates('[{"title": "x"}, "y"]') + DONE,
+            "candidates without a title or a body that were left out: 1",
+        ),
+    ],
+)
+def test_what_is_missing_in_a_reply_is_told(opened, reply, remark):
+    memory, _ = opened(reply)
+    memory.mirror("s1", talk(4))
+
+    assert remark in memory.checkpoint("s1").remarks
+
+
+def test_what_a_writer_reads_just_now_is_not_digested_yet(opened):
+    memory, _ = opened(KeyboardInterrupt())
+    memory.mirror("s1", talk(4))
+    with pytest.raises(KeyboardInterrupt):
+        memory.checkpoint("s1")
+
+    assert memory.sessions()[0].undigested == 4
 
 
 # ---- what stays

@@ -152,7 +152,7 @@ def test_a_budget_that_is_spent_is_no_failure(opened):
     memory, writer = opened(*[BudgetSpent("spent")] * 4, reply())
     many(memory, 2)
 
-    assert [memory.consolidate().state for _ in range(4)] == ["failed"] * 4
+    assert [memory.consolidate().state for _ in range(4)] == ["waiting"] * 4
     assert [job.state for job in memory.jobs()] == ["queued"]
     assert memory.consolidate().state == "unchanged"
     assert [job.state for job in memory.jobs()] == ["done"]
@@ -616,6 +616,48 @@ def test_a_job_that_ends_every_process_is_given_up(opened, path):
 
     assert memory.consolidate().state == "unchanged"
     assert [job.state for job in memory.jobs()] == ["done", "failed"]
+
+
+def test_while_it_reads_what_a_writer_is_asked_others_can_write(opened, monkeypatch):
+    memory, writer = opened(reply())
+    other, _ = opened(config=Config(busy_timeout=0.1))
+    many(memory, 2)
+    from graphmem.compose import consolidating as compose
+
+    ask = compose.ask
+
+    def meanwhile(*given):
+        asked = ask(*given)
+        told(other, "Deploy with pnpm")
+        return asked
+
+    monkeypatch.setattr(compose, "ask", meanwhile)
+
+    assert memory.consolidate().state == "unchanged"
+    assert "pnpm" not in writer.tasks[0].text
+
+
+def test_a_reply_that_another_settles_meanwhile_is_settled_once(opened, monkeypatch):
+    memory, writer = opened(BudgetSpent("spent"), reply())
+    other, _ = opened(reply())
+    many(memory, 2)
+    memory.consolidate()
+    sql(memory.path, "UPDATE jobs SET state = 'answered', reply = '[[], \"[]\"]'")
+    from graphmem.compose import consolidating as compose
+
+    look = compose.ask_unless_answered
+
+    def meanwhile(*given):
+        found = look(*given)
+        if found is None:
+            monkeypatch.setattr(compose, "ask_unless_answered", look)
+            assert other.consolidate().state == "unchanged"
+        return found
+
+    monkeypatch.setattr(compose, "ask_unless_answered", meanwhile)
+
+    assert memory.consolidate(force=True).state == "busy"
+    assert len(writer.tasks) == 1
 
 
 def test_for_a_reply_that_waits_nothing_is_read(opened, monkeypatch):

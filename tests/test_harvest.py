@@ -343,7 +343,7 @@ def test_a_host_tells_no_session_of_another_project(memory, tmp_path, path):
 def test_a_session_that_is_told_in_a_project_later_takes_what_was_made_of_it_along(memory, tmp_path, path):
     memory.mirror("talk", [Part(f"m{n}", role="user", text=f"We decided on port {n}000.") for n in range(6)])
     memory.checkpoint("talk")
-    memory.mirror("talk", [Part("m9", role="user", text="And then?")])
+    memory.mirror("talk", [Part("m9", role="user", text="We decided on harbour-7 then.")])
     memory.checkpoint("talk", wait=False)
     memory.remember("For everybody", kind="checkpoint")
 

@@ -32,6 +32,7 @@ _MOST_CHECKPOINTS = 500
 _OF_WHAT_IS_TRUE = (*drafts.FACTS, *drafts.LESSONS)
 _SHOWN = (*_OF_WHAT_IS_TRUE, "rule")
 _DAY = dt.timedelta(days=1)
+NO_LIST = "the reply holds no JSON list of conclusions"
 _LEFT = "left before it was done"
 _LOOKED_BACK = 30.0  # days, where distilling has no interval that says how far
 
@@ -60,14 +61,6 @@ class Asked:
     reply: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """What a reply asks for, or why it is none."""
-
-    plan: Plan
-    error: str = ""
-
-
 # ---- when
 
 
@@ -83,32 +76,42 @@ def wait_of(tx: sqlite3.Connection, kind: str, scope: str, at: str, config: Conf
 
 
 def begin(
-    tx: sqlite3.Connection, kind: str, scope: str, owner: str, at: str, config: Config, *, force: bool, again: bool
+    tx: sqlite3.Connection,
+    kind: str,
+    scope: str,
+    asked: Asked | None,
+    owner: str,
+    at: str,
+    config: Config,
+    *,
+    force: bool,
+    again: bool,
 ) -> Asked | Wait:
     """Take up the job of a scope, a new one where none is at work; return why there is none to do.
 
-    again: also where it failed three times in a row. A job with a reply is taken up as it is, and nothing is read for
-    it. One that there is no more to do for is ended.
+    asked: as `ask_unless_answered` has it; it was read before, since that takes long. again: also where it failed three
+    times in a row. A job with a reply is taken up as it is. One that there is no more to do for is ended.
     """
     held, taken = jobs.take_up(tx, kind, scope, None, at)
     if taken:
         return Wait("busy")
     if held is not None and held.state == "answered":
         return Asked(_task(kind, "", "", at, config), {}, 0, job_id=held.id, reply=held.reply)
+    if asked is None:  # another one has settled the reply meanwhile
+        return Wait("busy")
     wait = wait_of(tx, kind, scope, at, config, force=force)
     if wait is None and not again and jobs.failed_since_done(tx, kind, scope) >= jobs.MOST_FAILURES:
         wait = Wait("suppressed")
-    if wait is None:
-        asked = ask(tx, kind, scope, at, config)
-        if asked.task.text:
-            job_id = held.id if held is not None else jobs.queue(tx, kind, scope, None, _CAUSE, at)
-            jobs.ask(tx, job_id, owner, lease_of(at, asked.task, config), at)
-            jobs.keep_read(tx, job_id, asked.read_to)
-            return replace(asked, job_id=job_id)
+    if wait is None and not asked.task.text:
         wait = Wait("nothing")
-    if held is not None:
-        jobs.fail(tx, held.id, _LEFT, at)
-    return wait
+    if wait is not None:
+        if held is not None:
+            jobs.fail(tx, held.id, _LEFT, at)
+        return wait
+    job_id = held.id if held is not None else jobs.queue(tx, kind, scope, None, _CAUSE, at)
+    jobs.ask(tx, job_id, owner, lease_of(at, asked.task, config), at)
+    jobs.keep_read(tx, job_id, asked.read_to)
+    return replace(asked, job_id=job_id)
 
 
 def left_job(tx: sqlite3.Connection, kind: str, scope: str, at: str) -> int | None:
@@ -140,6 +143,12 @@ def begin_by_rules(
 
 
 # ---- what is read
+
+
+def ask_unless_answered(tx: sqlite3.Connection, kind: str, scope: str, at: str, config: Config) -> Asked | None:
+    """Return what a writer is asked of a scope, None where its reply waits and nothing has to be read."""
+    held = jobs.at_work(tx, kind, scope, None)
+    return None if held is not None and held.state == "answered" else ask(tx, kind, scope, at, config)
 
 
 def ask(tx: sqlite3.Connection, kind: str, scope: str, at: str, config: Config) -> Asked:
@@ -178,24 +187,20 @@ def kept(reply: str, shown: Mapping[int, str]) -> str:
 
 def settle(
     tx: sqlite3.Connection, vocabulary: Vocabulary, kind: str, scope: str, reply: str, config: Config
-) -> Settled:
-    """Return what a kept reply asks for, as things are now."""
+) -> Plan | None:
+    """Return what a kept reply asks for, as things are now; None for one that holds no list."""
     items, said = json.loads(reply)
     stored = _stored(tx, vocabulary, scope)
     if kind == DISTILL:
-        plan = distilling.plan_of_reply(said, gathering.named(tx, scope, drafts.PROCEDURES), stored)
-    else:
-        known = notes.notes(tx, [note_id for note_id, _ in items])
-        shown = {
-            note_id: known[note_id]
-            for note_id, at in items
-            if note_id in known and (known[note_id].status, known[note_id].updated_at) == ("live", at)
-        }
-        ground = Ground(_binding(shown, config), sources=gathering.sources(tx, list(shown)))
-        plan = consolidating.plan_of_reply(said, shown, ground, stored)
-    if plan is None:
-        return Settled(Plan(()), "the reply holds no JSON list of conclusions")
-    return Settled(plan)
+        return distilling.plan_of_reply(said, gathering.named(tx, scope, drafts.PROCEDURES), stored)
+    known = notes.notes(tx, [note_id for note_id, _ in items])
+    shown = {
+        note_id: known[note_id]
+        for note_id, at in items
+        if note_id in known and (known[note_id].status, known[note_id].updated_at) == ("live", at)
+    }
+    ground = Ground(_binding(shown, config), sources=gathering.sources(tx, list(shown)))
+    return consolidating.plan_of_reply(said, shown, ground, stored)
 
 
 def plan_by_rules(

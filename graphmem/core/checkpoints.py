@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from graphmem.core.candidates import Candidate, parse_candidates
+from graphmem.core.candidates import Candidate, entries_of, parse_candidates
 from graphmem.core.injected import WRITER_MARK
 from graphmem.core.keys import clean_text, entity_key
 from graphmem.core.model import StoredPart
@@ -283,7 +283,7 @@ def render(
         lines += [f"## {heading}", *(told or [NOTHING[language]])]
     if candidates:
         lines += ["", _CANDIDATES, json.dumps(candidates, ensure_ascii=False), _CLOSED]
-    return "\n".join(lines)
+    return "\n".join([*lines, DONE])
 
 
 # ---- what comes back
@@ -298,10 +298,21 @@ def parse_reply(reply: str) -> Reply:
     lines = _unfenced(clean_text(reply).splitlines())
     lines, delta = _taken(lines, _DELTA)
     lines, proposed = _taken(lines, _CANDIDATES)
+    is_whole = any(line.strip() == DONE for line in lines)
     while lines and (not lines[-1].strip() or lines[-1].strip() == DONE):
         lines = lines[:-1]
     of_project, of_user, remarks = _of_delta(delta)
     candidates = parse_candidates("\n".join(proposed)) if proposed else ()
+    if not is_whole:
+        remarks = (*remarks, f"its last line is not {DONE}: it may be cut off")
+    entries = entries_of("\n".join(proposed)) if proposed else ()
+    if entries is None:
+        remarks = (*remarks, "its candidates are no JSON list and were left out")
+    elif len(entries) > len(candidates):
+        remarks = (
+            *remarks,
+            f"candidates without a title or a body that were left out: {len(entries) - len(candidates)}",
+        )
     return Reply("\n".join(lines).strip(), (*of_project, *candidates), of_user, remarks)
 
 

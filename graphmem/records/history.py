@@ -506,14 +506,16 @@ def said_by_user(tx: sqlite3.Connection, session: str) -> list[str]:
 
 
 def list_sessions(tx: sqlite3.Connection, scopes: Sequence[str] | None, limit: int) -> tuple[SessionInfo, ...]:
-    """Return sessions, those in which something was told last first."""
+    """Return sessions, those in which something was said last first."""
     within, parameters = of_scopes(scopes, column="s.scope")
     said = "SELECT COALESCE(p.at, p.recorded_at) FROM parts p WHERE p.session_id = s.id ORDER BY p.seq"
     rows = tx.execute(
         f"""SELECT s.name, s.scope, s.parts,
-                   (SELECT COUNT(*) FROM parts p WHERE p.session_id = s.id AND p.job_id IS NULL), s.failures, s.own,
+                   (SELECT COUNT(*) FROM parts p WHERE p.session_id = s.id AND p.job_id IS NULL)
+                   + (SELECT COUNT(*) FROM jobs j JOIN parts p ON p.job_id = j.id
+                      WHERE j.session_id = s.id AND j.state IN ('asked', 'answered')), s.failures, s.own,
                    COALESCE(({said} LIMIT 1), s.created_at), COALESCE(({said} DESC LIMIT 1), s.updated_at)
-            FROM sessions s WHERE TRUE {within} ORDER BY s.updated_at DESC, s.id DESC LIMIT ?""",
+            FROM sessions s WHERE TRUE {within} ORDER BY 8 DESC, s.id DESC LIMIT ?""",
         (*parameters, limit),
     )
     return tuple(

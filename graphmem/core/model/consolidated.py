@@ -31,10 +31,10 @@ class ConsolidationReport:
 
     kind: 'consolidate' or 'distill'. state: revised (something was superseded); appended (only added to); unchanged;
     nothing (there is nothing to read); early (it was done too recently; it is due at `due_at`, in `days_left` days,
-    rounded up); busy (another is at work on it); suppressed (it failed too often in a row); stopped (it would retire
-    more than `config.shrink_limit` allows, and changed nothing); failed, and why in `error`. by: 'writer' or 'rules',
-    which work on repeats and likeness alone. applied: False for a dry run, whose state is what it would be. operation:
-    its number, for undo.
+    rounded up); busy (another is at work on it); suppressed (it failed too often in a row); waiting (the writer does
+    not answer, see `error`); stopped (it would retire more than `config.shrink_limit` allows, and changed nothing);
+    failed, and why in `error`. by: 'writer' or 'rules', which work on repeats and likeness alone. applied: False for a
+    dry run, whose state is what it would be. operation: its number, for undo.
     """
 
     kind: str

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-_NOT_DONE = ("failed", "stopped", "suppressed")
+_NOT_DONE = ("failed", "waiting", "stopped", "suppressed")
 
 
 def _options(command: _Command) -> _Command:
@@ -108,4 +108,5 @@ def _told(report: "ConsolidationReport", interval: float) -> str:
         "suppressed": "it failed three times in a row; --force tries again",
         "stopped": f"{report.error}; --allow-shrink lets it go on",
         "failed": f"failed: {report.error}",
+        "waiting": f"it waits, since {report.error}",
     }[report.state]

@@ -80,6 +80,9 @@ def mirror_command(
         return memory.mirror(name, told, scope=scope, redact=_redact(raw)), remarks
 
     report, skipped = session.run(mirror)
+    if skipped and not report.added + report.changed + report.known:
+        print_remarks(skipped[:3])
+        raise InvalidInput("FILE", place, "holds no turn; 'graphmem harvest' reads transcripts of other programs")
     print_remarks((*skipped, *report.remarks))
     if as_json:
         click.echo(to_json(report))
@@ -275,8 +278,11 @@ def _print_reports(reports: "Sequence[CheckpointReport]", *, as_json: bool) -> i
             click.echo(printable(f"session {report.session}: {_told(report)}"))
             print_remarks(report.remarks)
         if not reports:
-            click.echo("nothing to do: no session is idle with something new, and no job waits")
-    return 1 if any(report.state in ("failed", "suppressed") for report in reports) else 0
+            click.echo(
+                "nothing to do: no job waits, and no idle session has enough new turns of its user "
+                "(extract_min_turns); 'graphmem sessions' shows what is not digested"
+            )
+    return 1 if any(report.state in ("failed", "suppressed", "waiting") for report in reports) else 0
 
 
 def _told(report: "CheckpointReport") -> str:
@@ -290,7 +296,9 @@ def _told(report: "CheckpointReport") -> str:
         return f"checkpoint in note {ids}{learnt}{asks}{left}; 'graphmem notes show {report.notes[0].id}' shows it"
     return {
         "nothing": "nothing new was said",
+        "empty": "what is new says nothing that is worth keeping",
         "short": "too little was said yet",
+        "waiting": f"it waits in the queue, since {report.error}",
         "queued": "queued; 'graphmem jobs --run' does it",
         "busy": "another process is at work on it",
         "suppressed": "it failed three times in a row; --force tries again",
