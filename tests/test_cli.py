@@ -39,6 +39,7 @@ ROOT = Path(__file__).parent.parent
 SIX = ROOT / "fixtures" / "six_channels.jsonl"
 WEEK = ROOT / "fixtures" / "week.jsonl"
 TALK = ROOT / "fixtures" / "talk.jsonl"
+OBSERVED = ROOT / "fixtures" / "observed.jsonl"
 NOBODY = 65534
 COMMANDS = graphmem.list_commands(click.Context(graphmem))
 PYTHON = [sys.executable, "-m", "graphmem"]
@@ -102,6 +103,7 @@ CALLS = {
     "jobs": [],
     "record-failure": ["bash", "exit 1"],
     "incidents": ["--all"],
+    "import": ["mcp-memory", OBSERVED],
     "backup": ["copy.db"],
     "restore": [SAVED],
     "check": [],
@@ -1406,7 +1408,7 @@ BAD_FILES = ["folder", "text file", "a byte", "truncated", "of another program",
         if command
         not in (
             *("enter", "commit", "turn", "replay", "block", "document", "remember", "record-failure", "restore"),
-            *("config", "mirror", "harvest"),
+            *("config", "mirror", "harvest", "import"),
         )
     ],
 )
@@ -1937,7 +1939,7 @@ OF_OTHER_COMMANDS = {
 
 SHOWN = {"surfaces.cli.group", "surfaces.output"}
 OF_SCENES = {
-    *("memory", "maintenance", "curation", "consolidation", "sessions", "arguments", "config", "projects"),
+    *("memory", "maintenance", "curation", "consolidation", "sessions", "files", "arguments", "config", "projects"),
     *("core.keys", "core.policies", "core.situations", "core.times"),
     *("graph.matching", "graph.scenes", "graph.validity"),
     *("store.blobs", "store.database", "store.lists", "store.postings", "store.schema"),
