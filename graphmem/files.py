@@ -40,8 +40,9 @@ class Files(Sessions):
         """Take in what another memory kept in a file or a folder, and report what came, what was merged or refused.
 
         kind: 'homeagent', the database of the HomeAgent engine, in both eras of its schema; 'mcp-memory', the JSON
-        Lines of the MCP knowledge-graph server, whose observations become notes. scope: whose it is, as in `commit`;
-        left out, what the source says. progress: is told how much is done and how much there is.
+        Lines of the MCP knowledge-graph server, whose observations become notes; 'ledger', the JSON of
+        dsh-memory-ledger, one file or the folder of all; 'promemory', the folder of opencode-promemory. scope: whose it
+        is, as in `commit`; left out, what the source says. progress: is told how much is done and of how much.
 
         What is here already stays as it is, so the same source can be taken in again, also after an interruption: each
         batch is one transaction. Counts are not added to those here, the greater one stays. The source is opened for

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from graphmem.errors import InvalidInput
-from graphmem.exchange import homeagent, mcp_memory
+from graphmem.exchange import homeagent, ledger, mcp_memory, promemory
 from graphmem.exchange.importing import Tally, Target
 
 # What takes in a source that is open, given where to and where to count.
@@ -13,6 +13,8 @@ TakeIn = Callable[[Target, Tally], None]
 _SOURCES: dict[str, Callable[[str], AbstractContextManager[TakeIn]]] = {
     "homeagent": homeagent.opened,
     "mcp-memory": mcp_memory.opened,
+    "ledger": ledger.opened,
+    "promemory": promemory.opened,
 }
 KINDS = tuple(_SOURCES)
 
