@@ -151,7 +151,8 @@ def ledger(tmp_path):
     user = [
         {"id": "e1", "kind": "fact", "title": "Pen name is 青石", "key": "pen_name", "origin": ORIGIN},
         {"id": "e2", "kind": "fact", "title": "Time zone is UTC+8", "key": "zone", "reason": "asked twice",
-         "origin": ORIGIN, "tags": ["time", "时区"], "body": "Shanghai", "createdAt": 1785578400000, "updatedAt": "2026-08-03T10:00:00Z"},
+         "origin": ORIGIN, "tags": ["time", "时区"], "body": "Shanghai",
+         "createdAt": 1785578400000, "updatedAt": "2026-08-03T10:00:00Z"},
         {"id": "e3", "kind": "fact", "title": "Old office", "archived": True, "origin": ORIGIN},
         {"id": "e4", "kind": "fact", "title": "Standing order", "pinned": True},
         {"id": "e5", "kind": "nonsense", "title": "Odd"},
