@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from graphmem.core.model.entities import Settlement as Settlement
     from graphmem.core.model.entities import SettleReport as SettleReport
     from graphmem.core.model.entities import SimilarEntity as SimilarEntity
+    from graphmem.core.model.exported import ExportReport as ExportReport
     from graphmem.core.model.facts import CommitReport as CommitReport
     from graphmem.core.model.facts import Refusal as Refusal
     from graphmem.core.model.facts import Triple as Triple
@@ -118,6 +119,7 @@ _SUBJECTS = {
     "EntityMergeReport": "entities",
     "EntityPair": "entities",
     "EntityReview": "entities",
+    "ExportReport": "exported",
     "FactPath": "graph",
     "FoldedFact": "entities",
     "ForgetReport": "notes",
