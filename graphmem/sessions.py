@@ -13,25 +13,17 @@ from typing import TYPE_CHECKING
 from graphmem import log
 from graphmem.arguments import checked_limit, checked_situation, is_blank, refuse_secret_names
 from graphmem.config import Config, check_count, check_flags, check_number
+from graphmem.consolidation import Consolidation, Undone
 from graphmem.core import model
 from graphmem.core.keys import clean_text, require_texts, text_list
 from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, read_time, utc_text
-from graphmem.curation import Curation
-from graphmem.errors import (
-    BudgetSpent,
-    Conflict,
-    GraphmemError,
-    InvalidInput,
-    SecretRefused,
-    StoreFailed,
-    WriterFailed,
-)
+from graphmem.errors import Conflict, GraphmemError, InvalidInput, SecretRefused, StoreFailed
 from graphmem.late import late
 from graphmem.store.database import Store
 
 if TYPE_CHECKING:
-    from graphmem import projects, writers
+    from graphmem import projects
     from graphmem.compose import checkpointing, harvesting, search
     from graphmem.compose.meaning import MeaningIndex
     from graphmem.compose.pool import Request
@@ -57,7 +49,6 @@ else:
     transcripts = late("graphmem.exchange.transcripts")
     trusts = late("graphmem.core.trust")
     turns = late("graphmem.core.turns")
-    writers = late("graphmem.writers")
 
 _LISTED = 50
 _STATES = ("queued", "asked", "answered", "done", "failed")
@@ -67,7 +58,7 @@ def _unheard(done: int, whole: int) -> None:
     pass
 
 
-class Sessions(Curation):
+class Sessions(Consolidation):
     """The sessions of a memory: the verbatim mirror, what searches in it, and what is distilled of it."""
 
     def __init__(
@@ -79,7 +70,6 @@ class Sessions(Curation):
             from graphmem.compose import meaning
 
             self._meanings = meaning.MeaningIndex(embedder)
-        self._writer: model.Writer | None = None
         self._checkpoints: Repeating[tuple[model.CheckpointReport, ...]] | None = None
 
     def close(self) -> None:
@@ -412,31 +402,18 @@ class Sessions(Curation):
 
     def _written(self, begun: checkpointing.Begun, done: model.CheckpointReport) -> model.CheckpointReport:
         """Let a writer answer, and settle what it says; return what was done with that."""
-        reply = begun.reply
-        if not reply:
-            try:
-                reply = self._reply(begun.task)
-            except WriterFailed as error:
-                at = self._at(None)
-                with self._writing(at) as tx:
-                    end = jobs.put_back if isinstance(error, BudgetSpent) else jobs.fail
-                    end(tx, begun.job_id, str(error), at)
-                return replace(done, state="failed", error=str(error), left=begun.left + len(begun.task.parts))
-            at = self._at(None)
-            with self._writing(at) as tx:
-                if not jobs.answer(tx, begun.job_id, self._owner, reply, at):
-                    return replace(done, state="busy")
-        at = self._at(None)
-        try:
-            with self._writing(at) as tx:
-                settled = checkpointing.settle(tx, self._vocabulary, begun, reply, done.session, at, self.config)
-        except GraphmemError as error:
-            with contextlib.suppress(GraphmemError), self._writing(at) as tx:  # what is wrong is raised below
-                jobs.count_failure(tx, begun.job_id, str(error), at)
-            raise
-        if settled is None:
+        settled = self._done_by_writer(
+            begun.job_id,
+            begun.task,
+            begun.reply,
+            lambda tx, reply, at: checkpointing.settle(
+                tx, self._vocabulary, begun, reply, done.session, at, self.config
+            ),
+            writer=self._named_writer() or functools.partial(checkpointing.by_rules, config=self.config),
+        )
+        if isinstance(settled, Undone) and settled.state == "busy":
             return replace(done, state="busy")
-        if settled.note is None:
+        if isinstance(settled, Undone) or settled.note is None:
             return replace(done, state="failed", error=settled.error, left=begun.left + len(begun.task.parts))
         return replace(
             done,
@@ -446,18 +423,6 @@ class Sessions(Curation):
             remarks=(*done.remarks, *settled.remarks),
             left=begun.left,
         )
-
-    def _reply(self, task: model.WriterTask) -> str:
-        writer = self._writer or writers.writer_of(self.config, jobs.Budget(self._store), clock=self._clock)
-        try:
-            reply = checkpointing.by_rules(task, self.config) if writer is None else writer(task)
-        except WriterFailed:
-            raise
-        except Exception as error:  # a writer is somebody else's code, and may fail in any way
-            raise WriterFailed(f"the writer failed: {type(error).__name__}: {error}") from error
-        if not isinstance(reply, str) or is_blank(reply):
-            raise WriterFailed("the writer said nothing")
-        return reply
 
     def run_jobs(
         self, *, idle: bool = False, progress: Callable[[int, int], None] = _unheard
@@ -532,10 +497,6 @@ class Sessions(Curation):
                 found = scope_rows.find_project(tx, signs)  # another process may have been first
                 scope_rows.store_project(tx, found, at)
         return found
-
-    @functools.cached_property
-    def _owner(self) -> str:
-        return jobs.owner_name(os.urandom(8).hex())
 
     def _request(
         self,

@@ -89,16 +89,13 @@ def begin(
     session = _session(tx, name)
     if session.own:
         return "own"
-    held = jobs.at_work(tx, KIND, session.scope, session.id)
-    if held is not None and jobs.is_taken(held, owner, at):
+    held, taken = jobs.take_up(tx, KIND, session.scope, session.id, owner, at)
+    if taken:
         return "busy"
     if session.failures >= jobs.MOST_FAILURES and not force:
         return "suppressed"
     if held is not None and held.state == "answered":
         return _begun(tx, held.id, jobs.parts_of(tx, held.id), session, at, config, reply=held.reply)
-    if held is not None and held.attempts >= jobs.MOST_ATTEMPTS:
-        jobs.fail(tx, held.id, f"left by {held.attempts} processes before it was done", at)
-        held = None
     parts = jobs.parts_of(tx, held.id) if held is not None else []
     if not parts:
         waiting = jobs.undigested(tx, session.id)
@@ -112,7 +109,7 @@ def begin(
     job_id = held.id if held is not None else jobs.queue(tx, KIND, session.scope, session.id, cause, at)
     jobs.take_parts(tx, job_id, [part.id for part in parts])
     begun = _begun(tx, job_id, parts, session, at, config, reply="")
-    jobs.ask(tx, job_id, owner, _lease(at, begun.task, config), at)
+    jobs.ask(tx, job_id, owner, lease_of(at, begun.task, config), at)
     return begun
 
 
@@ -152,7 +149,8 @@ def _begun(
     return Begun(job_id, task, reply, increment.cut, len(jobs.undigested(tx, session.id)))
 
 
-def _lease(at: str, task: WriterTask, config: Config) -> str:
+def lease_of(at: str, task: WriterTask, config: Config) -> str:
+    """Return until when a writer may be at work on a task that it is given at a time."""
     size = len(task.text.encode())
     answers = config.writer_timeout * (1 + config.writer_max_retries)
     seconds = max(_LEAST_LEASE, _MARGIN * max(_LEASE + _LEASE_OF_A_BYTE * size, answers))
@@ -170,13 +168,11 @@ def by_rules(task: WriterTask, config: Config) -> str:
 
 def settle(
     tx: sqlite3.Connection, vocabulary: Vocabulary, begun: Begun, reply: str, name: str, at: str, config: Config
-) -> Settled | None:
-    """Write what a reply holds and end its job; None where another process has settled it already.
+) -> Settled:
+    """Write what a reply holds and end its job.
 
     A reply that is no checkpoint fails the job, and what it read is read again.
     """
-    if not jobs.is_answered(tx, begun.job_id):
-        return None
     found = checkpoints.parse_reply(reply)
     if problems := checkpoints.problems_of(found.text, config.checkpoint_output_bytes):
         error = f"the reply is no checkpoint: {'; '.join(problems)}"

@@ -318,11 +318,7 @@ def _of_delta(lines: Sequence[str]) -> tuple[tuple[Candidate, ...], tuple[Candid
             if heading not in _DELTA_SECTIONS:
                 remarks.append(f"the delta has an unknown heading, {match[1]!r}, which was left out")
             continue
-        told = sections.setdefault(heading, [])
-        if match := _BULLET.fullmatch(line):
-            told += [piece.strip() for piece in _RUN_TOGETHER.split(match[1]) if piece.strip()]
-        elif line.strip() and told:
-            told[-1] = f"{told[-1]} {line.strip()}"
+        _add_bullets(sections.setdefault(heading, []), line)
     found: dict[bool, list[Candidate]] = {True: [], False: []}
     for name, place in _DELTA_SECTIONS.items():
         kept, dropped = _newest(sections.get(name, []), place.most)
@@ -330,6 +326,30 @@ def _of_delta(lines: Sequence[str]) -> tuple[tuple[Candidate, ...], tuple[Candid
             remarks.append(f"{name}: {dropped} of its oldest lines were dropped, beyond {place.most} bytes")
         found[place.is_global] += [_claim(line, place.kind) for line in kept if line not in NOTHING.values()]
     return tuple(found[False]), tuple(found[True]), tuple(remarks)
+
+
+def _add_bullets(told: list[str], line: str) -> None:
+    """Add the bullets of a line; one without goes on with the last."""
+    if match := _BULLET.fullmatch(line):
+        told += [piece.strip() for piece in _RUN_TOGETHER.split(match[1]) if piece.strip()]
+    elif line.strip() and told:
+        told[-1] = f"{told[-1]} {line.strip()}"
+
+
+def claims_of(text: str) -> tuple[Candidate, ...]:
+    """Return what a checkpoint says was decided and found out, each as a note could say it.
+
+    >>> [(claim.kind, claim.title) for claim in claims_of("## Decisions\\n- pnpm, not npm\\n## Facts\\n(none)")]
+    [('decision', 'pnpm, not npm')]
+    """
+    found: list[Candidate] = []
+    sections = sections_of(text)
+    for heading, kind in (("Decisions", "decision"), ("Facts", "fact")):
+        told: list[str] = []
+        for line in sections.get(heading, ()):
+            _add_bullets(told, line)
+        found += [_claim(line, kind) for line in told if line not in NOTHING.values()]
+    return tuple(found)
 
 
 def _newest(lines: Sequence[str], most: int) -> tuple[list[str], int]:

@@ -72,6 +72,22 @@ def is_taken(held: Held, owner: str, at: str) -> bool:
     return held.state == "asked" and held.owner != owner and held.lease_until > at and not is_gone(held.owner)
 
 
+def take_up(
+    tx: sqlite3.Connection, kind: str, scope: str, session_id: int | None, owner: str, at: str
+) -> tuple[Held | None, bool]:
+    """Return the job that is at work on a session, or on a scope, and whether it is that of another who is still at it.
+
+    One that ended too many processes before it was done is given up.
+    """
+    held = at_work(tx, kind, scope, session_id)
+    if held is None or is_taken(held, owner, at):
+        return held, held is not None
+    if held.state != "answered" and held.attempts >= MOST_ATTEMPTS:
+        fail(tx, held.id, f"left by {held.attempts} processes before it was done", at)
+        return None, False
+    return held, False
+
+
 def queue(
     tx: sqlite3.Connection, kind: str, scope: str, session_id: int | None, cause: str, at: str, error: str = ""
 ) -> int:
@@ -215,6 +231,16 @@ def list_jobs(
         (session, session, not states, *states, *parameters, limit),
     )
     return tuple(Job(*row) for row in rows)
+
+
+def failed_since_done(tx: sqlite3.Connection, kind: str, scope: str) -> int:
+    """Return how many jobs of a kind failed for a scope since one was done last."""
+    (failed,) = tx.execute(
+        """SELECT COUNT(*) FROM jobs WHERE kind = ?1 AND scope = ?2 AND state = 'failed'
+               AND id > COALESCE((SELECT MAX(id) FROM jobs WHERE kind = ?1 AND scope = ?2 AND state = 'done'), 0)""",
+        (kind, scope),
+    ).fetchone()
+    return int(failed)
 
 
 def last_done(tx: sqlite3.Connection, kind: str, scope: str) -> str | None:

@@ -32,6 +32,7 @@ _TELLS = {
     "notes": {"id": "note"},
     "note_labels": {"note_id": "note"},
     "note_triggers": {"note_id": "note"},
+    "note_sources": {"note_id": "note", "source_id": "note"},
     "incidents": {"id": "incident"},
     "sessions": {"id": "session"},
     "parts": {"session_id": "session"},

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from graphmem.core.model import Inspection, Note, NoteDetail, Project, RecalledNote, RememberReport
     from graphmem.memory import Memory
 
-_KINDS = ["fact", "lesson", "rule", "preference", "decision", "pitfall", "checkpoint"]
+_KINDS = [
+    *("fact", "lesson", "rule", "preference", "decision", "pitfall", "checkpoint"),
+    *("skill", "agent", "command"),
+]
 _STATUSES = ["live", "proposed", "archived", "superseded", "forgotten"]
 
 _id_argument = click.argument("note_id", metavar="ID", type=WholeNumber(1))
