@@ -247,6 +247,8 @@ class AsyncMemory:
     neighbours = _in_thread(Memory.neighbours)
     graph = _in_thread(Memory.graph)
     draw = _in_thread(Memory.draw)
+    export_to = _in_thread(Memory.export_to)
+    import_from = _in_thread(Memory.import_from)
     shortest_path = _in_thread(Memory.shortest_path)
     recall = _in_thread(Memory.recall)
     put_block = _in_thread(Memory.put_block)

@@ -102,6 +102,7 @@ CALLS = {
     "jobs": [],
     "record-failure": ["bash", "exit 1"],
     "incidents": ["--all"],
+    "export": ["jsonl", "all.jsonl"],
     "backup": ["copy.db"],
     "restore": [SAVED],
     "check": [],

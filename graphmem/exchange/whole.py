@@ -13,16 +13,19 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import hashlib
 import json
+import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
-from graphmem.errors import Conflict, InvalidInput, SchemaTooNew, StoreCorrupt
-from graphmem.store import postings, text_index
+from graphmem.errors import Conflict, GraphmemError, InvalidInput, SchemaTooNew, StoreCorrupt, StoreFailed
+from graphmem.store import postings, rows, text_index
 from graphmem.store.blobs import LARGEST_IN_ROW, blob_path, lies_in_row, read_blob, write_blob
 from graphmem.store.schema import VERSION, migrate, open_empty
 from graphmem.store.soundness import orphans
@@ -30,11 +33,6 @@ from graphmem.store.soundness import orphans
 Progress = Callable[[int, int], None]
 
 FORMAT = 1
-_LEFT_OUT = frozenset({"text_sizes", "vectors", "counters", "leases", "_sqlite_migrations"})
-_DERIVED_COLUMNS = frozenset({("scene_features", "posted")})
-# Written when a memory is opened, so a new one has rows there.
-_OF_OPENING = ("scope_aliases", "scopes", "active_days")
-_SEQUENCES = "sqlite_sequence"
 _DIGEST = re.compile("[0-9a-f]{64}")
 # What would drive a terminal, reverse a line or end one; JSON has a form for each.
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -50,25 +48,18 @@ class Tally:
     remarks: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    name: str
-    columns: tuple[str, ...]
-    key: tuple[str, ...]
-
-
 def to_lines(tx: sqlite3.Connection, database: str, at: str, tally: Tally, progress: Progress) -> Iterator[str]:
     """Yield a memory line by line, each with its end; progress is told rows done and all.
 
     A payload whose file is missing or damaged is remarked in the tally. Raises StoreFailed.
     """
-    tables = _tables(tx)
-    whole = sum(tx.execute(f'SELECT COUNT(*) FROM "{table.name}"').fetchone()[0] for table in tables)
+    tables = rows.tables(tx)
+    whole = sum(rows.count(tx, table) for table in tables)
     yield _line({"graphmem": "jsonl", "format": FORMAT, "schema": VERSION, "at": at})
     done = 0
     for table in tables:
         tally.rows[table.name] = 0
-        for row in _rows(tx, table):
+        for row in rows.read(tx, table):
             yield _line({table.name: {name: _plain(value) for name, value in row.items()}})
             tally.rows[table.name] += 1
             done += 1
@@ -81,6 +72,28 @@ def to_lines(tx: sqlite3.Connection, database: str, at: str, tally: Tally, progr
     progress(whole, whole)
 
 
+@contextlib.contextmanager
+def open_lines(place: str, progress: Progress) -> Iterator[Iterator[bytes]]:
+    """Yield the lines of a file; progress is told bytes read and all. Raises StoreFailed."""
+
+    def lines(stream: BinaryIO, size: int) -> Iterator[bytes]:
+        done = 0
+        for number, line in enumerate(stream, 1):
+            done += len(line)
+            if number % _TOLD_EACH == 0:
+                progress(done, size)
+            yield line
+        progress(done, done)
+
+    try:
+        with Path(place).open("rb") as stream:
+            yield lines(stream, os.fstat(stream.fileno()).st_size)
+    except GraphmemError:  # StoreFailed is an OSError too
+        raise
+    except OSError as error:
+        raise StoreFailed(f"{place} cannot be read: {error.strerror}; check the path and its permissions") from error
+
+
 def load(
     tx: sqlite3.Connection, lines: Iterable[bytes], place: str, *, database: str, keep: bool, tally: Tally
 ) -> None:
@@ -89,7 +102,11 @@ def load(
     keep: payload files are written too; without, it is a rehearsal. Raises Conflict for a memory that holds something,
     InvalidInput naming the line for what is no such file or is damaged, SchemaTooNew, StoreFailed.
     """
-    _require_empty(tx)
+    if not rows.is_empty(tx):
+        raise Conflict(
+            "the memory holds something, and a whole memory is read into an empty one alone: name a new file with "
+            "--db, or import what others wrote from their own files"
+        )
     numbered = _numbered(lines, place)
     schema = _schema_told(next(numbered, None), place)
     tx.execute("PRAGMA defer_foreign_keys = ON")
@@ -102,50 +119,20 @@ def load(
             _put_rows(old, numbered, place, payloads, tally)
             old.execute("COMMIT")
             migrate(old, place)
-            _clear(tx)
-            for table in _tables(old):
-                for row in _rows(old, table):
-                    _insert(tx, table, row)
+            rows.clear(tx)
+            for each in rows.tables(old):
+                for row in rows.read(old, each):
+                    rows.insert(tx, each, row)
     tally.remarks += payloads.settle(tx, place)
     if lost := orphans(tx):
-        (table, target), rows = next(iter(lost.items()))
-        raise InvalidInput("path", place, f"{table} row {rows[0]} points at a row of {target} that is not in the file")
+        (table, target), numbers = next(iter(lost.items()))
+        raise InvalidInput(
+            "path", place, f"{table} row {numbers[0]} points at a row of {target} that is not in the file"
+        )
     postings.settle_all(tx)
     text_index.clear(tx)
     for _ in text_index.fill(tx):
         pass
-
-
-def _tables(tx: sqlite3.Connection) -> list[_Table]:
-    """Return the tables that are carried: scopes before what would make them known, the sequences of ids last."""
-    names = [
-        name
-        for (name,) in tx.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
-        )
-        if name not in _LEFT_OUT and not name.startswith("text_")
-    ]
-    names.sort(key=lambda name: name != "scopes")
-    tables = []
-    for name in names:
-        columns = tx.execute("SELECT name, pk FROM pragma_table_info(?)", (name,)).fetchall()
-        keys = sorted((place, column) for column, place in columns if place)
-        kept = tuple(column for column, _ in columns if (name, column) not in _DERIVED_COLUMNS)
-        tables.append(_Table(name, kept, tuple(column for _, column in keys)))
-    return [*tables, _Table(_SEQUENCES, ("name", "seq"), ("name",))]
-
-
-def _rows(tx: sqlite3.Connection, table: _Table) -> Iterator[dict[str, Any]]:
-    condition, left_out = "", tuple[str, ...]()
-    if table.name == _SEQUENCES:
-        condition, left_out = f"WHERE name NOT IN ({', '.join('?' * len(_LEFT_OUT))})", tuple(_LEFT_OUT)
-    statement = f"SELECT {_named(table.columns)} FROM {table.name} {condition} ORDER BY {_named(table.key)}"
-    for row in tx.execute(statement, left_out):
-        yield dict(zip(table.columns, row, strict=True))
-
-
-def _named(columns: Iterable[str]) -> str:
-    return ", ".join(f'"{column}"' for column in columns)
 
 
 def _line(value: object) -> str:
@@ -176,23 +163,6 @@ def _payload_files(tx: sqlite3.Connection, database: str, remarks: list[str]) ->
 # ---- reading
 
 
-def _require_empty(tx: sqlite3.Connection) -> None:
-    for table in _tables(tx):
-        if table.name not in (*_OF_OPENING, _SEQUENCES) and tx.execute(f"SELECT 1 FROM {table.name}").fetchone():
-            raise Conflict(
-                "the memory holds something, and a whole memory is read into an empty one alone: name a new file "
-                "with --db, or import what others wrote from their own files"
-            )
-
-
-def _clear(tx: sqlite3.Connection) -> None:
-    """Remove what every new memory holds, of an older schema too."""
-    there = {table.name for table in _tables(tx)}
-    for name in (*_OF_OPENING, _SEQUENCES):
-        if name in there:
-            tx.execute(f"DELETE FROM {name}")
-
-
 def _numbered(lines: Iterable[bytes], place: str) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -214,15 +184,15 @@ def _schema_told(first: tuple[int, dict[str, Any]] | None, place: str) -> int:
     head = first[1] if first else {}
     if head.get("graphmem") != "jsonl":
         raise InvalidInput("path", place, "does not begin as a file of 'graphmem export jsonl' does: name one")
-    known = {name: head.get(name) for name in ("format", "schema")}
-    if not all(type(number) is int and number > 0 for number in known.values()):
+    version, schema = head.get("format"), head.get("schema")
+    if not isinstance(version, int) or not isinstance(schema, int) or min(version, schema) < 1:
         raise InvalidInput("path", place, "does not say its format and schema: export it anew")
-    if known["format"] > FORMAT or known["schema"] > VERSION:
+    if version > FORMAT or schema > VERSION:
         raise SchemaTooNew(
-            f"{place} has format {known['format']} and schema {known['schema']}, this graphmem knows {FORMAT} and "
-            f"{VERSION} at the most: upgrade graphmem"
+            f"{place} has format {version} and schema {schema}, this graphmem knows {FORMAT} and {VERSION} at the "
+            "most: upgrade graphmem"
         )
-    return int(known["schema"])
+    return schema
 
 
 def _put_rows(
@@ -232,8 +202,8 @@ def _put_rows(
     payloads: _Payloads,
     tally: Tally,
 ) -> None:
-    _clear(tx)
-    tables = {table.name: table for table in _tables(tx)}
+    rows.clear(tx)
+    tables = {table.name: table for table in rows.tables(tx)}
     number = 1
     for number, line in numbered:
         if "payload" in line:
@@ -252,26 +222,25 @@ def _put_rows(
         if table is None or not isinstance(row, dict) or not row or not {*row} <= {*table.columns}:
             raise _wrong(place, number, "is no row of a table of this schema: export it anew")
         try:
-            _insert(tx, table, {column: _stored(value) for column, value in row.items()})
-        except (sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError, ValueError, OverflowError) as error:
+            rows.insert(tx, table, {column: _stored(value) for column, value in row.items()})
+        except (
+            sqlite3.IntegrityError,
+            sqlite3.InterfaceError,
+            sqlite3.ProgrammingError,
+            ValueError,
+            OverflowError,
+        ) as error:
             raise _wrong(place, number, f"is no row that {name} takes ({error}): export it anew") from None
         tally.rows[name] = tally.rows.get(name, 0) + 1
     raise _wrong(place, number, "is the last line, and the end is missing: the file was cut, take the whole one")
 
 
 def _check_end(told: object, tally: Tally, place: str, number: int) -> None:
-    counted = {"rows": {name: rows for name, rows in tally.rows.items() if rows}, "payloads": tally.payloads}
+    counted = {"rows": {name: number for name, number in tally.rows.items() if number}, "payloads": tally.payloads}
     if isinstance(told, dict) and isinstance(told.get("rows"), dict):
-        told = {**told, "rows": {name: rows for name, rows in told["rows"].items() if rows}}
+        told = {**told, "rows": {name: number for name, number in told["rows"].items() if number}}
     if told != counted:
         raise _wrong(place, number, "counts other rows than there are: the file was changed, take the whole one")
-
-
-def _insert(tx: sqlite3.Connection, table: _Table, row: dict[str, Any]) -> None:
-    if table.name == _SEQUENCES:  # rows that were put in have made one already
-        tx.execute(f"DELETE FROM {_SEQUENCES} WHERE name = ?", (row.get("name"),))
-    marks = ", ".join("?" * len(row))
-    tx.execute(f"INSERT INTO {table.name}({_named(row)}) VALUES ({marks})", tuple(row.values()))
 
 
 def _stored(value: Any) -> Any:

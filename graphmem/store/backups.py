@@ -7,7 +7,6 @@ between, a killed process included, leaves what was there under every final name
 import contextlib
 import itertools
 import os
-import secrets
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
@@ -15,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphmem.core.model import BackupReport, RestoreReport
-from graphmem.errors import Conflict, GraphmemError, InvalidInput, NotFound, StoreBusy, StoreCorrupt, StoreFailed
+from graphmem.errors import Conflict, InvalidInput, NotFound, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.store.blobs import blob_sizes, copy_blob, keep_blobs, remove_blob, remove_blobs, sync_file, sync_folder
-from graphmem.store.copies import DRAFT, name_twice, open_copy, require_room
+from graphmem.store.copies import name_twice, open_copy, require_room
 from graphmem.store.database import (
     MEMORY_PATH,
     Store,
@@ -26,7 +25,6 @@ from graphmem.store.database import (
     is_open_here,
     is_undecodable,
     primary_code,
-    real_path,
     require_writable,
     translated_errors,
 )
