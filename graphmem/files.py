@@ -28,7 +28,7 @@ else:
     view = late("graphmem.graph.view")
     whole = late("graphmem.exchange.whole")
 
-EXPORTS = ("jsonl", "mermaid", "dot", "json", "graphml")
+EXPORTS = ("jsonl", "mermaid", "dot", "json", "graphml", "svg", "html")
 IMPORTS = ("jsonl",)
 _HELD = (
     "it holds all that the memory holds, what was mirrored word for word and what undo could bring back included: "
@@ -82,7 +82,7 @@ class Files(Sessions):
         at: dt.datetime | str | None = None,
         scopes: Iterable[str] | None = None,
     ) -> str:
-        """Return what `graph` returns as a picture: 'mermaid', 'dot' (Graphviz), 'json' or 'graphml'."""
+        """Return what `graph` returns as a picture: 'mermaid', 'dot' (Graphviz), 'json', 'graphml', 'svg' or 'html'."""
         return view.draw(self.graph(scene=scene, entity=entity, depth=depth, at=at, scopes=scopes), form)
 
     # ---- files

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from graphmem.core.model import ExportReport
     from graphmem.files import Texts
 
-_KINDS = ["jsonl", "mermaid", "dot", "json", "graphml"]
+_KINDS = ["jsonl", "mermaid", "dot", "json", "graphml", "svg", "html"]
 
 
 @click.command("export")
@@ -48,7 +48,7 @@ def export_command(
     \b
     Example:
       graphmem export jsonl memory.jsonl
-      graphmem export dot boss.dot --entity 老大
+      graphmem export html boss.html --entity 老大
     """
     if as_json and path == "-":
         raise click.UsageError("--json tells what was written to a file: name its PATH")

@@ -128,7 +128,7 @@ def _print_path(found: "FactPath") -> None:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["mermaid", "dot", "json", "graphml"]),
+    type=click.Choice(["mermaid", "dot", "json", "graphml", "svg", "html"]),
     help="How to write it.  [default: mermaid]",
 )
 @click.option("--output", type=click.Path(path_type=Path), help="Write into this file.  [default: standard output]")
