@@ -15,7 +15,9 @@ from graphmem.late import late
 from graphmem.sessions import Sessions
 
 if TYPE_CHECKING:
-    from graphmem.exchange import whole
+    import sqlite3
+
+    from graphmem.exchange import to_mcp_memory, to_okf, whole
     from graphmem.graph import neighbours as around
     from graphmem.graph import view
     from graphmem.store import database, placing
@@ -25,10 +27,12 @@ else:
     database = late("graphmem.store.database")
     placing = late("graphmem.store.placing")
     screening = late("graphmem.upkeep.screening")
+    to_mcp_memory = late("graphmem.exchange.to_mcp_memory")
+    to_okf = late("graphmem.exchange.to_okf")
     view = late("graphmem.graph.view")
     whole = late("graphmem.exchange.whole")
 
-EXPORTS = ("jsonl", "mermaid", "dot", "json", "graphml", "svg", "html")
+EXPORTS = ("jsonl", "mcp-memory", "okf", "mermaid", "dot", "json", "graphml", "svg", "html")
 IMPORTS = ("jsonl",)
 _HELD = (
     "it holds all that the memory holds, what was mirrored word for word and what undo could bring back included: "
@@ -102,9 +106,13 @@ class Files(Sessions):
     ) -> model.ExportReport:
         """Write what is known into a file that others read, and return what was written.
 
-        kind: 'jsonl' is the whole memory, with every row of every scope and the payload files, for `import_from`; the
-        others are those of `draw`, with its arguments. path: a file, or a stream of text. A file has its name when it
-        is whole; one that is there is replaced with force alone. progress is told how much is done and of how much.
+        kind: 'jsonl' is the whole memory, with every row of every scope and the payload files, for `import_from`.
+        'mcp-memory' is a file of the MCP knowledge-graph server, and 'okf' a folder of Markdown files, a bundle of the
+        Open Knowledge Format: what holds at an instant and may be read, `at` and `scopes` as in `graph`. The others are
+        those of `draw`, with its arguments.
+
+        path: a file, but for 'okf' also a stream of text. It has its name when it is whole; a file that is there is
+        replaced with force alone, a folder never. progress is told how much is done and of how much.
 
         Raises InvalidInput for an unknown kind and for what the kind cannot be limited by, Conflict for a file that is
         there, StoreFailed.
@@ -112,12 +120,23 @@ class Files(Sessions):
         if not isinstance(kind, str) or kind not in EXPORTS:
             raise InvalidInput("kind", kind, f"give one of {', '.join(EXPORTS)}")
         check_flags(force=force)
-        limits = {"scene": scene, "entity": entity, "at": at, "scopes": scopes}
+        unlimited = {"jsonl": ("scene", "entity", "at", "scopes"), "mcp-memory": ("scene", "entity")}
+        unlimited["okf"] = unlimited["mcp-memory"]
+        given = {"scene": scene, "entity": entity, "at": at, "scopes": scopes}
+        for name in unlimited.get(kind, ()):
+            if given[name] is not None:
+                raise InvalidInput(
+                    name, given[name], f"{kind} is not limited by it: leave it out, or give another kind"
+                )
         if kind == "jsonl":
-            for name, value in limits.items():
-                if value is not None:
-                    raise InvalidInput(name, value, "a whole memory is not limited: leave it out, or give another kind")
             return self._export_whole(path, force=force, progress=progress)
+        if kind in unlimited:
+            moment = self._at(at)
+            with self._store.read() as tx:
+                reading = around.Reading(moment, self._scopes(tx, scopes))
+                report = self._export_known(tx, kind, path, reading, force=force)
+            progress(1, 1)
+            return report
         picture = self.graph(scene=scene, entity=entity, depth=depth, at=at, scopes=scopes)
         place = self._write_text(path, iter([view.draw(picture, kind), "\n"]), force=force)
         progress(1, 1)
@@ -177,6 +196,34 @@ class Files(Sessions):
             place = self._write_text(path, lines, force=force)
         counts = {**tally.rows, "payloads": tally.payloads}
         return model.ExportReport("jsonl", place, counts, (_HELD, *tally.remarks))
+
+    def _export_known(
+        self,
+        tx: sqlite3.Connection,
+        kind: str,
+        path: str | os.PathLike[str] | Texts,
+        reading: around.Reading,
+        *,
+        force: bool,
+    ) -> model.ExportReport:
+        counts: dict[str, int] = {}
+        remarks: list[str] = []
+        if kind == "mcp-memory":
+            lines = to_mcp_memory.to_lines(tx, reading, counts, remarks)
+            place = self._write_text(path, lines, force=force)
+            return model.ExportReport(kind, place, counts, tuple(remarks))
+        if not isinstance(path, str | os.PathLike):
+            raise InvalidInput("path", path, "okf is a folder of files: give the path of one")
+        if force:
+            raise InvalidInput("force", force, "a folder is never replaced: name a new one, or remove it")
+        place = self._place_beside(path)
+        with placing.new_folder(place) as folder:
+            for name, text in to_okf.to_files(tx, reading, counts):
+                file = folder / name
+                file.parent.mkdir(mode=0o700, exist_ok=True)
+                with open(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as stream:  # noqa: PTH123
+                    stream.write(text.encode())
+        return model.ExportReport(kind, place, counts)
 
     def _write_text(self, path: str | os.PathLike[str] | Texts, texts: Iterator[str], *, force: bool) -> str:
         """Write texts one after the other to a file, or to a stream; return the path of the file."""

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from graphmem.core.lines import json_line
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, SchemaTooNew, StoreCorrupt, StoreFailed
 from graphmem.store import postings, rows, text_index
 from graphmem.store.blobs import LARGEST_IN_ROW, blob_path, lies_in_row, read_blob, write_blob
@@ -34,8 +35,6 @@ Progress = Callable[[int, int], None]
 
 FORMAT = 1
 _DIGEST = re.compile("[0-9a-f]{64}")
-# What would drive a terminal, reverse a line or end one; JSON has a form for each.
-_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _TOLD_EACH = 1_000  # rows
 
 
@@ -136,8 +135,7 @@ def load(
 
 
 def _line(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"
+    return json_line(value) + "\n"
 
 
 def _plain(value: Any) -> Any:

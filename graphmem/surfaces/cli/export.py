@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from graphmem.core.model import ExportReport
     from graphmem.files import Texts
 
-_KINDS = ["jsonl", "mermaid", "dot", "json", "graphml", "svg", "html"]
+_KINDS = ["jsonl", "mcp-memory", "okf", "mermaid", "dot", "json", "graphml", "svg", "html"]
 
 
 @click.command("export")
@@ -42,7 +42,8 @@ def export_command(
 ) -> None:
     """Write what is known into the file PATH, or to standard output.
 
-    KIND jsonl is the whole memory, with all that it holds, for 'graphmem import jsonl'; the others are pictures of the
+    KIND jsonl is the whole memory, with all that it holds, for 'graphmem import jsonl'; mcp-memory is a file of the MCP
+    knowledge-graph server, okf a folder of Markdown files in the Open Knowledge Format. The others are pictures of the
     facts, as 'graphmem graph' draws them.
 
     \b
