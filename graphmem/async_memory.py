@@ -253,6 +253,7 @@ class AsyncMemory:
     neighbours = _in_thread(Memory.neighbours)
     graph = _in_thread(Memory.graph)
     draw = _in_thread(Memory.draw)
+    export_to = _in_thread(Memory.export_to)
     shortest_path = _in_thread(Memory.shortest_path)
     recall = _in_thread(Memory.recall)
     put_block = _in_thread(Memory.put_block)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import os
 import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +15,7 @@ from graphmem.core import model
 from graphmem.core.keys import clean_text
 from graphmem.core.times import Clock
 from graphmem.curation import Curation
-from graphmem.errors import BudgetSpent, GraphmemError, WriterFailed
+from graphmem.errors import BudgetSpent, GraphmemError, InvalidInput, SecretRefused, WriterFailed
 from graphmem.late import late
 from graphmem.store.database import Store
 
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from graphmem import writers
     from graphmem.compose import consolidating
     from graphmem.core import consolidating as plans
-    from graphmem.core import embedding
+    from graphmem.core import embedding, redaction
     from graphmem.records import jobs
     from graphmem.upkeep import consolidate
 else:
@@ -34,13 +32,15 @@ else:
     embedding = late("graphmem.core.embedding")
     jobs = late("graphmem.records.jobs")
     plans = late("graphmem.core.consolidating")
+    redaction = late("graphmem.core.redaction")
     writers = late("graphmem.writers")
 
 _T = TypeVar("_T")
+_ERROR_KEPT = 300
 
 
 class Undone(NamedTuple):
-    """Why a job was not done: busy (another has it by now), or failed and why."""
+    """Why a job was not done: busy (another has it by now), gone (with its session), or failed and why."""
 
     state: str
     error: str = ""
@@ -183,7 +183,7 @@ class Consolidation(Curation):
             lost = "" if allow_shrink else consolidate.lost_by(tx, plan, report.scope, self.config)
             if lost:
                 return _planned(report, plan, lost)
-            job = consolidating.begin_by_rules(tx, report.kind, report.scope, self._owner, at, self.config, force=force)
+            job = consolidating.begin_by_rules(tx, report.kind, report.scope, at, self.config, force=force)
             if isinstance(job, consolidating.Wait):
                 return _waiting(report, job)
             report = self._applied(tx, report, plan, at)
@@ -193,10 +193,23 @@ class Consolidation(Curation):
     def _by_writer(
         self, report: model.ConsolidationReport, writer: model.Writer, at: str, *, force: bool, allow_shrink: bool
     ) -> model.ConsolidationReport:
+        with jobs.owning() as owner:
+            return self._asked_by(owner, report, writer, at, force=force, allow_shrink=allow_shrink)
+
+    def _asked_by(
+        self,
+        owner: str,
+        report: model.ConsolidationReport,
+        writer: model.Writer,
+        at: str,
+        *,
+        force: bool,
+        allow_shrink: bool,
+    ) -> model.ConsolidationReport:
         with self._writing(at) as tx:
             # Who allows it to shrink has seen why it stopped, which counted as a failure.
             asked = consolidating.begin(
-                tx, report.kind, report.scope, self._owner, at, self.config, force=force, again=force or allow_shrink
+                tx, report.kind, report.scope, owner, at, self.config, force=force, again=force or allow_shrink
             )
         if isinstance(asked, consolidating.Wait):
             return _waiting(report, asked)
@@ -217,6 +230,7 @@ class Consolidation(Curation):
             return done
 
         done = self._done_by_writer(
+            owner,
             asked.job_id,
             asked.task,
             asked.reply,
@@ -236,12 +250,9 @@ class Consolidation(Curation):
 
     # ---- jobs of writers
 
-    @functools.cached_property
-    def _owner(self) -> str:
-        return jobs.owner_name(os.urandom(8).hex())
-
     def _done_by_writer(
         self,
+        owner: str,
         job_id: int,
         task: model.WriterTask,
         reply: str,
@@ -252,30 +263,46 @@ class Consolidation(Curation):
     ) -> _T | Undone:
         """Let a writer answer, and settle what it says, once, whatever ends the process between; tell why not.
 
-        reply: what it answered before, '' for nothing. settle: is given a reply and the time, and ends the job. keep:
-        gives the form in which a reply is kept.
+        owner: whose job it is. reply: what it answered before, '' for nothing. settle: is given a reply and the time,
+        and ends the job. keep: gives the form in which a reply is kept.
         """
         if not reply:
             try:
                 reply = keep(_reply(writer, task))
             except WriterFailed as error:
-                at = self._at(None)
-                with self._writing(at) as tx:
-                    end = jobs.put_back if isinstance(error, BudgetSpent) else jobs.fail
-                    end(tx, job_id, str(error), at)
-                return Undone("failed", str(error))
+                end = jobs.put_back if isinstance(error, BudgetSpent) else jobs.fail
+                return self._undone(job_id, error, end, lambda tx: jobs.is_asked(tx, job_id, owner))
             at = self._at(None)
             with self._writing(at) as tx:
-                if not jobs.answer(tx, job_id, self._owner, reply, at):
-                    return Undone("busy")
+                if not jobs.answer(tx, job_id, owner, reply, at):
+                    return Undone("busy" if jobs.is_there(tx, job_id) else "gone")
         at = self._at(None)
         try:
             with self._writing(at) as tx:
-                return settle(tx, reply, at) if jobs.is_answered(tx, job_id) else Undone("busy")
+                if not jobs.is_answered(tx, job_id):
+                    return Undone("busy" if jobs.is_there(tx, job_id) else "gone")
+                return settle(tx, reply, at)
+        except (InvalidInput, SecretRefused) as error:  # of the reply: with another one it may go well
+            return self._undone(job_id, error, jobs.fail, lambda tx: jobs.is_answered(tx, job_id))
         except GraphmemError as error:
             with contextlib.suppress(GraphmemError), self._writing(at) as tx:  # what is wrong is raised below
-                jobs.count_failure(tx, job_id, str(error), at)
+                jobs.count_failure(tx, job_id, _shown(error), at)
             raise
+
+    def _undone(
+        self,
+        job_id: int,
+        error: GraphmemError,
+        end: Callable[[sqlite3.Connection, int, str, str], None],
+        is_ours: Callable[[sqlite3.Connection], bool],
+    ) -> Undone:
+        """End a job that is still ours, and tell why it was not done."""
+        at, told = self._at(None), _shown(error)
+        with self._writing(at) as tx:
+            if not is_ours(tx):
+                return Undone("busy" if jobs.is_there(tx, job_id) else "gone")
+            end(tx, job_id, told, at)
+        return Undone("failed", told)
 
     def _named_writer(self) -> model.Writer | None:
         """Return the writer that the memory was opened with, else that of the settings, None where there is none."""
@@ -292,6 +319,12 @@ def _reply(writer: model.Writer, task: model.WriterTask) -> str:
     if not isinstance(reply, str) or is_blank(reply):
         raise WriterFailed("the writer said nothing")
     return clean_text(reply)
+
+
+def _shown(error: Exception) -> str:
+    """Return what an error says, in one line of at most 300 characters and without a secret, as it is kept."""
+    line = redaction.redact(" ".join(clean_text(str(error)).split()))
+    return line if len(line) <= _ERROR_KEPT else f"{line[: _ERROR_KEPT - 1]}…"
 
 
 def _waiting(report: model.ConsolidationReport, wait: consolidating.Wait) -> model.ConsolidationReport:

@@ -18,7 +18,7 @@ from graphmem.core import model
 from graphmem.core.keys import clean_text, require_texts, text_list
 from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, read_time, utc_text
-from graphmem.errors import Conflict, GraphmemError, InvalidInput, SecretRefused, StoreFailed
+from graphmem.errors import Conflict, GraphmemError, InvalidInput, NotFound, SecretRefused, StoreFailed
 from graphmem.late import late
 from graphmem.store.database import Store
 
@@ -66,6 +66,7 @@ class Sessions(Consolidation):
     ) -> None:
         super().__init__(store, config=config, clock=clock, embedder=embedder)
         self._meanings: MeaningIndex | None = None
+        self._signs: projects.Signs | None = None
         if embedder is not None:
             from graphmem.compose import meaning
 
@@ -148,7 +149,7 @@ class Sessions(Consolidation):
         """
         name = _session_name(session)
         with self._writing(self._at(None)) as tx:
-            return model.DeletedParts(name, history.delete_session(tx, name))
+            return model.DeletedParts(name, jobs.delete_session(tx, name))
 
     def history(
         self,
@@ -382,17 +383,25 @@ class Sessions(Consolidation):
             at = self._at(None)
             with self._writing(at) as tx:
                 return model.CheckpointReport(name, checkpointing.enqueue(tx, name, cause, at, force=force))
+        with jobs.owning() as owner:
+            return self._digested(name, cause, owner, force=force, progress=progress)
+
+    def _digested(
+        self, name: str, cause: str, owner: str, *, force: bool, progress: Callable[[int, int], None]
+    ) -> model.CheckpointReport:
         done = model.CheckpointReport(name, "nothing")
         read = 0
         while True:
             at = self._at(None)
             with self._writing(at) as tx:
-                begun = checkpointing.begin(tx, name, cause, self._owner, at, self.config, force=force)
+                begun = checkpointing.begin(tx, name, cause, owner, at, self.config, force=force)
             if isinstance(begun, str):
+                if begun == "suppressed":
+                    log.warning("checkpoint of session %r: it failed too often in a row and is left alone", name)
                 return done if done.notes else replace(done, state=begun)
             progress(read, read + len(begun.task.parts) + begun.left)
-            done = self._written(begun, done)
-            if done.state != "written":
+            done = self._written(begun, done, owner)
+            if done.state not in ("written", "nothing"):
                 log.warning("checkpoint of session %r: %s", name, done.error or done.state)
                 return done
             read += len(begun.task.parts)
@@ -400,9 +409,10 @@ class Sessions(Consolidation):
             if not begun.left or begun.cut:
                 return done
 
-    def _written(self, begun: checkpointing.Begun, done: model.CheckpointReport) -> model.CheckpointReport:
+    def _written(self, begun: checkpointing.Begun, done: model.CheckpointReport, owner: str) -> model.CheckpointReport:
         """Let a writer answer, and settle what it says; return what was done with that."""
         settled = self._done_by_writer(
+            owner,
             begun.job_id,
             begun.task,
             begun.reply,
@@ -411,14 +421,15 @@ class Sessions(Consolidation):
             ),
             writer=self._named_writer() or functools.partial(checkpointing.by_rules, config=self.config),
         )
-        if isinstance(settled, Undone) and settled.state == "busy":
-            return replace(done, state="busy")
-        if isinstance(settled, Undone) or settled.note is None:
+        if isinstance(settled, Undone) and settled.state != "failed":
+            return replace(done, state=settled.state)
+        if isinstance(settled, Undone) or settled.error:
             return replace(done, state="failed", error=settled.error, left=begun.left + len(begun.task.parts))
+        noted = () if settled.note is None else (settled.note,)
         return replace(
             done,
-            state="written",
-            notes=(*done.notes, settled.note),
+            state="written" if done.notes or noted else "nothing",
+            notes=(*done.notes, *noted),
             proposed=(*done.proposed, *settled.proposed),
             remarks=(*done.remarks, *settled.remarks),
             left=begun.left,
@@ -437,13 +448,19 @@ class Sessions(Consolidation):
         at = self._at(None)
         before = utc_text(dt.datetime.fromisoformat(at) - dt.timedelta(seconds=self.config.idle_checkpoint_after))
         with self._store.read() as tx:
-            waiting = jobs.waiting(tx, checkpointing.KIND, self._owner, at)
+            waiting = jobs.waiting(tx, checkpointing.KIND, at)
             silent = jobs.idle_sessions(tx, before, self.config.extract_min_turns) if idle else []
         causes = {**dict.fromkeys(silent, "idle"), **dict.fromkeys(waiting, "manual")}
         reports: list[model.CheckpointReport] = []
         for done, (session, cause) in enumerate(causes.items()):
             progress(done, len(causes))
-            reports.append(self.checkpoint(session, cause=cause))
+            try:
+                reports.append(self.checkpoint(session, cause=cause))
+            except NotFound:  # removed since
+                reports.append(model.CheckpointReport(session, "gone"))
+            except GraphmemError as error:
+                log.warning("checkpoint of session %r: %s", session, error)
+                reports.append(model.CheckpointReport(session, "failed", error=str(error)))
         progress(len(causes), len(causes))
         return tuple(reports)
 
@@ -485,6 +502,30 @@ class Sessions(Consolidation):
             return jobs.list_jobs(tx, session=name, states=wanted, scopes=within, limit=most)
 
     # ---- within
+
+    def _settle_in(self, signs: projects.Signs | None, session: str) -> None:
+        """Look up the project and the session that the memory is opened for, and note what is new of them."""
+        self._signs = signs
+        if signs is not None:
+            found = self._known_project(signs)
+            self._project = found.project
+            for remark in found.project.remarks:
+                log.warning("%s", remark)
+        self._session = session
+        if session and not self.config.read_only:
+            key, parent = scope_rows.SESSION_PREFIX + session, self._own_scope("project") if self._project else ""
+            with self._store.read() as tx:
+                is_known = scope_rows.knows_session(tx, key)
+            if not is_known:
+                refuse_secret_names("session", [session])
+            if not is_known and self.config.project_memory:
+                at = self._at(None)
+                with self._store.write() as tx:
+                    scope_rows.store_session(tx, key, parent, at)
+
+    def _settle_again(self) -> None:
+        """Look up project and session anew, after what is known of them was replaced."""
+        self._settle_in(self._signs, self._session)
 
     def _known_project(self, signs: projects.Signs) -> scope_rows.Found:
         """Return the project that a folder is, which is stored when it is new or has moved."""

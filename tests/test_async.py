@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import inspect
+import io
 import sqlite3
 import threading
 from pathlib import Path
@@ -72,6 +73,7 @@ SCRIPT = [
     ("recall", ["panel pnpm"], {"situation": HERE, "explain": True}),
     ("neighbours", ["老大"], {"depth": 1}),
     ("draw", ["dot"], {"entity": "老大"}),
+    ("export_to", ["jsonl", io.StringIO()], {}),
     ("shortest_path", ["老大", "纯文本"], {}),
     ("recall_by_scene", ["chan:new"], {"exact": True}),
     ("recall_by_situation", [HERE], {"declared": ["chan:qq"]}),

@@ -104,6 +104,7 @@ CALLS = {
     "record-failure": ["bash", "exit 1"],
     "incidents": ["--all"],
     "import": ["mcp-memory", OBSERVED],
+    "export": ["jsonl", "all.jsonl"],
     "backup": ["copy.db"],
     "restore": [SAVED],
     "check": [],

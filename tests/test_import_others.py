@@ -6,6 +6,8 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support import dump, sql
 
 from graphmem import InvalidInput, Memory, StoreFailed
@@ -135,6 +137,36 @@ def test_another_memory_of_the_same_facts_confirms_them(memory, tmp_path):
 
     assert counts(report)["fact"] == (0, 1, 0, 0)
     assert memory.overview().relations == 1
+
+
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=60).map(str.strip)
+WORDS = st.sampled_from(["a", "B", "老大", "c++", "likes tea", "x" * 50, "Ann: Bob"])
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    known=st.dictionaries(WORDS, st.lists(TEXTS.filter(bool), max_size=3, unique=True), min_size=1),
+    said=st.lists(st.tuples(WORDS, st.sampled_from(["is", "likes"]), WORDS), max_size=6, unique=True),
+)
+def test_what_the_format_can_say_comes_back_from_an_export(tmp_path_factory, known, said):
+    folder = tmp_path_factory.mktemp("mcp")
+    ends = {end for start, _, stop in said for end in (start, stop)}
+    told = [entity(name, *texts) for name, texts in known.items()] + [entity(end) for end in ends - known.keys()]
+    source = lines(folder / "in.jsonl", *told, *(relation(*each) for each in said))
+    with Memory.open(folder / "first.db") as memory:
+        refused = memory.import_from("mcp-memory", source).refused
+        memory.export_to("mcp-memory", folder / "out.jsonl")
+    with Memory.open(folder / "second.db") as memory:
+        memory.import_from("mcp-memory", folder / "out.jsonl")
+        memory.export_to("mcp-memory", folder / "again.jsonl")
+
+    out = [json.loads(line) for line in (folder / "out.jsonl").read_text("utf-8").splitlines()]
+    assert (folder / "again.jsonl").read_text("utf-8") == (folder / "out.jsonl").read_text("utf-8")
+    if not refused:  # a generated text may look like a secret
+        assert {each["name"] for each in out if each["type"] == "entity"} == known.keys() | ends
+        assert {(each["from"], each["relationType"], each["to"]) for each in out if each["type"] == "relation"} == set(
+            said
+        )
 
 
 # ---- the ledger

@@ -6,6 +6,7 @@ import functools
 import gc
 import hashlib
 import inspect
+import io
 import logging
 import os
 import shutil
@@ -136,6 +137,7 @@ READS = {
     "neighbours": lambda memory: memory.neighbours("老大"),
     "graph": lambda memory: memory.graph(),
     "draw": lambda memory: memory.draw(),
+    "export_to": lambda memory: memory.export_to("jsonl", io.StringIO()),
     "shortest_path": lambda memory: memory.shortest_path("老大", "纯文本"),
     "block": lambda memory: memory.block(KEPT),
     "brief": lambda memory: memory.brief(HERE, query="纯文本", declared=["chan:qq"]),

@@ -59,7 +59,10 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What a reply came to: the checkpoint, or why it is none. What it found worth remembering. What to say of it."""
+    """What a reply came to: the checkpoint, or why it is none. What it found worth remembering. What to say of it.
+
+    note: None without an error where there was nothing to tell.
+    """
 
     note: Note | None
     proposed: tuple[Proposed, ...] = ()
@@ -76,8 +79,10 @@ def enqueue(tx: sqlite3.Connection, name: str, cause: str, at: str, *, force: bo
         return "suppressed"
     if jobs.at_work(tx, KIND, session.scope, session.id):
         return "busy"
-    if not jobs.undigested(tx, session.id):
+    if not jobs.undigested(tx, session.id, 1):
         return "nothing"
+    if force:  # who does it later has no say
+        jobs.forgive(tx, session.id)
     jobs.queue(tx, KIND, session.scope, session.id, cause, at)
     return "queued"
 
@@ -89,28 +94,30 @@ def begin(
     session = _session(tx, name)
     if session.own:
         return "own"
-    held, taken = jobs.take_up(tx, KIND, session.scope, session.id, owner, at)
+    held, taken = jobs.take_up(tx, KIND, session.scope, session.id, at)
     if taken:
         return "busy"
     if session.failures >= jobs.MOST_FAILURES and not force:
         return "suppressed"
-    if held is not None and held.state == "answered":
-        return _begun(tx, held.id, jobs.parts_of(tx, held.id), session, at, config, reply=held.reply)
     parts = jobs.parts_of(tx, held.id) if held is not None else []
+    if held is not None and held.state == "answered":
+        task = _task(parts, "", "", at, config)
+        return Begun(held.id, task, held.reply, "", jobs.count_undigested(tx, session.id))
     if not parts:
-        waiting = jobs.undigested(tx, session.id)
-        reason = "nothing" if not waiting else "short" if cause == "idle" and _is_short(waiting, config) else ""
-        if reason:
+        parts = jobs.undigested(tx, session.id, config.checkpoint_input_bytes)
+        is_short = cause == "idle" and jobs.count_turns(tx, session.id) < config.extract_min_turns
+        if not parts or is_short:
             if held is not None:
                 jobs.finish(tx, held.id, None, at)
-            return reason
-        increment = checkpoints.increment_of(waiting, config.checkpoint_input_bytes, config.extract_max_messages)
-        parts = list(increment.parts)
+            return "short" if parts else "nothing"
+    increment = checkpoints.increment_of(parts, config.checkpoint_input_bytes, config.extract_max_messages)
     job_id = held.id if held is not None else jobs.queue(tx, KIND, session.scope, session.id, cause, at)
-    jobs.take_parts(tx, job_id, [part.id for part in parts])
-    begun = _begun(tx, job_id, parts, session, at, config, reply="")
-    jobs.ask(tx, job_id, owner, lease_of(at, begun.task, config), at)
-    return begun
+    jobs.take_parts(tx, job_id, [part.id for part in increment.parts])
+    limit, date = config.checkpoint_output_bytes, _date(at)
+    told = checkpoints.instructions(increment, date=date, limit=limit, language=config.language)
+    task = _task(increment.parts, told, increment.text, at, config)
+    jobs.ask(tx, job_id, owner, lease_of(at, task, config), at)
+    return Begun(job_id, task, "", increment.cut, jobs.count_undigested(tx, session.id))
 
 
 def _session(tx: sqlite3.Connection, name: str) -> _Session:
@@ -120,33 +127,12 @@ def _session(tx: sqlite3.Connection, name: str) -> _Session:
     return _Session(*row)
 
 
-def _is_short(parts: Sequence[StoredPart], config: Config) -> bool:
-    turns = [part for part in parts if part.role == "user"] if any(part.role for part in parts) else parts
-    return len(turns) < config.extract_min_turns
+def _task(parts: Sequence[StoredPart], instructions: str, text: str, at: str, config: Config) -> WriterTask:
+    return WriterTask(KIND, instructions, text, tuple(parts), config.checkpoint_output_bytes, _date(at))
 
 
-def _begun(
-    tx: sqlite3.Connection,
-    job_id: int,
-    parts: Sequence[StoredPart],
-    session: _Session,
-    at: str,
-    config: Config,
-    *,
-    reply: str,
-) -> Begun:
-    # The same parts make the same text again; those of a job have room by themselves.
-    increment = checkpoints.increment_of(parts, config.checkpoint_input_bytes, config.extract_max_messages)
-    date, limit = at[:19] + "Z", config.checkpoint_output_bytes
-    task = WriterTask(
-        KIND,
-        checkpoints.instructions(increment, date=date, limit=limit, language=config.language),
-        increment.text,
-        increment.parts,
-        limit,
-        date,
-    )
-    return Begun(job_id, task, reply, increment.cut, len(jobs.undigested(tx, session.id)))
+def _date(at: str) -> str:
+    return f"{at[:19]}Z"
 
 
 def lease_of(at: str, task: WriterTask, config: Config) -> str:
@@ -174,7 +160,8 @@ def settle(
     A reply that is no checkpoint fails the job, and what it read is read again.
     """
     found = checkpoints.parse_reply(reply)
-    if problems := checkpoints.problems_of(found.text, config.checkpoint_output_bytes):
+    said = "\n".join(part.text for part in begun.task.parts)
+    if problems := checkpoints.problems_of(found.text, config.checkpoint_output_bytes, said):
         error = f"the reply is no checkpoint: {'; '.join(problems)}"
         jobs.fail(tx, begun.job_id, error, at)
         return Settled(None, error=error)
@@ -187,6 +174,9 @@ def settle(
             f"message {begun.cut!r} is longer than {config.checkpoint_input_bytes} bytes and was read in part: raise "
             "checkpoint_input_bytes, and checkpoint_output_bytes with it, to read more at once"
         )
+    if checkpoints.is_empty(text) and not (found.of_project or found.of_user):
+        jobs.finish(tx, begun.job_id, None, at)
+        return Settled(None, remarks=tuple(remarks))
     session = _session(tx, name)
     last = begun.task.parts[-1].part if begun.task.parts else ""
     origin = Provenance(0, "remember", "agent:writer", "", name, last, "", "", at)

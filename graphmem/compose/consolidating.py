@@ -85,7 +85,7 @@ def begin(
 
     again: also where it failed three times in a row.
     """
-    held, taken = jobs.take_up(tx, kind, scope, None, owner, at)
+    held, taken = jobs.take_up(tx, kind, scope, None, at)
     if taken:
         return Wait("busy")
     if wait := wait_of(tx, kind, scope, at, config, force=force):
@@ -103,10 +103,10 @@ def begin(
 
 
 def begin_by_rules(
-    tx: sqlite3.Connection, kind: str, scope: str, owner: str, at: str, config: Config, *, force: bool
+    tx: sqlite3.Connection, kind: str, scope: str, at: str, config: Config, *, force: bool
 ) -> int | Wait:
     """Begin the job of a scope that no writer is asked for, and return its number; or why there is none to do."""
-    held, taken = jobs.take_up(tx, kind, scope, None, owner, at)
+    held, taken = jobs.take_up(tx, kind, scope, None, at)
     if taken:
         return Wait("busy")
     if wait := wait_of(tx, kind, scope, at, config, force=force):

@@ -5,15 +5,16 @@ comment behind it; and candidates for notes, as JSON in another. The headings an
 0.3 to 0.6, whose checkpoints and writers so go on working.
 """
 
+import itertools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from graphmem.core.candidates import Candidate, parse_candidates
 from graphmem.core.injected import WRITER_MARK
-from graphmem.core.keys import clean_text
+from graphmem.core.keys import clean_text, entity_key
 from graphmem.core.model import StoredPart
 
 # The sections of a checkpoint, and the bytes beyond which each is remarked on: it is a digest, and others follow.
@@ -29,6 +30,8 @@ _DELTA = "<!-- project-memory-delta"
 _CANDIDATES = "<!-- memory-candidates"
 _CLOSED = "-->"
 _MOST_BLANK = 0.5
+_FILLER = "lorem ipsum"
+_HEAD = re.compile(r"^[ \t]*\[(?=(?:user|assistant|tool|system|message)\b)", re.MULTILINE | re.IGNORECASE)
 _HEADING = re.compile(r"##[ \t]+(.+?)[ \t]*")
 _DELTA_HEADING = re.compile(r"#{2,4}[ \t]+(.+?)[ \t]*:?[ \t]*")
 _BULLET = re.compile(r"[ \t]*[-*•][ \t]+(.*)")
@@ -167,13 +170,15 @@ def block_of(part: StoredPart) -> str:
 
     Of what a tool answered the first 400 characters are shown, of a system prompt the first 6000.
     """
-    what = " ".join(filter(None, (part.tool, part.outcome)))
-    head = f"[{' '.join(filter(None, (part.role or 'message', part.part, what)))}]"
-    text = part.text
+    told = " ".join((part.role or "message", part.part, part.tool, part.outcome)).split()
+    head = f"[{' '.join(told).replace(']', ')')}]"
+    # Nobody's text is to look like what another said.
+    text = _HEAD.sub(r"\\\g<0>", part.text)
     most = _OUTPUT_SHOWN if part.tool or part.role == "tool" else _SYSTEM_SHOWN if part.role == "system" else len(text)
     if len(text) > most:
         text = f"{text[:most]}…"
-    return f"{head}\n{part.author}: {text}" if part.author else f"{head}\n{text}"
+    author = " ".join(part.author.split())
+    return f"{head}\n{author}: {text}" if author else f"{head}\n{text}"
 
 
 def increment_of(parts: Sequence[StoredPart], budget: int, newest: int) -> Increment:
@@ -324,7 +329,9 @@ def _of_delta(lines: Sequence[str]) -> tuple[tuple[Candidate, ...], tuple[Candid
         kept, dropped = _newest(sections.get(name, []), place.most)
         if dropped:
             remarks.append(f"{name}: {dropped} of its oldest lines were dropped, beyond {place.most} bytes")
-        found[place.is_global] += [_claim(line, place.kind) for line in kept if line not in NOTHING.values()]
+        found[place.is_global] += [
+            _claim(line, place.kind) for line in kept if entity_key(line) and line not in NOTHING.values()
+        ]
     return tuple(found[False]), tuple(found[True]), tuple(remarks)
 
 
@@ -397,8 +404,21 @@ def sections_of(text: str) -> dict[str, list[str]]:
     return found
 
 
-def problems_of(text: str, limit: int) -> tuple[str, ...]:
-    """Return why a checkpoint is not accepted; nothing when it is.
+def is_empty(text: str) -> bool:
+    """Tell whether a checkpoint says nothing in any of its sections.
+
+    >>> is_empty("# Checkpoint\\n## Summary\\n(none)\\n## Facts\\n"), is_empty("## Facts\\n- port 8443")
+    (True, False)
+    """
+    return not any(line.strip() and line.strip() not in NOTHING.values() for line in _lines_of(text))
+
+
+def _lines_of(text: str) -> Iterator[str]:
+    return itertools.chain.from_iterable(sections_of(text).values())
+
+
+def problems_of(text: str, limit: int, said: str = "") -> tuple[str, ...]:
+    """Return why a checkpoint is not accepted; nothing when it is. said: what it was made of.
 
     >>> for problem in problems_of("# Checkpoint\\n## Summary\\n## Facts\\nlorem ipsum", 24):
     ...     problem
@@ -418,8 +438,8 @@ def problems_of(text: str, limit: int) -> tuple[str, ...]:
     blank = sum(not line.strip() for line in lines)
     if blank > _MOST_BLANK * len(lines):
         found.append(f"{blank} of {len(lines)} lines are blank")
-    if "lorem ipsum" in text.casefold():
-        found.append("filler: lorem ipsum")
+    if _FILLER in text.casefold() and _FILLER not in said.casefold():
+        found.append(f"filler: {_FILLER}")
     return tuple(found)
 
 

@@ -16,7 +16,9 @@ _SOURCES: dict[str, Callable[[str], AbstractContextManager[TakeIn]]] = {
     "ledger": ledger.opened,
     "promemory": promemory.opened,
 }
-KINDS = tuple(_SOURCES)
+# A whole memory of our own, which takes no part in one that is there: `exchange.whole` reads it.
+WHOLE = "jsonl"
+KINDS = (*_SOURCES, WHOLE)
 
 
 def opened(kind: object, path: str) -> AbstractContextManager[TakeIn]:

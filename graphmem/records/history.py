@@ -3,7 +3,7 @@
 import bisect
 import datetime as dt
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -139,14 +139,22 @@ def mirror(
     if changed:
         grown += _rewrite(tx, changed)
     if fresh or changed:
-        own = any(is_for_a_writer(part.text) for part in fresh)
         tx.execute(
-            """UPDATE sessions SET parts = parts + ?, length = length + ?, updated_at = MAX(updated_at, ?),
-                                   own = MAX(own, ?)
-               WHERE id = ?""",
-            (len(fresh), grown, at, own, session_id),
+            "UPDATE sessions SET parts = parts + ?, length = length + ?, updated_at = MAX(updated_at, ?) WHERE id = ?",
+            (len(fresh), grown, at, session_id),
         )
+        if any(is_for_a_writer(part.text) for part in told):
+            _mark_own(tx, session_id)
     return MirrorReport(session, len(fresh), len(changed), len(told) - len(fresh) - len(changed), remarks)
+
+
+def _mark_own(tx: sqlite3.Connection, session_id: int) -> None:
+    """Note whether a session is that of a writer at work: what it was told first says so, and nothing later."""
+    first = tx.execute(
+        "SELECT text FROM parts WHERE session_id = ? AND role IN ('user', 'system') ORDER BY seq LIMIT 1", (session_id,)
+    ).fetchone()
+    own = first is not None and is_for_a_writer(first[0])
+    tx.execute("UPDATE sessions SET own = ? WHERE id = ?", (own, session_id))
 
 
 def _session(tx: sqlite3.Connection, name: str, scope: str | None, home: str, at: str) -> tuple[int, tuple[str, ...]]:
@@ -305,9 +313,9 @@ def parts(tx: sqlite3.Connection, part_ids: Sequence[int]) -> dict[int, StoredPa
     return {part.id: part for part in stored_parts(tx, f"p.id IN ({marks})", ids)}
 
 
-def stored_parts(tx: sqlite3.Connection, condition: str, parameters: Sequence[object]) -> list[StoredPart]:
-    """Return the parts p that meet a condition in SQL, which may say their order."""
-    return [StoredPart(*row) for row in tx.execute(f"{_STORED} WHERE {condition}", parameters)]
+def stored_parts(tx: sqlite3.Connection, condition: str, parameters: Sequence[object]) -> Iterator[StoredPart]:
+    """Yield the parts p that meet a condition in SQL, which may say their order."""
+    return (StoredPart(*row) for row in tx.execute(f"{_STORED} WHERE {condition}", parameters))
 
 
 def find_part(tx: sqlite3.Connection, part: int | str, session: str, scopes: Sequence[str] | None) -> StoredPart:
@@ -318,7 +326,7 @@ def find_part(tx: sqlite3.Connection, part: int | str, session: str, scopes: Seq
     """
     column = "p.id" if isinstance(part, int) else "p.part"
     condition, parameters = ("AND s.name = ?", (session,)) if session else ("", ())
-    found = stored_parts(tx, f"{column} = ? {condition} ORDER BY p.id LIMIT 3", (part, *parameters))
+    found = list(stored_parts(tx, f"{column} = ? {condition} ORDER BY p.id LIMIT 3", (part, *parameters)))
     within = f" of session {session!r}" if session else ""
     if not found:
         raise NotFound(f"no part {part!r}{within}: history finds parts by their words")
@@ -345,6 +353,8 @@ def delete_parts(tx: sqlite3.Connection, session: str, names: Sequence[str], mes
             ).fetchall()
     lengths = dict(gone)
     _remove(tx, session_id, lengths)
+    if tx.execute("SELECT own FROM sessions WHERE id = ?", (session_id,)).fetchone() == (1,):
+        _mark_own(tx, session_id)
     return len(lengths)
 
 

@@ -4,7 +4,9 @@ Table and column names of scenes follow the reference engine, so that tools for 
 text of 24 characters. Ids are never used twice, since journals and indexes of other processes hold them.
 """
 
+import contextlib
 import sqlite3
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from graphmem.core.keys import title_key
@@ -564,7 +566,7 @@ def _migrations() -> "Migrations":
                 created_at TEXT NOT NULL CHECK (length(created_at) = 24),
                 updated_at TEXT NOT NULL CHECK (length(updated_at) = 24)
             ) STRICT;
-            CREATE UNIQUE INDEX jobs_at_work ON jobs(kind, scope, COALESCE(session_id, 0))
+            CREATE UNIQUE INDEX jobs_at_work ON jobs(kind, IIF(session_id IS NULL, scope, session_id))
                 WHERE state IN ('queued', 'asked', 'answered');
             CREATE INDEX jobs_session ON jobs(session_id) WHERE session_id IS NOT NULL;
             CREATE INDEX jobs_note ON jobs(note_id) WHERE note_id IS NOT NULL;
@@ -682,3 +684,17 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
             raise
     finally:
         connection.execute("PRAGMA foreign_keys = ON")
+
+
+@contextlib.contextmanager
+def open_empty(version: int) -> Iterator[sqlite3.Connection]:
+    """Yield an empty database of an older schema, which is gone at the end; `migrate` brings it up to date."""
+    from sqlite_utils import Database
+
+    with contextlib.closing(sqlite3.connect("", isolation_level=None)) as connection:
+        migrations, database = _migrations(), Database(connection)
+        names = [migration.name for migration in migrations.pending(database)]
+        migrations.apply(database, stop_before=names[version])
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {version}")
+        yield connection

@@ -18,7 +18,7 @@ from graphmem.config import Config
 from graphmem.core.model import Arbiter, EntityReview, Provenance, SettleReport, UpkeepReport, UpkeepStep, WalState
 from graphmem.core.times import days_before, utc_text
 from graphmem.errors import Conflict, StoreBusy, WriterFailed
-from graphmem.records import history, incidents, jobs, notes, reminders
+from graphmem.records import incidents, jobs, notes, reminders
 from graphmem.store import text_index
 from graphmem.upkeep import decay, merge, merge_entities, review, sweep
 from graphmem.upkeep.journal import FADING, Journal
@@ -364,12 +364,14 @@ def _expire_sessions(one: _Pass) -> UpkeepStep:
         return _nothing(name)
 
     def drop(part: Sequence[str], tx: Connection, at: str) -> None:
-        for session in part:
-            history.delete_session(tx, session)
+        for session in sweep.old_sessions(tx, now, config.retention_days, among=part).sessions:
+            jobs.delete_session(tx, session)
 
     def archive(part: Sequence[int], tx: Connection, at: str) -> None:
         act = Provenance(0, "forget", "agent:upkeep", "", "", "", "", f"older than {config.retention_days:g} days", at)
-        for note_id in part:
+        for note_id in sweep.old_sessions(tx, now, config.retention_days).checkpoints:
+            if note_id not in part:
+                continue
             notes.put_away(tx, note_id, act, config)
 
     def work() -> list[int]:

@@ -104,14 +104,18 @@ class OldSessions(NamedTuple):
     checkpoints: Sequence[int]
 
 
-def old_sessions(tx: sqlite3.Connection, at: str, days: float) -> OldSessions:
-    """Return the sessions in which nothing was said for so many days, and the checkpoints as old; 0 for none."""
+def old_sessions(tx: sqlite3.Connection, at: str, days: float, *, among: Sequence[str] | None = None) -> OldSessions:
+    """Return the sessions in which nothing was said for so many days, and the checkpoints as old; 0 for none.
+
+    among: the names of sessions to look at, None for all.
+    """
     limit = days_before(at, days) if days else ""
+    named = "" if among is None else f"AND s.name IN {VALUES}"
     sessions = tx.execute(
-        """SELECT name FROM sessions s
-           WHERE COALESCE((SELECT COALESCE(p.at, p.recorded_at) FROM parts p WHERE p.session_id = s.id
-                           ORDER BY p.seq DESC LIMIT 1), s.updated_at) < ? ORDER BY s.id""",
-        (limit,),
+        f"""SELECT name FROM sessions s
+            WHERE COALESCE((SELECT COALESCE(p.at, p.recorded_at) FROM parts p WHERE p.session_id = s.id
+                            ORDER BY p.seq DESC LIMIT 1), s.updated_at) < ? {named} ORDER BY s.id""",
+        (limit, *([] if among is None else [json.dumps(list(among))])),
     )
     checkpoints = tx.execute(
         """SELECT id FROM notes WHERE kind = 'checkpoint' AND status = 'live' AND pinned = 0 AND updated_at < ?

@@ -67,9 +67,10 @@ class CheckpointReport:
     """What a checkpoint of a session came to.
 
     state: written; nothing (nothing new was said); short (too few turns for an idle session); queued; busy (another is
-    at work on it); suppressed (it failed too often in a row); own (it is the session of a writer); failed, and why in
-    `error`. notes: the checkpoints, one for each part of the session that a writer reads at once. proposed: what became
-    of what it found worth remembering. left: parts that are not digested yet.
+    at work on it); suppressed (it failed too often in a row); own (it is the session of a writer); gone (the session
+    was removed meanwhile); failed, and why in `error`. notes: the checkpoints, one for each part of the session that a
+    writer reads at once. proposed: what became of what it found worth remembering. left: parts that are not digested
+    yet.
     """
 
     session: str

@@ -11,7 +11,7 @@ from graphmem.surfaces.output import counted, print_remarks, print_table, printa
 if TYPE_CHECKING:
     from graphmem.core.model import ImportReport
 
-_KINDS = ["homeagent", "mcp-memory", "ledger", "promemory"]
+_KINDS = ["homeagent", "mcp-memory", "ledger", "promemory", "jsonl"]
 _SHOWN = 20
 
 
@@ -28,9 +28,10 @@ def import_command(session: Session, /, kind: str, path: Path, scope: str | None
     """Take in what another memory kept at PATH, and tell what came, what was merged, what was refused and why.
 
     KIND is homeagent (the graph.db of the HomeAgent engine), mcp-memory (the memory.jsonl of the MCP knowledge-graph
-    server), ledger (the JSON of dsh-memory-ledger, a file or the folder) or promemory (the folder of
-    opencode-promemory). Nothing at PATH changes. The same again adds nothing, and an import that was broken off goes
-    on where it was. Rules and pins wait for 'graphmem approve'.
+    server), ledger (the JSON of dsh-memory-ledger, a file or the folder), promemory (the folder of opencode-promemory)
+    or jsonl (a whole memory that 'graphmem export jsonl' wrote, into an empty one). Nothing at PATH changes. The same
+    again adds nothing, and an import that was broken off goes on where it was. Rules and pins wait for 'graphmem
+    approve'.
 
     \b
     Example:

@@ -280,6 +280,7 @@ def _told(report: "CheckpointReport") -> str:
         "queued": "queued; 'graphmem jobs --run' does it",
         "busy": "another process is at work on it",
         "suppressed": "it failed three times in a row; --force tries again",
+        "gone": "it was removed meanwhile",
         "own": "it is the session of a writer of this memory, and is not digested",
         "failed": f"failed: {report.error}",
     }[report.state]
