@@ -67,7 +67,21 @@ def test_twins_are_one_scene_with_the_strength_of_both_and_their_old_keys(memory
     (chief,) = memory.scenes("auto:chan:qq_part:morning")
     assert (chief.strength, chief.visits, chief.features, chief.refs, chief.origin) == (272, 272, 6, 210, "emergent")
     assert ("auto:chan:qq+part:morning",) in sql(path, "SELECT key FROM scene_aliases")
-    assert next(each.into for each in report.merged if each.what == "scene") == chief.key
+    twins = [(each.name, each.into) for each in report.merged if each.what == "scene"]
+    assert twins[0] == ("auto:chan:qq+part:morning", chief.key)
+    assert len(twins) == 8
+    assert all(name != into for name, into in twins)
+
+
+def test_a_lone_key_is_rewritten_and_keeps_its_spelling(memory, path, small):
+    with writing(small) as connection:
+        connection.execute("INSERT INTO scenes(key, strength) VALUES (' Tool:Shell ', 3)")
+
+    report = memory.import_from("homeagent", small)
+
+    assert [(scene.key, scene.strength) for scene in memory.scenes("tool:shell")] == [("tool:shell", 3)]
+    assert sql(path, "SELECT key FROM scene_aliases") == [(" Tool:Shell ",)]
+    assert "tool:shell" in " ".join(report.remarks)
 
 
 def test_a_scene_is_joined_at_once_by_its_situation(memory, source):

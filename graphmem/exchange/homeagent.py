@@ -16,13 +16,13 @@ from graphmem.core.model import Refusal, Triple
 from graphmem.core.redaction import find_secrets, redact
 from graphmem.core.times import foreign_time
 from graphmem.errors import InvalidInput, StoreFailed
-from graphmem.exchange.importing import Steps, Tally, Target
+from graphmem.exchange.importing import Steps, Tally, Target, shown
 from graphmem.graph import blocks, documents, entities, relations, scenes, taken_in
 from graphmem.store.copies import open_copy
 from graphmem.store.lists import in_parts
 from graphmem.store.schema import APPLICATION_ID
 
-_AT_ONCE = 500
+_AT_ONCE = 100  # others wait as long as a batch takes
 _REFUSED = "it holds a secret ({}); tell it without"
 _FIRST, _LAST = -(1 << 63), (1 << 63) - 1  # ids that SQLite knows
 # Edges that say what belongs to what, and no fact: sentence to fact, sentence to medium, document to block.
@@ -166,8 +166,11 @@ class _Import:
                 for members, foreign in groups[start : start + _AT_ONCE]:
                     scene_id, outcome = taken_in.take_in_scene(tx, foreign, self._target.config)
                     self._tally.count("scene", outcome)
-                    for twin in foreign.spellings[1:]:
+                    odd = [spelling for spelling in foreign.spellings if spelling != foreign.key]
+                    for twin in odd[len(odd) + 1 - len(members) :]:
                         self._tally.merge("scene", twin, foreign.key)
+                    if len(members) == 1 and odd:
+                        self._tally.remark(f"scene {shown(odd[0])!r} has the key {foreign.key!r} here")
                     self._scenes |= {member: _Scene(scene_id, foreign.key) for member in members}
             self._steps.advance(sum(len(members) for members, _ in groups[start : start + _AT_ONCE]))
 
@@ -309,14 +312,15 @@ class _Import:
                 continue
             place = (scene.id, kind, ref_id, ref_text)
             row = tx.execute(
-                """SELECT id > ?, weight >= ? FROM scene_refs
+                """SELECT id > ?, weight >= ? AND decayed_at >= ? AND (? IS NULL OR sentence_id IS ?) FROM scene_refs
                    WHERE scene_id = ? AND kind = ? AND ref_id = ? AND ref_text = ?""",
-                (self._newest_ref, ref.weight, *place),
+                (self._newest_ref, ref.weight, ref.clock, sentence_id, sentence_id, *place),
             ).fetchone()
             is_new, is_known = row or (False, False)
             outcome = "added" if row is None else "merged" if is_new else "known" if is_known else "changed"
             self._tally.count("ref", outcome)
-            scenes.put_refs(tx, [(*place, sentence_id, ref.weight, ref.clock, ref.since)])
+            if not is_known:
+                scenes.put_refs(tx, [(*place, sentence_id, ref.weight, ref.clock, ref.since)])
 
     # ---- entities, blocks and documents
 

@@ -13,7 +13,7 @@ from graphmem.core.redaction import redact
 
 OUTCOMES = ("added", "merged", "changed", "known", "refused")
 
-_MOST_TOLD = 1000  # merges and refusals, each: the numbers tell of all
+_MOST_TOLD = 1000  # merges, refusals and remarks, each: the numbers tell of all
 _LONGEST_NAME = 80
 
 
@@ -62,7 +62,9 @@ class Tally:
 
     def remark(self, *remarks: str) -> None:
         """Tell something, once."""
-        self._remarks.update(dict.fromkeys(remarks))
+        for remark in remarks:
+            if len(self._remarks) < _MOST_TOLD:
+                self._remarks.setdefault(remark)
 
     def report(self, kind: str, path: str, *, applied: bool) -> ImportReport:
         """Return what was done."""
