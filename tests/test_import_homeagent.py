@@ -286,6 +286,24 @@ def test_a_fact_of_several_sessions_is_one_with_all_that_was_said(memory, path, 
     assert rows == [("s1", "Ann likes tea.", "import:homeagent"), ("s2", "She said tea.", "import:homeagent")]
 
 
+def test_a_scene_keeps_the_last_sentence_that_told_a_fact_there(memory, path, small):
+    with writing(small) as connection:
+        for session, sentence in (("s1", "First."), ("s2", "Last.")):
+            ref(
+                connection,
+                "relation",
+                ref_id=fact(connection, "Ann", "likes", "tea", sentence=sentence, session=session),
+            )
+
+    memory.import_from("homeagent", small)
+    before = content(path)
+    again = memory.import_from("homeagent", small)
+
+    assert [fact.sentence for fact in memory.recall_by_scene("chan:qq").relations] == ["Last."]
+    assert all(count.changed == 0 for count in again.counts)
+    assert content(path) == before
+
+
 def test_secrets_are_refused_in_names_and_taken_out_of_texts(memory, path, small):
     with writing(small) as connection:
         fact(connection, "bot", "token", SECRET)

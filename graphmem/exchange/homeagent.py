@@ -276,6 +276,7 @@ class _Import:
             tuple(dict.fromkeys(scene.key for scene in here.values())),
         )  # fmt: skip
         relation_id = taken_in.told_before(tx, fact, saying)
+        told_again = relation_id is not None
         if relation_id is not None:
             self._tally.count("fact", "known")
         else:
@@ -291,7 +292,7 @@ class _Import:
                     taken_in.put_away_fact(tx, relation_id, status, self._time(row.updated))
             else:
                 self._tally.merge("fact", name, f"fact {relation_id}, which says the same")
-        self._put_refs(tx, "relation", relation_id, "", fact.sentence, refs)
+        self._put_refs(tx, ("relation", relation_id, ""), refs, "" if told_again else fact.sentence)
 
     def _refuse_fact(self, name: str, why: str, refs: Sequence[_Ref]) -> None:
         self._tally.refuse("fact", name, why)
@@ -299,8 +300,9 @@ class _Import:
             self._tally.refuse("ref", name, "its fact is refused")
 
     def _put_refs(
-        self, tx: sqlite3.Connection, kind: str, ref_id: int, ref_text: str, sentence: str, refs: Sequence[_Ref]
+        self, tx: sqlite3.Connection, target: tuple[str, int, str], refs: Sequence[_Ref], sentence: str = ""
     ) -> None:
+        """Attach something to scenes. target: its kind and its id. sentence: tells it there, '' for the one that does."""
         sentence_id = None
         if sentence:
             found = tx.execute("SELECT id FROM sentences WHERE hash = ?", (relations.digest_of(sentence),)).fetchone()
@@ -308,9 +310,11 @@ class _Import:
         for ref in refs:
             scene = self._scenes.get(ref.scene)
             if scene is None:
-                self._tally.refuse("ref", f"{kind} {ref_text or ref_id}", "its scene is gone or refused")
+                self._tally.refuse(
+                    "ref", " ".join(str(part) for part in target if part), "its scene is gone or refused"
+                )
                 continue
-            place = (scene.id, kind, ref_id, ref_text)
+            place = (scene.id, *target)
             row = tx.execute(
                 """SELECT id > ?, weight >= ? AND decayed_at >= ? AND (? IS NULL OR sentence_id IS ?) FROM scene_refs
                    WHERE scene_id = ? AND kind = ? AND ref_id = ? AND ref_text = ?""",
@@ -450,11 +454,11 @@ class _Import:
                     begun = self._time(since)
                     ref = _Ref(0, scene, taken_in.usable_weight(weight, 1.0), foreign_time(clock) or begun, begun)
                     if place in self._names:
-                        self._put_refs(tx, "entity", ids[self._names[place]], "", "", [ref])
+                        self._put_refs(tx, ("entity", ids[self._names[place]], ""), [ref])
                     elif kind in ("entity", "block") and place in self._blocks:
-                        self._put_refs(tx, "block", 0, self._blocks[place], "", [ref])
+                        self._put_refs(tx, ("block", 0, self._blocks[place]), [ref])
                     elif kind == "document" and place in self._documents:
-                        self._put_refs(tx, "document", 0, self._documents[place], "", [ref])
+                        self._put_refs(tx, ("document", 0, self._documents[place]), [ref])
                     else:
                         self._tally.refuse(
                             "ref", f"{kind} {ref_text or ref_id}", "what it points at is gone or refused"
