@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "curation": STORED | {"graph", "records", "upkeep", "compose", "arguments", "maintenance"},
     "consolidation": STORED | {"writers", "records", "upkeep", "compose", "arguments", "curation"},
     "sessions": STORED | {"projects", "records", "upkeep", "compose", "exchange", "arguments", "consolidation"},
-    "files": STORED | {"graph", "records", "upkeep", "compose", "exchange", "arguments", "sessions"},
+    "files": STORED | {"projects", "graph", "records", "upkeep", "compose", "exchange", "arguments", "sessions"},
     "memory": STORED | {"projects", "graph", "records", "compose", "exchange", "semantic", "arguments", "files"},
     "async_memory": BASE | {"memory", "compose", "exchange"},
     "surfaces": BASE | {"files", "memory", "arbiters", "projects"},

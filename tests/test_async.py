@@ -35,6 +35,7 @@ VERBS = [
 ]
 
 TALK = Path(__file__).parent.parent / "fixtures" / "talk.jsonl"
+OBSERVED = Path(__file__).parent.parent / "fixtures" / "observed.jsonl"
 
 # Verb, positional and keyword arguments; each line works on what the lines before it have done.
 SCRIPT = [
@@ -99,6 +100,7 @@ SCRIPT = [
     ("scene_health", [], {}),
     ("reset_scenes", [], {"dry_run": True}),
     ("delete_relation", [2], {"hard": True}),
+    ("import_from", ["mcp-memory", OBSERVED], {}),
     ("harvest", [TALK], {}),
     ("sessions", [], {"limit": 1}),
     ("history", ["panel"], {"floor": 0.5}),

@@ -52,6 +52,7 @@ FACT = Triple("老大", "偏好", "纯文本", sentence="老大偏好纯文本�
 KEPT, DELETED = (content_id("blk_", "text", "", text) for text in ("排班表", "旧排班表"))
 CONSUMED, ARCHIVED = (content_id("doc_", text) for text in ("一段对话", "另一段对话"))
 TALK = Path(__file__).parent.parent / "fixtures" / "talk.jsonl"
+OBSERVED = Path(__file__).parent.parent / "fixtures" / "observed.jsonl"
 BACKUP = "memory.db.before-reset-20260907T080000Z"  # of the clock that stands still
 
 
@@ -103,6 +104,7 @@ WRITES = {
         memory.mirror("s8", [Part("d1", tool="bash", text="make", outcome="done")]),
         memory.distill(force=True),
     ),
+    "import_from": lambda memory: memory.import_from("mcp-memory", OBSERVED),
     "delete_parts": lambda memory: memory.delete_parts("s1", "m2"),
     "delete_session": lambda memory: (memory.mirror("s9", [Part("m1", text="x")]), memory.delete_session("s9")),
     "record_failure": lambda memory: memory.record_failure("bash", "exit 1", scope="work"),
@@ -157,6 +159,7 @@ READS = {
 }
 # They do all their work under the lock and keep nothing of it.
 REHEARSALS = {
+    "import_from dry": lambda memory: memory.import_from("mcp-memory", OBSERVED, dry_run=True),
     "undo dry": lambda memory: memory.undo(1, dry_run=True),
     "repair dry": lambda memory: memory.repair(dry_run=True),
     "check": lambda memory: memory.check(),
@@ -166,6 +169,7 @@ NO_VERBS = {
     "backup",
     "backup_copy",
     "check_copy",
+    "check_source",
     "close",
     "embed",
     "observe",
@@ -174,7 +178,6 @@ NO_VERBS = {
     "preview_dedupe",
     "project",
     "find_transcripts",
-    "import_from",
     "read_log",
     "read_turns",
     "restore",
