@@ -15,7 +15,6 @@ from graphmem.core.keys import require_key
 from graphmem.errors import Conflict, InvalidInput
 from graphmem.late import late
 from graphmem.sessions import Sessions
-from graphmem.store.database import is_open_here, real_path
 
 if TYPE_CHECKING:
     import sqlite3
@@ -24,10 +23,11 @@ if TYPE_CHECKING:
     from graphmem.exchange import importing, kinds, to_mcp_memory, to_okf, whole
     from graphmem.graph import neighbours as around
     from graphmem.graph import view
-    from graphmem.store import placing
+    from graphmem.store import database, placing
     from graphmem.upkeep import screening
 else:
     around = late("graphmem.graph.neighbours")
+    database = late("graphmem.store.database")
     importing = late("graphmem.exchange.importing")
     kinds = late("graphmem.exchange.kinds")
     placing = late("graphmem.store.placing")
@@ -154,33 +154,34 @@ class Files(Sessions):
         *,
         scope: str | None = None,
         dry_run: bool = False,
-        progress: Callable[[int, int], None] = lambda done, rows: None,
+        progress: Callable[[int, int], None] = lambda done, whole: None,
     ) -> model.ImportReport:
         """Take in what another memory kept in a file or a folder, and report what came, what was merged or refused.
 
         kind: 'homeagent', the database of the HomeAgent engine, in both eras of its schema; 'mcp-memory', the JSON
-        Lines of the MCP knowledge-graph server, whose observations become notes; 'jsonl', a whole memory. scope: whose
-        it is, as in `commit`; left out, what the source says. progress: is told how much is done and how much there is.
+        Lines of the MCP knowledge-graph server, whose observations become notes; 'ledger', the JSON of
+        dsh-memory-ledger, one file or the folder of all; 'promemory', the folder of opencode-promemory. scope: whose it
+        is, as in `commit`; left out, what the source says. progress: is told how much is done and of how much.
 
         What is here already stays as it is, so the same source can be taken in again, also after an interruption: each
         batch is one transaction. Counts are not added to those here, the greater one stays. The source is opened for
         reading only. Secrets are taken out of texts, and names with secrets are refused. With dry_run everything is
         done, and nothing of it stays.
 
-        A whole memory, which `export_to` wrote, is read into an empty one alone, in one transaction, and comes back row
-        by row with what is derived made anew: in two memories equal numbers mean different things. Nothing is taken out
-        of it. That it holds secrets is remarked, and `scan_secrets` takes them out.
+        'jsonl' is a whole memory that `export_to` wrote. It is read into an empty memory alone, in one transaction, and
+        comes back row by row, what is derived made anew: in two memories equal numbers mean different things. Nothing
+        is cut out of it; that it holds secrets is remarked, and `scan_secrets` takes them out.
 
-        Raises InvalidInput for an unknown kind and for a source that is none, StoreFailed for one that cannot be read,
-        Conflict for one that is open here or is being written, and for a whole memory where this one is not empty,
-        SchemaTooNew for one of a newer graphmem.
+        Raises InvalidInput for an unknown kind and for a source that is none or is damaged, StoreFailed for one that
+        cannot be read, Conflict for one that is open here or is being written, and for 'jsonl' where the memory is not
+        empty, SchemaTooNew for a file of a newer graphmem.
         """
         check_flags(dry_run=dry_run)
-        place = real_path(path)
         if kind == kinds.WHOLE:
             if scope is not None:
-                raise InvalidInput("scope", scope, "a whole memory says itself whose each thing is: leave it out")
-            return self._import_whole(place, dry_run=dry_run, progress=progress)
+                raise InvalidInput("scope", scope, "what a whole memory holds keeps its scopes: leave it out")
+            return self._import_whole(path, dry_run=dry_run, progress=progress)
+        place = database.real_path(path)
         source = kinds.opened(kind, place)
         whose = None if scope is None else self._scope(scope)
         at = self._at(None)
@@ -207,14 +208,24 @@ class Files(Sessions):
     @staticmethod
     def check_source(kind: str, path: str | os.PathLike[str]) -> None:
         """Raise what `import_from` raises for a source that is none, without reading all of it."""
-        place = real_path(path)
+        place = database.real_path(path)
         if kind == kinds.WHOLE:
             whole.check_head(place)
         else:
             with kinds.opened(kind, place):
                 pass
 
-    def _import_whole(self, place: str, *, dry_run: bool, progress: Callable[[int, int], None]) -> model.ImportReport:
+    def _scope_at(self, folder: str) -> str:
+        """Return the scope of what was told in a folder, which need not be there any more."""
+        if not self.config.project_memory:
+            return ""
+        signs = projects.signs_of(folder, whole_repository=self.config.project_identity == "repository")
+        return self._known_project(signs).project.key
+
+    def _import_whole(
+        self, path: str | os.PathLike[str], *, dry_run: bool, progress: Callable[[int, int], None]
+    ) -> model.ImportReport:
+        place = database.real_path(path)
         tally = whole.Tally()
         with whole.open_lines(place, progress) as lines, self._store.write(keep=not dry_run) as tx:
             whole.load(tx, lines, place, database=self.path, keep=not dry_run, tally=tally)
@@ -232,7 +243,7 @@ class Files(Sessions):
             for what, rows in {**tally.rows, "payloads": tally.payloads}.items()
             if what != "sqlite_sequence"
         )
-        return model.ImportReport(kinds.WHOLE, place, counts, (), (), applied=not dry_run, remarks=tuple(tally.remarks))
+        return model.ImportReport("jsonl", place, counts, (), (), applied=not dry_run, remarks=tuple(tally.remarks))
 
     def _export_whole(
         self, path: str | os.PathLike[str] | Texts, *, force: bool, progress: Callable[[int, int], None]
@@ -288,15 +299,8 @@ class Files(Sessions):
 
     def _place_beside(self, path: str | os.PathLike[str]) -> str:
         """Return the real path of a file that is to be made; refuse the memory itself, and what is a part of it."""
-        place = real_path(path)
-        if place == self.path or is_open_here(place):
+        place = database.real_path(path)
+        if place == self.path or database.is_open_here(place):
             raise Conflict(f"{place} is a memory that is open: name another file")
         placing.refuse_part(self.path, place, "path")
         return place
-
-    def _scope_at(self, folder: str) -> str:
-        """Return the scope of what was told in a folder, which need not be there any more."""
-        if not self.config.project_memory:
-            return ""
-        signs = projects.signs_of(folder, whole_repository=self.config.project_identity == "repository")
-        return self._known_project(signs).project.key

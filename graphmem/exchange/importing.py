@@ -44,9 +44,9 @@ class Tally:
         self._refused: list[ImportRefusal] = []
         self._remarks: dict[str, None] = {}
 
-    def count(self, what: str, outcome: str) -> None:
-        """Count something by what became of it."""
-        self._counts.setdefault(what, Counter())[outcome] += 1
+    def count(self, what: str, outcome: str, number: int = 1) -> None:
+        """Count something, or several of its kind, by what became of it."""
+        self._counts.setdefault(what, Counter())[outcome] += number
 
     def merge(self, what: str, name: str, into: str) -> None:
         """Count something that went into another one, and tell of it."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from graphmem.errors import InvalidInput
-from graphmem.exchange import homeagent, mcp_memory
+from graphmem.exchange import homeagent, ledger, mcp_memory, promemory
 from graphmem.exchange.importing import Tally, Target
 
 # What takes in a source that is open, given where to and where to count.
@@ -13,8 +13,11 @@ TakeIn = Callable[[Target, Tally], None]
 _SOURCES: dict[str, Callable[[str], AbstractContextManager[TakeIn]]] = {
     "homeagent": homeagent.opened,
     "mcp-memory": mcp_memory.opened,
+    "ledger": ledger.opened,
+    "promemory": promemory.opened,
 }
-WHOLE = "jsonl"  # a memory of our own, see `exchange.whole`
+# A whole memory of our own, which takes no part in one that is there: `exchange.whole` reads it.
+WHOLE = "jsonl"
 KINDS = (*_SOURCES, WHOLE)
 
 
