@@ -209,9 +209,11 @@ class Files(Sessions):
     def check_source(kind: str, path: str | os.PathLike[str]) -> None:
         """Raise what `import_from` raises for a source that is none, without reading all of it."""
         place = database.real_path(path)
-        unheard: Callable[[int, int], None] = lambda done, whole: None  # noqa: E731
-        with whole.open_lines(place, unheard) if kind == kinds.WHOLE else kinds.opened(kind, place):
-            pass
+        if kind == kinds.WHOLE:
+            whole.check_head(place)
+        else:
+            with kinds.opened(kind, place):
+                pass
 
     def _scope_at(self, folder: str) -> str:
         """Return the scope of what was told in a folder, which need not be there any more."""

@@ -17,6 +17,8 @@ from support import dump, unprivileged
 from test_view import NASTY
 
 from graphmem import Conflict, InvalidInput, Memory, StoreFailed, Triple
+from graphmem.core.keys import clean_text
+from graphmem.core.redaction import find_secrets
 from graphmem.files import EXPORTS
 
 SERVER = "@modelcontextprotocol/server-memory"
@@ -303,6 +305,62 @@ def test_the_real_server_reads_what_is_exported_and_goes_on_with_it(server, fill
     ]
 
 
+def graph_of(memory):
+    """Entities with their types and what is observed of them, and facts, by names."""
+    lines = lines_of(text_of(memory, "mcp-memory", scopes="all"))
+    return sorted(json.dumps(line, sort_keys=True, ensure_ascii=False) for line in lines)
+
+
+names = st.sampled_from(["Lin", "lin ", "茶", "C++", "a: b", "1e3", "no", NASTY])
+told = st.lists(st.tuples(names, st.sampled_from(["likes", "Likes", "是", "a: b"]), names), max_size=6)
+texts = st.text(min_size=1, max_size=60).filter(lambda text: clean_text(text).strip() == text)
+
+
+@settings(max_examples=60)
+@given(told, st.lists(st.tuples(names, st.one_of(texts, st.just("x" * 600))), max_size=4))
+def test_what_is_exported_and_imported_is_the_same_graph(facts, observed):
+    with tempfile.TemporaryDirectory() as folder, Memory.open(":memory:") as memory:
+        source, file = Path(folder, "source.jsonl"), Path(folder, "memory.jsonl")
+        begun = [
+            {"type": "entity", "name": name, "entityType": "Kind", "observations": [text]} for name, text in observed
+        ]
+        source.write_text("".join(json.dumps(line) + "\n" for line in begun), "utf-8")
+        memory.import_from("mcp-memory", source)
+        memory.commit([Triple(*fact) for fact in facts])
+        kept = [text for line in lines_of(text_of(memory, "mcp-memory")) for text in line.get("observations", ())]
+        assert {text for _, text in observed if not find_secrets(text)} <= {*kept}
+        memory.export_to("mcp-memory", file)
+
+        with Memory.open(":memory:") as other:
+            report = other.import_from("mcp-memory", file)
+            assert graph_of(other) == graph_of(memory)
+            assert report.refused == ()
+            again = other.import_from("mcp-memory", file)
+
+    assert again.added == 0
+
+
+@pytest.mark.needs_node
+def test_what_the_real_server_wrote_comes_back_to_it(server, memory, tmp_path):
+    theirs, ours = tmp_path / "theirs.jsonl", tmp_path / "ours.jsonl"
+    entities = [
+        {"name": name, "entityType": "person", "observations": [f"{name} is here", "first\nsecond"]}
+        for name in ("Ann", "老大", "C++", NASTY)
+    ]
+    relations = [
+        {"from": "Ann", "to": "老大", "relationType": "knows"},
+        {"from": NASTY, "to": "C++", "relationType": "是"},
+    ]
+    ask(server, theirs, ("create_entities", {"entities": entities}), ("create_relations", {"relations": relations}))
+
+    memory.import_from("mcp-memory", theirs)
+    memory.export_to("mcp-memory", ours)
+
+    (read,) = ask(server, ours, ("read_graph", {}))
+    assert read["relations"] == relations
+    assert read["entities"] == entities
+
+
 # ---- Open Knowledge Format
 
 
@@ -332,7 +390,7 @@ def test_notes_and_entities_are_concepts_of_a_bundle(filled, tmp_path):
         "description": "Use pnpm: always",
         "tags": ["no", "部署"],
         "status": "stable",
-        "generated": {"by": "human:user", "at": "2026-09-07T08:00:00.000Z"},
+        "generated": {"by": "process:agent", "at": "2026-09-07T08:00:00.000Z"},
         "slot": "deploy",
     }
     assert body == "\nnpm <b>breaks</b>\n\n---\nit\n"

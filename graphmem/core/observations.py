@@ -15,8 +15,8 @@ def note_of(entity: str, observation: str) -> tuple[str, str]:
     >>> note_of("Ann", "first\\nsecond")
     ('Ann: first second', 'first\\nsecond')
     """
-    line = f"{entity}: {' '.join(observation.split())}"
-    if line == f"{entity}: {observation}" and len(line) <= LONGEST_TITLE:
+    line = " ".join(f"{entity}: {observation}".split())
+    if line.endswith(f": {observation}") and len(line) <= LONGEST_TITLE:
         return line, ""
     return (line if len(line) <= _SHORTENED else f"{line[: _SHORTENED - 1]}…"), observation
 
@@ -28,6 +28,7 @@ def observation_of(title: str, body: str, labels: Iterable[str]) -> tuple[str, s
     (('Ann', 'likes tea'), None)
     """
     for entity in labels:
-        if title.startswith(f"{entity}: "):
-            return entity, body or title[len(entity) + 2 :]
+        begin = " ".join(f"{entity}:".split()) + " "  # a title is one line
+        if title.startswith(begin):
+            return entity, body or title[len(begin) :]
     return None

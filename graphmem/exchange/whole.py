@@ -93,6 +93,12 @@ def open_lines(place: str, progress: Progress) -> Iterator[Iterator[bytes]]:
         raise StoreFailed(f"{place} cannot be read: {error.strerror}; check the path and its permissions") from error
 
 
+def check_head(place: str) -> None:
+    """Raise what `load` raises for a file that does not begin as one does."""
+    with open_lines(place, lambda done, size: None) as lines:
+        _schema_told(next(_numbered(lines, place), None), place)
+
+
 def load(
     tx: sqlite3.Connection, lines: Iterable[bytes], place: str, *, database: str, keep: bool, tally: Tally
 ) -> None:

@@ -91,7 +91,7 @@ _COMMANDS = {
     "record-failure": ("failures", "Count a failure of a tool."),
     "incidents": ("failures", "List failures of tools that look alike."),
     "import": ("exchange", "Take in what another memory kept."),
-    "export": ("export", "Write what is known into a file for others."),
+    "export": ("exchange", "Write what is known into a file for others."),
     "backup": ("files", "Copy the memory into a new file, also while it is in use."),
     "restore": ("files", "Make the memory anew from a backup."),
     "config": ("config", "Show every setting and where it comes from."),
