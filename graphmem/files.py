@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from graphmem import projects
+    from graphmem.core import redaction
     from graphmem.exchange import importing, kinds, to_mcp_memory, to_okf, whole
     from graphmem.graph import neighbours as around
     from graphmem.graph import view
@@ -32,6 +33,7 @@ else:
     kinds = late("graphmem.exchange.kinds")
     placing = late("graphmem.store.placing")
     projects = late("graphmem.projects")
+    redaction = late("graphmem.core.redaction")
     screening = late("graphmem.upkeep.screening")
     to_mcp_memory = late("graphmem.exchange.to_mcp_memory")
     to_okf = late("graphmem.exchange.to_okf")
@@ -181,6 +183,7 @@ class Files(Sessions):
             if scope is not None:
                 raise InvalidInput("scope", scope, "what a whole memory holds keeps its scopes: leave it out")
             return self._import_whole(path, dry_run=dry_run, progress=progress)
+        redaction.refuse_secrets(scope=scope)
         place = database.real_path(path)
         source = kinds.opened(kind, place)
         whose = None if scope is None else self._scope(scope)

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import dump, sql
 
-from graphmem import InvalidInput, Memory, StoreFailed
+from graphmem import InvalidInput, Memory, SecretRefused, StoreFailed
 from graphmem.projects import other_ids, project_id
+from graphmem.surfaces.cli import main
 
 OBSERVED = Path(__file__).parent.parent / "fixtures" / "observed.jsonl"
 SECRET = "ghp_" + "a1B2" * 9
@@ -401,3 +402,43 @@ def test_a_folder_of_something_else_is_refused(memory, tmp_path):
         memory.import_from("promemory", tmp_path / "empty")
     with pytest.raises((InvalidInput, StoreFailed)):
         memory.import_from("promemory", tmp_path / "missing")
+
+
+# ---- the command
+
+
+@pytest.fixture
+def run(path, capsys):
+    def call(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main(["--db", str(path), "--project", "", "import", "mcp-memory", *map(str, arguments)])
+        return ended.value.code, *capsys.readouterr()
+
+    return call
+
+
+def test_the_command_tells_what_came_and_what_would(run, path, tmp_path):
+    code, out, _ = run(OBSERVED, "--dry-run")
+    assert (code, path.exists()) == (0, False)
+    assert "nothing was changed; 8 things would be new" in out
+
+    code, out, _ = run(OBSERVED)
+    assert code == 0
+    assert [line.split() for line in out.splitlines() if "observation" in line] == [["observation", *"330000"]]
+
+    code, _, err = run(lines(tmp_path / "bad.jsonl", entity("a"), {"type": "odd"}))
+    assert (code, "refused line 'line 2'" in err) == (0, True)
+
+
+def test_a_refused_source_makes_no_memory(run, path, tmp_path):
+    (tmp_path / "odd.jsonl").write_text('{"a": 1}\n', "utf-8")
+
+    for file, kind in (("odd.jsonl", "InvalidInput"), ("missing.jsonl", "StoreFailed")):
+        code, out, _ = run(tmp_path / file, "--json")
+        assert (code, json.loads(out)["error"]["type"]) == (1, kind)
+    assert not path.exists()
+
+
+def test_a_secret_in_a_scope_is_refused(memory):
+    with pytest.raises(SecretRefused):
+        memory.import_from("mcp-memory", OBSERVED, scope=SECRET)

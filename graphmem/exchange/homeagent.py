@@ -115,6 +115,7 @@ class _Import:
         self._names: dict[str, str] = {}
         self._blocks: dict[str, str] = {}
         self._documents: dict[str, str] = {}
+        self._came_as: set[str] = set()  # ids of blocks and documents here
         self._came: set[int] = set()
         self._newest = self._newest_ref = 0  # entity and ref that were here before
         self._steps = Steps(target.progress, [self._rows_of(table) for table in _TABLES])
@@ -184,7 +185,7 @@ class _Import:
             if not key:
                 continue
             foreign = taken_in.ForeignScene(
-                key, max(int(strength or 1), 1), self._features_of(scene_id), (str(spelling),), self._time(created),
+                key, max(_whole(strength), 1), self._features_of(scene_id), (str(spelling),), self._time(created),
                 self._time(updated),
             )  # fmt: skip
             if origin == "emergent" and origin_of(key) == "declared" and foreign.features:
@@ -302,7 +303,7 @@ class _Import:
     def _put_refs(
         self, tx: sqlite3.Connection, target: tuple[str, int, str], refs: Sequence[_Ref], sentence: str = ""
     ) -> None:
-        """Attach something to scenes. target: its kind and its id. sentence: tells it there, '' for the one that does."""
+        """Attach something to scenes. target: its kind and id. sentence: tells it there, '' for the one that does."""
         sentence_id = None
         if sentence:
             found = tx.execute("SELECT id FROM sentences WHERE hash = ?", (relations.digest_of(sentence),)).fetchone()
@@ -402,28 +403,31 @@ class _Import:
             return
         if new.text != text:
             self._tally.remark(f"block {place}: secrets in its text were replaced")
-        if new.id in self._blocks.values():
+        if new.id in self._came_as:
             self._tally.merge("block", place, new.id)
         else:
             self._tally.count("block", "known" if blocks.knows(tx, new.id) else "added")
         self._blocks[place] = new.id
+        self._came_as.add(new.id)
         blocks.write(tx, new, self._time(row.get("created_at")), at_is_given=True, in_row=True, openly=openly)
 
     def _take_in_documents(self) -> None:
         held = {text for (text,) in self._source.execute("SELECT ref_text FROM scene_refs WHERE kind = 'document'")}
         for rows in self._batches("documents", ("summary", "created_at")):
+            held_by = {place: self._blocks_of(str(place)) for place, *_ in rows}
             with self._target.writing() as tx:
                 for place, summary, created in rows:
                     text = clean_text(str(summary or "")).strip()
                     new = documents.check_document(
                         text or str(place), summary=text, source="homeagent", tags=(), entities=(),
-                        blocks=self._blocks_of(str(place)),
+                        blocks=held_by[place],
                     )  # fmt: skip
-                    if new.id in self._documents.values():
+                    if new.id in self._came_as:
                         self._tally.merge("document", str(place), new.id)
                     else:
                         self._tally.count("document", "known" if documents.is_known(tx, new.id) else "added")
                     self._documents[str(place)] = new.id
+                    self._came_as.add(new.id)
                     openly = place not in held
                     documents.write(tx, new, self._time(created), at_is_given=True, openly=openly)
             self._steps.advance(len(rows))

@@ -15,7 +15,7 @@ from typing import Any
 
 from graphmem.core.failures import Failure, check_failure
 from graphmem.core.times import foreign_time
-from graphmem.errors import GraphmemError, InvalidInput
+from graphmem.errors import GraphmemError, InvalidInput, SecretRefused
 from graphmem.exchange.formats.heard import named_errors, refuse_memory
 from graphmem.exchange.importing import Steps, Tally, Target
 from graphmem.exchange.noting import ForeignNote, take_in_note
@@ -66,7 +66,7 @@ def _take_in(ledgers: list[tuple[Path, dict[str, Any]]], target: Target, tally: 
     ]
     steps = Steps(target.progress, [len(entries) + len(failures) for _, entries, failures in read])
     for file, entries, failures in read:
-        scope = _scope_of(file, entries, target)
+        scope = _scope_of(file, entries, target, tally)
         things = [(_take_in_entry, each) for each in entries] + [(_take_in_incident, each) for each in failures]
         for start in range(0, len(things), _AT_ONCE):
             batch = things[start : start + _AT_ONCE]
@@ -87,7 +87,7 @@ def _listed(found: object) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def _scope_of(file: Path, entries: list[Any], target: Target) -> str:
+def _scope_of(file: Path, entries: list[Any], target: Target, tally: Tally) -> str:
     """Return whose a ledger is: of the project of its hash, by the paths that its entries tell, else the user's."""
     match = _OF_PROJECT.fullmatch(file.name)
     if target.scope is not None:
@@ -96,7 +96,10 @@ def _scope_of(file: Path, entries: list[Any], target: Target) -> str:
         return ""
     paths = {_text(_origin(entry).get("cwd")) for entry in entries if isinstance(entry, dict)}
     if path := scopes.path_of_other("dsh", match["hash"], paths):
-        return target.scope_of(path)
+        try:
+            return target.scope_of(path)
+        except SecretRefused as error:  # its notes are the project's nevertheless
+            tally.remark(str(error))
     with target.writing() as tx:
         return scopes.key_of_other(tx, "dsh", match["hash"])
 

@@ -35,12 +35,14 @@ def opened(path: str) -> Iterator[Callable[[Target, Tally], None]]:
     looked_at = [line for line in next(_batches(path), []) if line.strip()]
     if looked_at and not any(_is_one(_object(line)) for line in looked_at):
         raise InvalidInput("path", path, "no line of it is an entity or a relation; give a memory.jsonl")
-    yield functools.partial(_take_in, path)
+    with named_errors(path):
+        size = Path(path).stat().st_size
+    yield functools.partial(_take_in, path, size)
 
 
-def _take_in(path: str, target: Target, tally: Tally) -> None:
+def _take_in(path: str, size: int, target: Target, tally: Tally) -> None:
     importing = _Import(target, tally)
-    steps = Steps(target.progress, [Path(path).stat().st_size])
+    steps = Steps(target.progress, [size])
     number = 0
     for batch in _batches(path):
         with target.writing() as tx:
