@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib
 import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from graphmem import writers
     from graphmem.compose import consolidating
     from graphmem.core import consolidating as plans
-    from graphmem.core import embedding, redaction
+    from graphmem.core import embedding, redaction, snippets
     from graphmem.records import jobs
     from graphmem.upkeep import consolidate
 else:
@@ -33,6 +35,7 @@ else:
     jobs = late("graphmem.records.jobs")
     plans = late("graphmem.core.consolidating")
     redaction = late("graphmem.core.redaction")
+    snippets = late("graphmem.core.snippets")
     writers = late("graphmem.writers")
 
 _T = TypeVar("_T")
@@ -60,16 +63,18 @@ class Consolidation(Curation):
     ) -> model.ConsolidationReport:
         """Draw what stays true from the notes and checkpoints of a scope: notes, in the place of those they replace.
 
-        A writer reads the live notes that are for everybody and the checkpoints since the last time, the newest that
-        have room in `config.checkpoint_input_bytes`. What it concludes becomes notes that know their sources, told as
-        often as these together; what they replace is superseded, never deleted, and only what the writer was shown.
-        What a person said or what binds is not replaced: then the new note is proposed, as a rule is. Without a writer
-        rules do it: notes that say the same become one, and what checkpoints of two sessions say becomes a note.
+        A writer reads the live notes that are for everybody, those told last first, and the checkpoints that none has
+        read yet, the oldest first, as many as have room in `config.checkpoint_input_bytes`. What it concludes becomes
+        notes that know their sources, told as often as these together; what they replace is superseded, never deleted,
+        and only what the writer was shown. What a person said or what binds is not replaced: then the new note is
+        proposed, as a rule is. Without a writer rules do it: notes that say the same become one, and what checkpoints
+        of two sessions say becomes a note.
 
         It is due every `config.dream_interval_days` for each scope, counted from the last success; force: also before,
         and after three failures in a row. scope: as in `remember`, the current project where there is one when left
-        out, else the user's own. dry_run: show what would be done and write nothing; a writer is asked, which may cost.
-        allow_shrink: also where more than `config.shrink_limit` of the notes would be superseded. `undo` reverses it.
+        out, else the user's own. dry_run: show what would be done and write nothing; a writer is asked, which may cost,
+        and the tokens are counted where `config.writer_tokens_per_day` limits them. allow_shrink: also where more than
+        `config.shrink_limit` of the notes would be superseded. `undo` reverses it.
 
         >>> from graphmem import Memory
         >>> with Memory.open(":memory:") as memory:
@@ -86,15 +91,15 @@ class Consolidation(Curation):
     def distill(
         self, *, scope: str | None = None, force: bool = False, dry_run: bool = False
     ) -> model.ConsolidationReport:
-        """Propose skills, agents and commands for what was done again and again in the last 30 days.
+        """Propose skills, agents and commands for what was done again and again of late.
 
         A writer reads what users asked and which tools were called in the mirrored sessions of a scope, as much as has
         room in `config.checkpoint_input_bytes`. Without one, rules look for calls that came in the same order three
         times or more. Each is a note whose title is the name and whose body is the text of its file; it is only
         proposed, `approve` lets it come into force. What was rejected, or is there already, is not proposed again.
 
-        It is due every `config.distill_interval_days`, which is also how far back it looks. scope, force, dry_run: as
-        in `consolidate`.
+        It is due every `config.distill_interval_days`, which is also how far back it looks; for 0 it looks 30 days
+        back. scope, force, dry_run: as in `consolidate`.
 
         >>> from graphmem import Memory, Part
         >>> steps = ("npm test", "git push origin main")
@@ -116,12 +121,17 @@ class Consolidation(Curation):
         home = self._scope("user" if self._project is None else "project") if scope is None else self._scope(scope)
         if not dry_run:
             self._store.require_writing()
+        importlib.import_module("graphmem.upkeep.consolidate")  # now, and not while nobody else can write
         writer = self._named_writer()
         by = "rules" if writer is None else "writer"
         report = model.ConsolidationReport(kind, home, "unchanged", by=by, applied=not dry_run)
         at = self._at(None)
         with self._store.read() as tx:
             wait = consolidating.wait_of(tx, kind, home, at, self.config, force=force)
+            left = consolidating.left_job(tx, kind, home, at)
+        if left is not None and not dry_run and (wait is not None or writer is None):
+            with self._writing(at) as tx:
+                consolidating.end_left(tx, kind, home, at)
         if wait is not None:
             return _waiting(report, wait)
         if dry_run:
@@ -129,7 +139,8 @@ class Consolidation(Curation):
         if writer is None:
             done = self._by_rules(report, at, force=force, allow_shrink=allow_shrink)
         else:
-            done = self._by_writer(report, writer, at, force=force, allow_shrink=allow_shrink)
+            with jobs.owning() as owner:
+                done = self._by_writer(owner, report, writer, at, force=force, allow_shrink=allow_shrink)
         if done.error:
             log.warning("%s of scope %r: %s", kind, home, done.error)
         return done
@@ -191,12 +202,6 @@ class Consolidation(Curation):
         return report
 
     def _by_writer(
-        self, report: model.ConsolidationReport, writer: model.Writer, at: str, *, force: bool, allow_shrink: bool
-    ) -> model.ConsolidationReport:
-        with jobs.owning() as owner:
-            return self._asked_by(owner, report, writer, at, force=force, allow_shrink=allow_shrink)
-
-    def _asked_by(
         self,
         owner: str,
         report: model.ConsolidationReport,
@@ -271,19 +276,18 @@ class Consolidation(Curation):
                 reply = keep(_reply(writer, task))
             except WriterFailed as error:
                 end = jobs.put_back if isinstance(error, BudgetSpent) else jobs.fail
-                return self._undone(job_id, error, end, lambda tx: jobs.is_asked(tx, job_id, owner))
+                return self._undone(job_id, error, end, ("asked", owner))
             at = self._at(None)
             with self._writing(at) as tx:
                 if not jobs.answer(tx, job_id, owner, reply, at):
-                    return Undone("busy" if jobs.is_there(tx, job_id) else "gone")
+                    return _of_another(jobs.state_of(tx, job_id))
         at = self._at(None)
         try:
             with self._writing(at) as tx:
-                if not jobs.is_answered(tx, job_id):
-                    return Undone("busy" if jobs.is_there(tx, job_id) else "gone")
-                return settle(tx, reply, at)
+                answered = jobs.state_of(tx, job_id)
+                return settle(tx, reply, at) if answered[0] == "answered" else _of_another(answered)
         except (InvalidInput, SecretRefused) as error:  # of the reply: with another one it may go well
-            return self._undone(job_id, error, jobs.fail, lambda tx: jobs.is_answered(tx, job_id))
+            return self._undone(job_id, error, jobs.fail, answered)
         except GraphmemError as error:
             with contextlib.suppress(GraphmemError), self._writing(at) as tx:  # what is wrong is raised below
                 jobs.count_failure(tx, job_id, _shown(error), at)
@@ -294,25 +298,31 @@ class Consolidation(Curation):
         job_id: int,
         error: GraphmemError,
         end: Callable[[sqlite3.Connection, int, str, str], None],
-        is_ours: Callable[[sqlite3.Connection], bool],
+        ours: tuple[str, str],
     ) -> Undone:
-        """End a job that is still ours, and tell why it was not done."""
+        """End a job that is as we left it, and tell why it was not done. ours: its state and owner."""
         at, told = self._at(None), _shown(error)
         with self._writing(at) as tx:
-            if not is_ours(tx):
-                return Undone("busy" if jobs.is_there(tx, job_id) else "gone")
+            found = jobs.state_of(tx, job_id)
+            if found != ours:
+                return _of_another(found)
             end(tx, job_id, told, at)
         return Undone("failed", told)
 
     def _named_writer(self) -> model.Writer | None:
         """Return the writer that the memory was opened with, else that of the settings, None where there is none."""
-        return self._writer or writers.writer_of(self.config, jobs.Budget(self._store), clock=self._clock)
+        return self._writer or writers.writer_of(self.config, self._budget, clock=self._clock)
+
+    @functools.cached_property
+    def _budget(self) -> writers.TokenBudget:
+        # A dry run asks also where nothing can be written.
+        return writers.OwnBudget() if self.config.read_only else jobs.Budget(self._store)
 
 
 def _reply(writer: model.Writer, task: model.WriterTask) -> str:
     try:
         reply = writer(task)
-    except WriterFailed:
+    except GraphmemError:  # also of the memory, where tokens are counted: that is no failure of the writer
         raise
     except Exception as error:  # a writer is somebody else's code, and may fail in any way
         raise WriterFailed(f"the writer failed: {type(error).__name__}: {error}") from error
@@ -321,10 +331,13 @@ def _reply(writer: model.Writer, task: model.WriterTask) -> str:
     return clean_text(reply)
 
 
+def _of_another(found: tuple[str, str]) -> Undone:
+    return Undone("gone" if found[0] == "gone" else "busy")
+
+
 def _shown(error: Exception) -> str:
     """Return what an error says, in one line of at most 300 characters and without a secret, as it is kept."""
-    line = redaction.redact(" ".join(clean_text(str(error)).split()))
-    return line if len(line) <= _ERROR_KEPT else f"{line[: _ERROR_KEPT - 1]}…"
+    return snippets.cut(redaction.redact(" ".join(clean_text(str(error)).split())), _ERROR_KEPT)
 
 
 def _waiting(report: model.ConsolidationReport, wait: consolidating.Wait) -> model.ConsolidationReport:

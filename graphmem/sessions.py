@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from graphmem.compose.pool import Request
     from graphmem.core import embedding, redaction, snippets, turns
     from graphmem.core import trust as trusts
+    from graphmem.core.model import writing
     from graphmem.exchange import transcripts
     from graphmem.records import history, jobs
     from graphmem.records import scopes as scope_rows
@@ -49,9 +50,9 @@ else:
     transcripts = late("graphmem.exchange.transcripts")
     trusts = late("graphmem.core.trust")
     turns = late("graphmem.core.turns")
+    writing = late("graphmem.core.model.writing")
 
 _LISTED = 50
-_STATES = ("queued", "asked", "answered", "done", "failed")
 
 
 def _unheard(done: int, whole: int) -> None:
@@ -129,8 +130,8 @@ class Sessions(Consolidation):
     ) -> model.DeletedParts:
         """Remove parts of a session for good, as its host does: those of these ids, and all of these messages.
 
-        What was distilled of them stays. An id that is not there is passed over. Raises NotFound for a session that is
-        not mirrored. `purge` for good leaves no trace in the file either.
+        What was distilled of them stays. An id that is not there is passed over. Raises InvalidInput where none is
+        given, NotFound for a session that is not mirrored. `purge` for good leaves no trace in the file either.
         """
         name = _session_name(session)
         names, wholes = text_list(parts, "parts"), text_list(messages, "messages")
@@ -194,7 +195,7 @@ class Sessions(Consolidation):
                 within=None, answering=(), meanings=self._meanings,
             )  # fmt: skip
             shown = hits[: snippets.above_floor([hit.score for hit in hits], least)]
-            parts = [history.find_part(tx, str(hit.id), hit.session, None) for hit in shown]
+            parts = history.parts_of_hosts(tx, [(hit.session, str(hit.id)) for hit in shown])
         return tuple(
             model.PastHit(part, hit.score, snippets.snippet(part.text, query))
             for part, hit in zip(parts, shown, strict=True)
@@ -373,7 +374,8 @@ class Sessions(Consolidation):
         told how many parts are done, and how many there are.
 
         A writer that fails, or replies with what is no checkpoint, is told in the report; what it read is read again
-        the next time. Raises NotFound for a session that is not mirrored.
+        the next time. Raises NotFound for a session that is not mirrored, InvalidInput for an unknown cause, and what
+        the store raises where nothing can be written: the reply waits then, and is kept the next time.
         """
         name = _session_name(session)
         if cause not in checkpointing.CAUSES:
@@ -406,11 +408,14 @@ class Sessions(Consolidation):
                 return done
             read += len(begun.task.parts)
             progress(read, read + begun.left)
-            if not begun.left or begun.cut:
+            if not begun.left or (begun.cut and self._named_writer() is not None):
                 return done
 
     def _written(self, begun: checkpointing.Begun, done: model.CheckpointReport, owner: str) -> model.CheckpointReport:
         """Let a writer answer, and settle what it says; return what was done with that."""
+        writer = self._named_writer()
+        if writer is None:  # rules read the parts themselves, however long
+            begun = replace(begun, cut="")
         settled = self._done_by_writer(
             owner,
             begun.job_id,
@@ -419,7 +424,7 @@ class Sessions(Consolidation):
             lambda tx, reply, at: checkpointing.settle(
                 tx, self._vocabulary, begun, reply, done.session, at, self.config
             ),
-            writer=self._named_writer() or functools.partial(checkpointing.by_rules, config=self.config),
+            writer=writer or functools.partial(checkpointing.by_rules, config=self.config),
         )
         if isinstance(settled, Undone) and settled.state != "failed":
             return replace(done, state=settled.state)
@@ -438,7 +443,7 @@ class Sessions(Consolidation):
     def run_jobs(
         self, *, idle: bool = False, progress: Callable[[int, int], None] = _unheard
     ) -> tuple[model.CheckpointReport, ...]:
-        """Do what is queued, and what a process left that ended before it was done; return what each came to.
+        """Make the checkpoints that are queued, and those that a process left when it ended; return what each came to.
 
         idle: sessions too in which nothing was said for `config.idle_checkpoint_after` seconds. progress: is told how
         many sessions are done, and how many there are.
@@ -450,7 +455,7 @@ class Sessions(Consolidation):
         with self._store.read() as tx:
             waiting = jobs.waiting(tx, checkpointing.KIND, at)
             silent = jobs.idle_sessions(tx, before, self.config.extract_min_turns) if idle else []
-        causes = {**dict.fromkeys(silent, "idle"), **dict.fromkeys(waiting, "manual")}
+        causes = {**dict.fromkeys(silent, "idle"), **waiting}
         reports: list[model.CheckpointReport] = []
         for done, (session, cause) in enumerate(causes.items()):
             progress(done, len(causes))
@@ -494,8 +499,8 @@ class Sessions(Consolidation):
         name = session and _session_name(session)
         wanted = text_list(states, "states")
         for state in wanted:
-            if state not in _STATES:
-                raise InvalidInput("states", state, f"give some of {', '.join(_STATES)}")
+            if state not in writing.JOB_STATES:
+                raise InvalidInput("states", state, f"give some of {', '.join(writing.JOB_STATES)}")
         most = checked_limit(limit, default=_LISTED)
         with self._store.read() as tx:
             within = self._scopes(tx, scopes)

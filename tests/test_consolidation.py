@@ -10,9 +10,9 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import dump, sql
+from support import Served, answer_of, dump, sql
 
-from graphmem import Config, Conflict, InvalidInput, Memory, Part, StoreFailed, WriterFailed
+from graphmem import Config, Conflict, InvalidInput, Memory, Part, StoreBusy, StoreFailed, WriterFailed
 from graphmem.config import DEFAULT
 from graphmem.core import consolidating, distilling
 from graphmem.core.candidates import DUPLICATE, likeness, note_text, repeats
@@ -460,6 +460,52 @@ def test_what_has_no_room_is_told(opened):
     )
 
 
+def test_each_checkpoint_is_read_once_the_oldest_first(opened, path):
+    memory, writer = opened(reply(), WriterFailed("no"), reply(), config=Config(checkpoint_input_bytes=1000))
+    made = [checkpoint(memory, f"s{number}", facts=["x" * 200]) for number in range(5)]
+
+    states = [memory.consolidate(force=True).state for _ in range(4)]
+
+    read = [[int(number) for number in re.findall(r"^\[(\d+)\]", task.text, re.MULTILINE)] for task in writer.tasks]
+    assert states == ["unchanged", "failed", "unchanged", "unchanged"]
+    assert read == [made[:2], made[2:4], made[2:4], made[4:]]
+    assert [job.note_id for job in memory.jobs()] == [made[4], made[3], made[3], made[1]]
+    assert memory.consolidate(force=True).state == "nothing"
+    by_rules, _ = opened()
+    by_rules.consolidate(force=True)
+    sql(path, "DELETE FROM jobs WHERE id < (SELECT MAX(id) FROM jobs)")
+    checkpoint(memory, "s5")
+    memory.consolidate(force=True)
+    assert re.findall(r"^\[(\d+)\] checkpoint", writer.tasks[-1].text, re.MULTILINE) == ["7"]
+
+
+def test_a_checkpoint_that_has_no_room_is_read_in_part_and_holds_up_no_other(opened):
+    memory, writer = opened(reply(), config=Config(checkpoint_input_bytes=1000))
+    long, short = checkpoint(memory, "s1", facts=["读" * 900]), checkpoint(memory, "s2")
+
+    report = memory.consolidate()
+    memory.consolidate(force=True)
+
+    assert [len(task.text.encode()) <= 1000 for task in writer.tasks] == [True, True]
+    assert writer.tasks[0].text.startswith(f"[{long}] checkpoint")
+    assert writer.tasks[1].text.startswith(f"[{short}] checkpoint")
+    assert report.remarks[0].startswith("notes and checkpoints that had no room: 2;")
+
+
+def test_a_note_that_has_no_room_hides_no_others(opened, clock):
+    memory, writer = opened(reply(), config=Config(checkpoint_input_bytes=1000))
+    told(memory, "Deploy with pnpm", "Redis listens on 6380")
+    clock.advance(minutes=1)
+    told(memory, "The whole handbook", body="x" * 2000)
+
+    report = memory.consolidate()
+
+    assert "Deploy with pnpm" in writer.tasks[0].text
+    assert "Redis listens on 6380" in writer.tasks[0].text
+    assert "handbook" not in writer.tasks[0].text
+    assert report.remarks[0].startswith("notes and checkpoints that had no room: 1;")
+
+
 @pytest.mark.parametrize(("language", "words"), [("en", "Answer with one JSON array"), ("zh", "只回答一个 JSON 数组")])
 @pytest.mark.parametrize("verb", ["consolidate", "distill"])
 def test_a_model_is_asked_in_the_language_of_the_memory(opened, language, words, verb):
@@ -570,6 +616,114 @@ def test_a_job_that_ends_every_process_is_given_up(opened, path):
 
     assert memory.consolidate().state == "unchanged"
     assert [job.state for job in memory.jobs()] == ["done", "failed"]
+
+
+def test_for_a_reply_that_waits_nothing_is_read(opened, monkeypatch):
+    memory, writer = opened("")
+    ids = many(memory)
+    writer.replies = [reply(entry("All rooms", supersedes=ids[:1]))]
+    from graphmem.compose import consolidating as compose
+
+    def full(*_):
+        raise StoreFailed("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(compose, "settle", full)
+        with pytest.raises(StoreFailed):
+            memory.consolidate()
+    monkeypatch.setattr(compose, "ask", lambda *_: pytest.fail("it was read again"))
+
+    assert memory.consolidate().state == "revised"
+
+
+ASKED_AND_LEFT = """UPDATE jobs SET state = 'asked', owner = 'elsewhere:1:x', attempts = 1,
+                    lease_until = '2026-09-07T07:00:00.000Z' WHERE id = (SELECT MAX(id) FROM jobs)"""
+
+
+@pytest.mark.parametrize("case", ["early", "early by rules", "nothing", "nothing by rules"])
+def test_a_job_that_was_left_is_ended_where_nobody_is_asked_again(opened, path, case):
+    memory, _ = opened(reply(), WriterFailed("no"))
+    ids = many(memory, 2)
+    if case.startswith("early"):
+        memory.consolidate()
+    else:
+        memory, _ = opened(WriterFailed("no"))
+    memory.consolidate(force=True)
+    sql(path, ASKED_AND_LEFT)
+    if case.startswith("nothing"):
+        for note_id in ids:
+            memory.forget(note_id)
+    if case.endswith("rules"):
+        memory, _ = opened()
+    before = dump(path)
+
+    assert memory.consolidate(dry_run=True).state == case.split()[0]
+    assert dump(path) == before
+    assert memory.consolidate().state == case.split()[0]
+    assert (memory.jobs()[0].state, memory.jobs()[0].error) == ("failed", "left before it was done")
+    assert memory.jobs(states=["queued", "asked", "answered"]) == ()
+
+
+def test_nothing_is_loaded_while_nobody_else_can_write(path):
+    program = """if True:
+        import sys
+        from graphmem import Memory
+        from graphmem.store.database import Store
+        write = Store.write
+        loaded = []
+        class Writing:
+            def __init__(self, block): self.block = block
+            def __enter__(self):
+                self.tx = self.block.__enter__()
+                self.before = {name for name in sys.modules if name.startswith("graphmem")}
+                return self.tx
+            def __exit__(self, *error):
+                loaded.extend(sorted({name for name in sys.modules if name.startswith("graphmem")} - self.before))
+                return self.block.__exit__(*error)
+        with Memory.open(sys.argv[1], writer=lambda task: "[]") as memory:
+            memory.remember("Deploy with pnpm")
+            Store.write = lambda *given, **options: Writing(write(*given, **options))
+            assert memory.consolidate().state == "unchanged"
+        print(loaded)
+    """
+    ran = subprocess.run([sys.executable, "-c", program, str(path)], check=True, capture_output=True, text=True)
+
+    assert ran.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("error", [Conflict("read-only"), StoreBusy("somebody writes")])
+def test_what_is_wrong_with_the_memory_is_no_failure_of_the_writer(opened, error):
+    memory, writer = opened(error, reply())
+    many(memory, 2)
+
+    for dry_run in (True, False):
+        writer.replies = [error]
+        with pytest.raises(type(error), match=str(error)):
+            memory.consolidate(dry_run=dry_run)
+    writer.replies = [reply()]
+
+    assert memory.consolidate().state == "unchanged"
+    assert [job.state for job in memory.jobs()] == ["done"]
+
+
+def test_a_dry_run_of_a_read_only_memory_counts_tokens_for_itself(opened, path, endpoint):
+    memory, _ = opened()
+    many(memory, 2)
+    address, asked = endpoint(Served(answer_of(reply(), usage={"total_tokens": 900})))
+    settings = {"writer_url": address, "writer_model": "m1", "writer_tokens_per_day": 1000}
+    reader, _ = opened(config=Config(read_only=True, **settings))
+    before = dump(path)
+
+    assert reader.consolidate(dry_run=True).state == "unchanged"
+    assert "the budget of 1000 tokens" in reader.consolidate(dry_run=True).error
+    assert (len(asked), dump(path)) == (1, before)
+    counting, _ = opened(config=Config(**settings))
+    assert counting.consolidate(dry_run=True).state == "unchanged"
+    assert sql(path, "SELECT tokens FROM writer_usage") == [(900,)]
+    free, _ = opened(config=Config(**{**settings, "writer_tokens_per_day": 0}))
+    before = dump(path)
+    assert free.consolidate(dry_run=True).state == "unchanged"
+    assert dump(path) == before
 
 
 def test_what_cannot_be_written_leaves_the_reply_to_the_next(opened, monkeypatch):
@@ -1006,6 +1160,61 @@ def test_a_writer_proposes_files(opened):
     assert task.text.startswith("[s1 2026-09-07]\nuser: Go on.\n- bash: command: npm test\n- bash: command: git add -A")
     memory.distill(force=True)
     assert "not to be proposed again: review, ship-it" in writer.tasks[1].instructions
+
+
+def test_of_a_run_that_has_no_room_a_writer_reads_the_last_calls(opened, clock):
+    memory, writer = opened(reply(), config=Config(checkpoint_input_bytes=1000))
+    run_calls(memory, "old", "make")
+    clock.advance(minutes=1)
+    run_calls(memory, "long", *(f"step {number:03}" for number in range(200)))
+    clock.advance(minutes=1)
+    run_calls(memory, "new", "make check")
+
+    report = memory.distill()
+
+    first, *_, last = writer.tasks[0].text.split("\n\n")
+    assert last == "[new 2026-09-07]\nuser: Go on.\n- bash: make check"
+    head, *calls = first.splitlines()
+    assert head == "[long 2026-09-07]"
+    assert calls == [f"- bash: step {number:03}" for number in range(200 - len(calls), 200)]
+    assert 980 <= len(writer.tasks[0].text.encode()) <= 1000
+    assert report.remarks == ("runs of calls that had no room: 2; raise checkpoint_input_bytes to read more at once",)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["", "bash", "读"]), st.text(max_size=30)), max_size=20),
+    st.integers(0, 400),
+)
+def test_what_a_model_reads_of_calls_has_room(parts, budget):
+    said = [distilling.Said(session, "", tool, text, "2026-09-07") for session, tool, text in parts]
+    text, left = distilling.material_of(said, budget)
+    whole, none_left = distilling.material_of(said, 1_000_000)
+
+    assert len(text.encode()) <= budget
+    assert none_left == 0
+    assert (left == 0) == (text == whole)
+    assert whole.endswith(text.partition("\n")[2])
+
+
+def test_a_long_description_is_cut_and_refuses_nothing(opened):
+    memory, writer = opened("")
+    shipped(memory, "s1")
+    leaked = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+    writer.replies = [
+        reply(
+            entry("ship", "Run it.", description="ships the panel " * 100),
+            entry("leak", "Run it.", description="x " * 300 + leaked),
+            entry("half", "Run it.", description="x " * 505 + leaked),
+        )
+    ]
+
+    report = memory.distill()
+
+    assert outcomes(report) == ["proposed", "refused", "proposed"]
+    note = memory.inspect(report.conclusions[0].note_id).note
+    assert len(json.loads(note.body.splitlines()[2].removeprefix("description: "))) == 1024 - 1
+    assert note.summary == ("ships the panel " * 100)[:100].strip()
+    assert "ghp_" not in str(report.conclusions[2])
 
 
 @pytest.mark.parametrize("kind", ["skill", "agent", "command"])

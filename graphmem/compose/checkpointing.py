@@ -9,7 +9,6 @@ import datetime as dt
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from graphmem.compose import extracting, proposing
 from graphmem.config import Config
@@ -17,9 +16,9 @@ from graphmem.core import checkpoints
 from graphmem.core.candidates import Candidate
 from graphmem.core.model import Note, Proposed, Provenance, StoredPart, WriterTask
 from graphmem.core.redaction import REDACTED, redact
+from graphmem.core.snippets import cut
 from graphmem.core.times import utc_text
-from graphmem.errors import NotFound
-from graphmem.records import drafts, jobs, notes
+from graphmem.records import drafts, history, jobs, notes
 from graphmem.store.text_index import Vocabulary
 
 KIND = "checkpoint"
@@ -31,16 +30,7 @@ _LEAST_LEASE = 180.0
 _LEASE = 60.0
 _LEASE_OF_A_BYTE = 0.001
 _MARGIN = 1.5
-# Bytes of a digest by rules: at least as many, and room for what stands around it.
-_LEAST_DIGEST = 1000
-_ROOM_OF_HEADINGS = 200
-
-
-class _Session(NamedTuple):
-    id: int
-    scope: str
-    failures: int
-    own: bool
+_LEAST_DIGEST = 1000  # bytes of a digest by rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +62,18 @@ class Settled:
 
 def enqueue(tx: sqlite3.Connection, name: str, cause: str, at: str, *, force: bool) -> str:
     """Put a checkpoint of a session into the queue; return the state of the report."""
-    session = _session(tx, name)
+    session = history.require_session(tx, name)
     if session.own:
         return "own"
-    if session.failures >= jobs.MOST_FAILURES and not force:
-        return "suppressed"
-    if jobs.at_work(tx, KIND, session.scope, session.id):
-        return "busy"
-    if not jobs.undigested(tx, session.id, 1):
-        return "nothing"
     if force:  # who does it later has no say
         jobs.forgive(tx, session.id)
+    elif session.failures >= jobs.MOST_FAILURES:
+        return "suppressed"
+    held = jobs.at_work(tx, KIND, session.scope, session.id)
+    if held is not None:
+        return "busy" if jobs.is_taken(held, at) else "queued"
+    if not jobs.undigested(tx, session.id, 1):
+        return "nothing"
     jobs.queue(tx, KIND, session.scope, session.id, cause, at)
     return "queued"
 
@@ -91,13 +82,14 @@ def begin(
     tx: sqlite3.Connection, name: str, cause: str, owner: str, at: str, config: Config, *, force: bool
 ) -> Begun | str:
     """Take up the job of a session, a new one where none is at work; return why there is none to do."""
-    session = _session(tx, name)
+    session = history.require_session(tx, name)
     if session.own:
         return "own"
     held, taken = jobs.take_up(tx, KIND, session.scope, session.id, at)
     if taken:
         return "busy"
-    if session.failures >= jobs.MOST_FAILURES and not force:
+    # Read again: a job that was given up was one more.
+    if history.require_session(tx, name).failures >= jobs.MOST_FAILURES and not force:
         return "suppressed"
     parts = jobs.parts_of(tx, held.id) if held is not None else []
     if held is not None and held.state == "answered":
@@ -113,25 +105,19 @@ def begin(
     increment = checkpoints.increment_of(parts, config.checkpoint_input_bytes, config.extract_max_messages)
     job_id = held.id if held is not None else jobs.queue(tx, KIND, session.scope, session.id, cause, at)
     jobs.take_parts(tx, job_id, [part.id for part in increment.parts])
-    limit, date = config.checkpoint_output_bytes, _date(at)
+    limit, date = config.checkpoint_output_bytes, date_of(at)
     told = checkpoints.instructions(increment, date=date, limit=limit, language=config.language)
     task = _task(increment.parts, told, increment.text, at, config)
     jobs.ask(tx, job_id, owner, lease_of(at, task, config), at)
     return Begun(job_id, task, "", increment.cut, jobs.count_undigested(tx, session.id))
 
 
-def _session(tx: sqlite3.Connection, name: str) -> _Session:
-    row = tx.execute("SELECT id, scope, failures, own FROM sessions WHERE name = ?", (name,)).fetchone()
-    if row is None:
-        raise NotFound(f"no session {name!r}: nothing of it is mirrored")
-    return _Session(*row)
-
-
 def _task(parts: Sequence[StoredPart], instructions: str, text: str, at: str, config: Config) -> WriterTask:
-    return WriterTask(KIND, instructions, text, tuple(parts), config.checkpoint_output_bytes, _date(at))
+    return WriterTask(KIND, instructions, text, tuple(parts), config.checkpoint_output_bytes, date_of(at))
 
 
-def _date(at: str) -> str:
+def date_of(at: str) -> str:
+    """Return a stored time as a writer is told it: to the second."""
     return f"{at[:19]}Z"
 
 
@@ -145,10 +131,10 @@ def lease_of(at: str, task: WriterTask, config: Config) -> str:
 
 def by_rules(task: WriterTask, config: Config) -> str:
     """Return the reply of the writer that needs no model: a tenth of what it reads, in the sentences that were said."""
-    limit = min(task.limit - _ROOM_OF_HEADINGS, max(_LEAST_DIGEST, len(task.text.encode()) // 10))
-    sections = extracting.extract(task.parts, limit=limit)
-    # As many messages as a model is asked for candidates of.
-    found = extracting.extract_candidates(task.parts[-config.extract_max_messages :])
+    headings = len(checkpoints.render({}, date=task.date, language=config.language).encode())
+    size = sum(len(part.text.encode()) for part in task.parts)
+    sections = extracting.extract(task.parts, limit=min(task.limit - headings, max(_LEAST_DIGEST, size // 10)))
+    found = extracting.extract_candidates(task.parts)
     return checkpoints.render(sections, date=task.date, language=config.language, candidates=found)
 
 
@@ -174,10 +160,11 @@ def settle(
             f"message {begun.cut!r} is longer than {config.checkpoint_input_bytes} bytes and was read in part: raise "
             "checkpoint_input_bytes, and checkpoint_output_bytes with it, to read more at once"
         )
+    session = history.require_session(tx, name)
+    jobs.forgive(tx, session.id)
     if checkpoints.is_empty(text) and not (found.of_project or found.of_user):
         jobs.finish(tx, begun.job_id, None, at)
         return Settled(None, remarks=tuple(remarks))
-    session = _session(tx, name)
     last = begun.task.parts[-1].part if begun.task.parts else ""
     origin = Provenance(0, "remember", "agent:writer", "", name, last, "", "", at)
     note = _write(tx, text, name, session.scope, origin, config)
@@ -191,7 +178,7 @@ def settle(
 
 
 def _write(tx: sqlite3.Connection, text: str, name: str, scope: str, origin: Provenance, config: Config) -> Note:
-    shown = name if len(name) <= _SHOWN_NAME else f"{name[: _SHOWN_NAME - 1]}…"
+    shown = cut(name, _SHOWN_NAME)
     draft = drafts.check_note(
         f"Checkpoint of {shown}, {origin.at[:16].replace('T', ' ')}", body=text, kind=KIND, slot="", labels=(),
         load_when=(), summary=checkpoints.summary_of(text, drafts.LONGEST_SUMMARY), highlight="", scope=scope,

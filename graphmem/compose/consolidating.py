@@ -10,15 +10,16 @@ import json
 import math
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from graphmem.compose import proposing
-from graphmem.compose.checkpointing import lease_of
+from graphmem.compose.checkpointing import date_of, lease_of
 from graphmem.config import Config
 from graphmem.core import consolidating, distilling
 from graphmem.core.candidates import Candidate
 from graphmem.core.consolidating import Ground, Plan, Stored
+from graphmem.core.distilling import Said
 from graphmem.core.model import Note, WriterTask
 from graphmem.core.times import days_before, utc_text
 from graphmem.records import drafts, gathering, jobs, notes
@@ -31,6 +32,7 @@ _MOST_CHECKPOINTS = 500
 _OF_WHAT_IS_TRUE = (*drafts.FACTS, *drafts.LESSONS)
 _SHOWN = (*_OF_WHAT_IS_TRUE, "rule")
 _DAY = dt.timedelta(days=1)
+_LEFT = "left before it was done"
 _LOOKED_BACK = 30.0  # days, where distilling has no interval that says how far
 
 
@@ -46,12 +48,14 @@ class Wait(NamedTuple):
 class Asked:
     """What a writer is asked. job_id: 0 in a dry run. reply: what it answered before, as it is kept, '' for nothing.
 
-    shown: the notes that it is shown, each with the time it was changed last. left: how much had no room.
+    shown: the notes that it is shown, each with the time it was changed last. left: how much had no room. read_to: the
+    last checkpoint that it has read with these.
     """
 
     task: WriterTask
     shown: Mapping[int, str]
     left: int
+    read_to: int | None = None
     job_id: int = 0
     reply: str = ""
 
@@ -83,23 +87,41 @@ def begin(
 ) -> Asked | Wait:
     """Take up the job of a scope, a new one where none is at work; return why there is none to do.
 
-    again: also where it failed three times in a row.
+    again: also where it failed three times in a row. A job with a reply is taken up as it is, and nothing is read for
+    it. One that there is no more to do for is ended.
     """
     held, taken = jobs.take_up(tx, kind, scope, None, at)
     if taken:
         return Wait("busy")
-    if wait := wait_of(tx, kind, scope, at, config, force=force):
-        return wait
-    if not again and jobs.failed_since_done(tx, kind, scope) >= jobs.MOST_FAILURES:
-        return Wait("suppressed")
-    asked = ask(tx, kind, scope, at, config)
     if held is not None and held.state == "answered":
-        return Asked(asked.task, asked.shown, asked.left, held.id, held.reply)
-    if not asked.task.text:
-        return Wait("nothing")
-    job_id = held.id if held is not None else jobs.queue(tx, kind, scope, None, _CAUSE, at)
-    jobs.ask(tx, job_id, owner, lease_of(at, asked.task, config), at)
-    return Asked(asked.task, asked.shown, asked.left, job_id)
+        return Asked(_task(kind, "", "", at, config), {}, 0, job_id=held.id, reply=held.reply)
+    wait = wait_of(tx, kind, scope, at, config, force=force)
+    if wait is None and not again and jobs.failed_since_done(tx, kind, scope) >= jobs.MOST_FAILURES:
+        wait = Wait("suppressed")
+    if wait is None:
+        asked = ask(tx, kind, scope, at, config)
+        if asked.task.text:
+            job_id = held.id if held is not None else jobs.queue(tx, kind, scope, None, _CAUSE, at)
+            jobs.ask(tx, job_id, owner, lease_of(at, asked.task, config), at)
+            jobs.keep_read(tx, job_id, asked.read_to)
+            return replace(asked, job_id=job_id)
+        wait = Wait("nothing")
+    if held is not None:
+        jobs.fail(tx, held.id, _LEFT, at)
+    return wait
+
+
+def left_job(tx: sqlite3.Connection, kind: str, scope: str, at: str) -> int | None:
+    """Return the job of a scope whose process is gone since it asked a writer, None where there is none."""
+    held = jobs.at_work(tx, kind, scope, None)
+    return None if held is None or held.state != "asked" or jobs.is_taken(held, at) else held.id
+
+
+def end_left(tx: sqlite3.Connection, kind: str, scope: str, at: str) -> None:
+    """End the job of a scope that was left, where no writer is asked again."""
+    job_id = left_job(tx, kind, scope, at)
+    if job_id is not None:
+        jobs.fail(tx, job_id, _LEFT, at)
 
 
 def begin_by_rules(
@@ -111,7 +133,10 @@ def begin_by_rules(
         return Wait("busy")
     if wait := wait_of(tx, kind, scope, at, config, force=force):
         return wait
-    return held.id if held is not None else jobs.queue(tx, kind, scope, None, _CAUSE, at)
+    job_id = held.id if held is not None else jobs.queue(tx, kind, scope, None, _CAUSE, at)
+    # Rules read all of them each time; the jobs before this one may be dropped, and what writers have read with them.
+    jobs.keep_read(tx, job_id, jobs.last_read(tx, kind, scope))
+    return job_id
 
 
 # ---- what is read
@@ -121,19 +146,26 @@ def ask(tx: sqlite3.Connection, kind: str, scope: str, at: str, config: Config) 
     """Return what a writer is asked of a scope; the text is '' where there is nothing to read."""
     limit, budget, language = config.checkpoint_output_bytes, config.checkpoint_input_bytes, config.language
     if kind == DISTILL:
-        said = gathering.said_since(tx, scope, days_before(at, config.distill_interval_days or _LOOKED_BACK))
-        text, left = distilling.material_of(said, budget)
+        text, left = distilling.material_of(_said(tx, scope, at, config), budget)
         known = gathering.named(tx, scope, drafts.PROCEDURES)
         told = distilling.instructions(known, date=at, limit=limit, language=language)
-        return Asked(WriterTask(kind, told, text, (), limit, at[:19] + "Z"), {}, left)
+        return Asked(_task(kind, told, text, at, config), {}, left)
     # What was told in some scene only is not for everybody, and what is made of it would be.
     live = gathering.live_notes(tx, scope, _SHOWN, openly=True, most=_MOST_NOTES)
-    since = jobs.last_done(tx, kind, scope) or ""
-    recent = gathering.live_notes(tx, scope, ("checkpoint",), since=since, openly=True, most=_MOST_CHECKPOINTS)
-    material = consolidating.material_of(live, recent, budget)
+    read = jobs.last_read(tx, kind, scope)
+    unread = gathering.checkpoints_behind(tx, scope, read or 0, _MOST_CHECKPOINTS)
+    material = consolidating.material_of(live, unread, budget)
     told = consolidating.instructions(date=at, limit=limit, language=language)
     shown = {note.id: note.updated_at for note in material.notes.values()}
-    return Asked(WriterTask(kind, told, material.text, (), limit, at[:19] + "Z"), shown, material.left)
+    return Asked(_task(kind, told, material.text, at, config), shown, material.left, material.read_to or read)
+
+
+def _said(tx: sqlite3.Connection, scope: str, at: str, config: Config) -> list[Said]:
+    return gathering.said_since(tx, scope, days_before(at, config.distill_interval_days or _LOOKED_BACK))
+
+
+def _task(kind: str, instructions: str, text: str, at: str, config: Config) -> WriterTask:
+    return WriterTask(kind, instructions, text, (), config.checkpoint_output_bytes, date_of(at))
 
 
 def kept(reply: str, shown: Mapping[int, str]) -> str:
@@ -178,7 +210,7 @@ def plan_by_rules(
     """Return what repeats and likeness alone come to; None where there is nothing to look at."""
     stored = _stored(tx, vocabulary, scope)
     if kind == DISTILL:
-        said = gathering.said_since(tx, scope, days_before(at, config.distill_interval_days or _LOOKED_BACK))
+        said = _said(tx, scope, at, config)
         if not any(part.tool for part in said):
             return None
         known = gathering.named(tx, scope, drafts.PROCEDURES)

@@ -21,6 +21,7 @@ from graphmem.core.tokens import tokens_of, words_of
 
 DUPLICATE = 0.9
 MOST_CANDIDATES = 100
+LONGEST_SUMMARY = 500
 
 # The keys under which hosts give what a model said.
 _REPLY_KEYS = ("text", "content", "output", "result")
@@ -37,7 +38,7 @@ _RULE_CATEGORY = "rules"
 _RESERVED_CATEGORIES = frozenset({_RULE_CATEGORY, "proposals", "root.md", "index.md"})
 _KIND_OF_CATEGORY = {"preferences": "preference", "decisions": "decision", "pitfalls": "pitfall"}
 _KINDS_OF_A_MODEL = frozenset({"fact", "lesson", "preference", "decision", "pitfall"})
-_LONGEST = {"title": LONGEST_TITLE, "summary": 500, "highlight": 500, "load_when": 500, "body": 10_000}
+_LONGEST = {"title": LONGEST_TITLE, "summary": LONGEST_SUMMARY, "highlight": 500, "load_when": 500, "body": 10_000}
 
 # The most that two texts come to that say different things.
 _MOST_APART = 0.89

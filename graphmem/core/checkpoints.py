@@ -16,6 +16,7 @@ from graphmem.core.candidates import Candidate, parse_candidates
 from graphmem.core.injected import WRITER_MARK
 from graphmem.core.keys import clean_text, entity_key
 from graphmem.core.model import StoredPart
+from graphmem.core.snippets import cut
 
 # The sections of a checkpoint, and the bytes beyond which each is remarked on: it is a digest, and others follow.
 SECTION_BYTES: Mapping[str, int] = MappingProxyType(
@@ -26,6 +27,7 @@ NOTHING: Mapping[str, str] = MappingProxyType({"en": "(none)", "zh": "（无）"
 DONE = "CHECKPOINT_DONE"
 
 _TITLE = "# Checkpoint"
+_ESCAPED = r"\\\g<0>"
 _DELTA = "<!-- project-memory-delta"
 _CANDIDATES = "<!-- memory-candidates"
 _CLOSED = "-->"
@@ -172,13 +174,10 @@ def block_of(part: StoredPart) -> str:
     """
     told = " ".join((part.role or "message", part.part, part.tool, part.outcome)).split()
     head = f"[{' '.join(told).replace(']', ')')}]"
+    most = _OUTPUT_SHOWN if _is_call(part) else _SYSTEM_SHOWN if part.role == "system" else len(part.text)
+    text, author = cut(part.text, most), " ".join(part.author.split())
     # Nobody's text is to look like what another said.
-    text = _HEAD.sub(r"\\\g<0>", part.text)
-    most = _OUTPUT_SHOWN if part.tool or part.role == "tool" else _SYSTEM_SHOWN if part.role == "system" else len(text)
-    if len(text) > most:
-        text = f"{text[:most]}…"
-    author = " ".join(part.author.split())
-    return f"{head}\n{author}: {text}" if author else f"{head}\n{text}"
+    return f"{head}\n{_HEAD.sub(_ESCAPED, f'{author}: {text}' if author else text)}"
 
 
 def increment_of(parts: Sequence[StoredPart], budget: int, newest: int) -> Increment:
@@ -189,20 +188,35 @@ def increment_of(parts: Sequence[StoredPart], budget: int, newest: int) -> Incre
     """
     chosen: list[StoredPart] = []
     blocks: list[str] = []
-    room, cut = budget, ""
+    room, too_long = budget, ""
     for message in _messages(parts):
         told = [block_of(part) for part in message]
         sizes = [len(block.encode()) + 2 for block in told]
         if sum(sizes) > room:
             if not chosen:
-                chosen, blocks, cut = _beginning(message, told, sizes, budget)
+                chosen, blocks, too_long = _beginning(message, told, sizes, budget)
             break
         chosen += message
         blocks += told
         room -= sum(sizes)
-    messages = list(_messages(chosen))
-    newest_from = messages[-newest][0].part if len(messages) > newest else ""
-    return Increment("\n\n".join(blocks), tuple(chosen), cut, newest_from)
+    later = newest_of(chosen, newest)
+    newest_from = later[0].part if len(later) < len(chosen) else ""
+    return Increment("\n\n".join(blocks), tuple(chosen), too_long, newest_from)
+
+
+def newest_of(parts: Sequence[StoredPart], most: int) -> Sequence[StoredPart]:
+    """Return the parts of the newest messages, as many as somebody spoke, with the calls of tools in between."""
+    spoken, start = 0, len(parts)
+    for message in reversed(_messages(parts)):
+        spoken += not all(_is_call(part) for part in message)
+        if spoken > most:
+            break
+        start -= len(message)
+    return parts[start:]
+
+
+def _is_call(part: StoredPart) -> bool:
+    return bool(part.tool) or part.role == "tool"
 
 
 def _messages(parts: Sequence[StoredPart]) -> list[list[StoredPart]]:
@@ -227,8 +241,8 @@ def _beginning(
         room -= size
     if chosen:
         return chosen, list(told[: len(chosen)]), ""
-    cut = told[0].encode()[: max(0, budget - 64)].decode("utf-8", "ignore")
-    return [message[0]], [f"{cut}\n[… {len(told[0]) - len(cut)} characters left out …]"], message[0].part
+    kept = told[0].encode()[: max(0, budget - 64)].decode("utf-8", "ignore")
+    return [message[0]], [f"{kept}\n[… {len(told[0]) - len(kept)} characters left out …]"], message[0].part
 
 
 def instructions(increment: Increment, *, date: str, limit: int, language: str) -> str:
@@ -375,7 +389,7 @@ def _newest(lines: Sequence[str], most: int) -> tuple[list[str], int]:
 
 
 def _claim(line: str, kind: str) -> Candidate:
-    title = line if len(line) <= _LONGEST_TITLE else f"{line[: _LONGEST_TITLE - 1]}…"
+    title = cut(line, _LONGEST_TITLE)
     body = "" if title == line else line
     return Candidate(
         category="rules" if kind == "rule" else "decisions" if kind == "decision" else "facts",
@@ -457,4 +471,4 @@ def summary_of(text: str, most: int) -> str:
     told = [line.strip(" -*") for line in sections_of(text).get("Summary", ()) if line.strip()]
     if not told or told[0] in NOTHING.values():
         return ""
-    return told[0] if len(told[0]) <= most else f"{told[0][: most - 1]}…"
+    return cut(told[0], most)

@@ -25,6 +25,7 @@ from graphmem.core.model import Conclusion, Note
 from graphmem.core.trust import CLASSES, class_of, is_person
 
 _SHARE_OF_NOTES = 0.5  # of what is read: what is left of it is for checkpoints
+_BETWEEN = 2  # bytes between two of them
 _LEAST_SESSIONS = 2  # that say the same, before a claim counts as stable
 _MOST_NAMED = 4
 CHANGES = ("written", "proposed", "merged", "confirmed")  # outcomes of what changes something
@@ -62,11 +63,15 @@ Today is {date}; at most {limit} bytes.""",
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What a model is given to consolidate. notes: those that are in the text, by id. left: how many had no room."""
+    """What a model is given to consolidate.
+
+    notes: those that are in the text, by id. left: how many had no room. read_to: the last checkpoint in it.
+    """
 
     text: str
     notes: Mapping[int, Note]
     left: int
+    read_to: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,28 +137,47 @@ def kept_why(note: Note, binding: Collection[int]) -> str:
 def material_of(notes: Sequence[Note], checkpoints: Sequence[Note], budget: int) -> Material:
     """Return as many of the notes and checkpoints, the first of each first, as have room in a number of bytes.
 
-    Notes have half of it first, then checkpoints what is left, and of what these leave further notes.
+    Notes have half of it first, then checkpoints what is left, and of what these leave further notes. A note that has
+    no room is passed over; a checkpoint is not, since it is read once: with it they end, and where it is the first it
+    is cut.
     """
     first = _fitting(notes, int(budget * _SHARE_OF_NOTES))
-    room = budget - _size(first)
-    recent = _fitting(checkpoints, room)
-    more = _fitting(notes[len(first) :], room - _size(recent))
-    shown = {note.id: note for note in (*first, *more, *recent)}
-    text = "\n\n".join(map(_told, shown.values()))
-    return Material(text, shown, len(notes) + len(checkpoints) - len(shown))
+    room = budget - _size(first.values())
+    recent = _in_turn(checkpoints, room)
+    more = _fitting([note for note in notes if note.id not in first], room - _size(recent.values()))
+    told = {**first, **more, **recent}
+    shown = {note.id: note for note in (*notes, *checkpoints) if note.id in told}
+    whole = sum(told[note_id] == _told(note) for note_id, note in shown.items())
+    return Material(
+        "\n\n".join(told.values()), shown, len(notes) + len(checkpoints) - whole, next(reversed(recent), None)
+    )
 
 
-def _fitting(notes: Sequence[Note], room: int) -> Sequence[Note]:
-    """Return the first notes that have room in a number of bytes."""
-    for place, note in enumerate(notes):
-        room -= _size([note])
-        if room < 0:
-            return notes[:place]
-    return notes
+def _fitting(notes: Iterable[Note], room: int) -> dict[int, str]:
+    """Return what is told of the notes that have room in a number of bytes, the first ones before others."""
+    chosen: dict[int, str] = {}
+    for note in notes:
+        text = _told(note)
+        if (size := _size([text])) <= room:
+            chosen[note.id] = text
+            room -= size
+    return chosen
 
 
-def _size(notes: Iterable[Note]) -> int:
-    return sum(len(_told(note).encode()) + 2 for note in notes)
+def _in_turn(checkpoints: Sequence[Note], room: int) -> dict[int, str]:
+    """Return what is told of the first checkpoints that have room in a number of bytes, of one at the least a part."""
+    chosen: dict[int, str] = {}
+    for note in checkpoints:
+        text = _told(note)
+        if chosen and _size([text]) > room:
+            break
+        chosen[note.id] = text.encode()[: max(0, room - _BETWEEN)].decode("utf-8", "ignore")
+        room -= _size([text])
+    return chosen
+
+
+def _size(texts: Iterable[str]) -> int:
+    return sum(len(text.encode()) + _BETWEEN for text in texts)
 
 
 def _told(note: Note) -> str:
@@ -291,10 +315,7 @@ def plan_of_rules(notes: Sequence[Note], checkpoints: Sequence[Note], ground: Gr
 
 def _merges(notes: Sequence[Note], ground: Ground) -> tuple[list[Step], tuple[str, ...]]:
     """Return which notes take in which, and what to say of those that only have one title."""
-    alike: dict[int, set[int]] = defaultdict(set)
-    for one, other, _ in repeats([(note.title, note.body) for note in notes]):
-        alike[one].add(other)
-        alike[other].add(one)
+    alike = _alike([(note.title, note.body) for note in notes])
     titled: dict[tuple[str, str], list[int]] = defaultdict(list)
     for place, note in enumerate(notes):
         titled[note.kind, title_key(note.title)].append(place)
@@ -317,6 +338,15 @@ def _merges(notes: Sequence[Note], ground: Ground) -> tuple[list[Step], tuple[st
             sources = {note.id: note for note in sorted(losers, key=lambda note: note.id)}
             steps.append(_into_known(survivor, sources, tuple(sources), ground, "they say the same"))
     return steps, _same_titles(notes, titled, alike)
+
+
+def _alike(texts: Sequence[tuple[str, str]]) -> defaultdict[int, set[int]]:
+    """Return which of some texts, each a title and a body, say the same: the places of the others by that of one."""
+    alike: defaultdict[int, set[int]] = defaultdict(set)
+    for one, other, _ in repeats(texts):
+        alike[one].add(other)
+        alike[other].add(one)
+    return alike
 
 
 def _rank(note: Note, ground: Ground) -> tuple[object, ...]:
@@ -358,10 +388,7 @@ def _stable_claims(checkpoints: Sequence[Note]) -> list[tuple[Candidate, dict[in
     Each in the words of the first checkpoint, with all that tell it.
     """
     told = [(note, claim) for note in checkpoints for claim in claims_of(note.body)]
-    alike: dict[int, set[int]] = defaultdict(set)
-    for one, other, _ in repeats([(claim.title, claim.body) for _, claim in told]):
-        alike[one].add(other)
-        alike[other].add(one)
+    alike = _alike([(claim.title, claim.body) for _, claim in told])
     found: list[tuple[int, Candidate, dict[int, Note]]] = []
     grouped: set[int] = set()
     for place in sorted(alike):

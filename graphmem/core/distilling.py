@@ -12,12 +12,13 @@ import hashlib
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from types import MappingProxyType
-from typing import Protocol
+from typing import NamedTuple
 
-from graphmem.core.candidates import MOST_CANDIDATES, Candidate, candidate_of, entries_of, screen
+from graphmem.core.candidates import LONGEST_SUMMARY, MOST_CANDIDATES, Candidate, candidate_of, entries_of, screen
 from graphmem.core.consolidating import Plan, Step, Stored
 from graphmem.core.failures import signature
 from graphmem.core.injected import WRITER_MARK
@@ -37,6 +38,7 @@ _ASK_SHOWN = 400
 _LABEL = re.compile(r"[A-Za-z_][\w-]{0,40}: ")
 _PLACEHOLDER = re.compile(r"<[pxnq]>")
 _NAME_WORD = re.compile(r"[a-z0-9]+")
+_LAST_WORD = re.compile(r"[!-~]+\Z")
 _FRONT = re.compile(r"\A---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|\Z)")
 
 _ASKED = {
@@ -84,19 +86,14 @@ _TEXTS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 )
 
 
-class Said(Protocol):
-    """What is read of a part of a session."""
+class Said(NamedTuple):
+    """A part of a session, as far as it tells what was done. text: its beginning."""
 
-    @property
-    def session(self) -> str: ...  # noqa: D102 (the names say it)
-    @property
-    def role(self) -> str: ...  # noqa: D102
-    @property
-    def tool(self) -> str: ...  # noqa: D102
-    @property
-    def text(self) -> str: ...  # noqa: D102
-    @property
-    def at(self) -> str: ...  # noqa: D102
+    session: str
+    role: str
+    tool: str
+    text: str
+    at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +140,7 @@ class Procedure:
 def call_of(said: Said) -> Call:
     """Return a call of a tool as it is compared with others: by the tool, and by what it was given first.
 
-    >>> from types import SimpleNamespace
-    >>> text = "command: pytest tests/test_a.py\\ntimeout: 60"
-    >>> call_of(SimpleNamespace(session="s", role="tool", tool="bash", text=text, at="")).like
+    >>> call_of(Said("s", "tool", "bash", "command: pytest tests/test_a.py\\ntimeout: 60", "")).like
     'bash|command: pytest <p>'
     """
     given = _given_first(said.text.lstrip())
@@ -166,17 +161,20 @@ def _given_first(text: str) -> str:
 
 def runs_of(said: Iterable[Said]) -> list[list[Call]]:
     """Return the calls of tools that follow each other between two turns of a user; the same one in a row once."""
-    runs: list[list[Call]] = []
-    session = None
+    calls = [[call_of(part) for part in turn if part.tool] for turn in _turns(said)]
+    return [[next(same) for _, same in groupby(run, key=lambda call: call.like)] for run in calls if run]
+
+
+def _turns(said: Iterable[Said]) -> Iterator[list[Said]]:
+    """Yield what a user said, if anything, with the calls of tools up to what a user said next or the next session."""
+    turn: list[Said] = []
     for part in said:
-        if part.session != session or not part.tool:
-            session = part.session
-            runs.append([])
-        if part.tool:
-            call = call_of(part)
-            if not runs[-1] or runs[-1][-1].like != call.like:
-                runs[-1].append(call)
-    return [run for run in runs if run]
+        if turn and (part.session != turn[0].session or not part.tool):
+            yield turn
+            turn = []
+        turn.append(part)
+    if turn:
+        yield turn
 
 
 def procedures(runs: Sequence[Sequence[Call]]) -> list[Procedure]:
@@ -228,10 +226,21 @@ def file_text(kind: str, name: str, description: str, body: str) -> str:
     '---\ndescription: "Runs \\"make\\""\n---\n\nRun make.'
     """
     fields = {} if kind == "command" else {"name": name}
-    fields["description"] = " ".join(description.split())[:_LONGEST_DESCRIPTION]
+    fields["description"] = _beginning(description, _LONGEST_DESCRIPTION)
     # A string of JSON is one of YAML.
     front = "\n".join(f"{field}: {_yaml(value)}" for field, value in fields.items())
     return f"---\n{front}\n---\n\n{_FRONT.sub('', body.strip()).strip()}"
+
+
+def _beginning(text: str, most: int) -> str:
+    """Return as much of a text as fits, in one line. A word in ASCII is not cut: half a secret does not look like one.
+
+    >>> _beginning("the key\\nis ghp_0123456789", 12), _beginning("用 pnpm 部署面板", 8)
+    ('the key is', '用 pnpm 部')
+    """
+    line = " ".join(text.split())
+    begun = line[:most]
+    return (_LAST_WORD.sub("", begun) if "!" <= line[most : most + 1] <= "~" else begun).rstrip()
 
 
 def _yaml(value: str) -> str:
@@ -284,7 +293,7 @@ def _step_of(calls: Sequence[Call]) -> tuple[str, str]:
 
 def _drafted(kind: str, name: str, description: str, body: str) -> Candidate:
     text = file_text(kind, name, description, body)
-    return Candidate("", name, text, " ".join(description.split()), "", (), kind)
+    return Candidate("", name, text, _beginning(description, LONGEST_SUMMARY), "", (), kind)
 
 
 # ---- what is proposed
@@ -359,27 +368,35 @@ def _plan(
 
 
 def material_of(said: Sequence[Said], budget: int) -> tuple[str, int]:
-    """Return what was asked and done, the latest runs that have room in some bytes; and how many had none."""
-    runs: list[list[str]] = []
-    session = None
-    for part in said:
-        if part.session != session or not part.tool:
-            session = part.session
-            runs.append([f"[{part.session} {part.at[:10]}]"])
-        line = (
-            f"- {part.tool}: {_given_first(part.text.lstrip())}"
-            if part.tool
-            else f"user: {' '.join(part.text.split())}"
-        )
-        runs[-1].append(line[:_ASK_SHOWN])
-    told = ["\n".join(run) for run in runs if any(line.startswith("- ") for line in run)]
-    chosen: list[str] = []
-    for text in reversed(told):
+    """Return what was asked and done, the latest runs that have room in some bytes; and how many had none.
+
+    Of the first one that has none its last calls are told.
+    """
+    runs = [turn for turn in _turns(said) if turn[-1].tool]
+    told: list[str] = []
+    for number, turn in enumerate(reversed(runs)):
+        head, lines = f"[{turn[0].session} {turn[0].at[:10]}]", [_told(part)[:_ASK_SHOWN] for part in turn]
+        text = "\n".join((head, *lines))
+        if len(text.encode()) > budget:
+            if last := _last_lines(lines, budget - len(head.encode())):
+                told.append("\n".join((head, *last)))
+            return "\n\n".join(reversed(told)), len(runs) - number
+        told.append(text)
         budget -= len(text.encode()) + 2
-        if budget < 0:
-            break
-        chosen.append(text)
-    return "\n\n".join(reversed(chosen)), len(told) - len(chosen)
+    return "\n\n".join(reversed(told)), 0
+
+
+def _told(part: Said) -> str:
+    return f"- {part.tool}: {_given_first(part.text.lstrip())}" if part.tool else f"user: {' '.join(part.text.split())}"
+
+
+def _last_lines(lines: Sequence[str], room: int) -> Sequence[str]:
+    """Return the last lines that have room in some bytes, each with the end of the line before it."""
+    for place in range(len(lines) - 1, -1, -1):
+        room -= len(lines[place].encode()) + 1
+        if room < 0:
+            return lines[place + 1 :]
+    return lines
 
 
 def instructions(known: Iterable[str], *, date: str, limit: int, language: str) -> str:

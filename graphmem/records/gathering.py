@@ -2,9 +2,9 @@
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
+from graphmem.core.distilling import Said
 from graphmem.core.model import Note
 from graphmem.records.notes import notes
 from graphmem.store.lists import in_list, in_parts
@@ -12,29 +12,30 @@ from graphmem.store.lists import in_list, in_parts
 _CALL_SHOWN = 4_000  # characters of a call: what it was given comes first
 
 
-class Said(NamedTuple):
-    """A part of a session, as far as it tells what was done. text: its beginning."""
-
-    session: str
-    role: str
-    tool: str
-    text: str
-    at: str
-
-
 def live_notes(
-    tx: sqlite3.Connection, scope: str, kinds: Sequence[str], *, since: str = "", openly: bool = False, most: int = -1
+    tx: sqlite3.Connection, scope: str, kinds: Sequence[str], *, openly: bool = False, most: int = -1
 ) -> list[Note]:
-    """Return the live notes of exactly this scope, those told last first.
-
-    since: only those written after that time. openly: only those that are for everybody.
-    """
+    """Return the live notes of exactly this scope, those told last first. openly: only those that are for everybody."""
     marks, wanted = in_list(kinds)
     rows = tx.execute(
-        f"""SELECT id FROM notes WHERE scope = ? AND kind IN ({marks}) AND status = 'live' AND created_at > ?
-                AND openly >= ? ORDER BY updated_at DESC, id DESC LIMIT ?""",
-        (scope, *wanted, since, openly, most),
-    ).fetchall()
+        f"""SELECT id FROM notes WHERE scope = ? AND kind IN ({marks}) AND status = 'live' AND openly >= ?
+            ORDER BY updated_at DESC, id DESC LIMIT ?""",
+        (scope, *wanted, openly, most),
+    )
+    return _in_order(tx, rows)
+
+
+def checkpoints_behind(tx: sqlite3.Connection, scope: str, note_id: int, most: int) -> list[Note]:
+    """Return the live checkpoints of exactly this scope that are for everybody and came after a note, oldest first."""
+    rows = tx.execute(
+        """SELECT id FROM notes WHERE scope = ? AND kind = 'checkpoint' AND status = 'live' AND openly = 1 AND id > ?
+           ORDER BY id LIMIT ?""",
+        (scope, note_id, most),
+    )
+    return _in_order(tx, rows)
+
+
+def _in_order(tx: sqlite3.Connection, rows: Iterable[tuple[int]]) -> list[Note]:
     ids = [note_id for (note_id,) in rows]
     found = notes(tx, ids)
     return [found[note_id] for note_id in ids]

@@ -339,12 +339,22 @@ def find_part(tx: sqlite3.Connection, part: int | str, session: str, scopes: Seq
     return one
 
 
+def parts_of_hosts(tx: sqlite3.Connection, names: Sequence[tuple[str, str]]) -> list[StoredPart]:
+    """Return parts, in this order, by their sessions and the ids that their hosts gave them."""
+    found: dict[tuple[str, str], StoredPart] = {}
+    for pairs, _ in in_parts(names):
+        wanted = f"(s.name, p.part) IN (VALUES {', '.join(['(?, ?)'] * len(pairs))})"
+        values = [value for pair in pairs for value in pair]
+        found |= {(part.session, part.part): part for part in stored_parts(tx, wanted, values)}
+    return [found[name] for name in names]
+
+
 def delete_parts(tx: sqlite3.Connection, session: str, names: Sequence[str], messages: Sequence[str]) -> int:
     """Remove the parts of these ids, and those of these messages, from a session; return how many there were.
 
     Raises NotFound for a session that is not mirrored. The places of the others close up.
     """
-    session_id = require_session(tx, session)
+    session_id = require_session(tx, session).id
     gone: list[tuple[int, int]] = []
     for column, wanted in (("part", names), ("message", messages)):
         for chunk, marks in in_parts([name for name in wanted if name]):
@@ -360,20 +370,28 @@ def delete_parts(tx: sqlite3.Connection, session: str, names: Sequence[str], mes
 
 def delete_session(tx: sqlite3.Connection, session: str) -> int:
     """Remove a session with all its parts; return how many there were. What was distilled of it stays."""
-    session_id = require_session(tx, session)
+    session_id = require_session(tx, session).id
     lengths = dict(tx.execute("SELECT id, length FROM parts WHERE session_id = ?", (session_id,)).fetchall())
     _remove(tx, session_id, lengths)
     tx.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
     return len(lengths)
 
 
-def require_session(tx: sqlite3.Connection, name: str) -> int:
-    """Return the id of a session; raise NotFound for one that is not mirrored."""
-    row = tx.execute("SELECT id FROM sessions WHERE name = ?", (name,)).fetchone()
+class Session(NamedTuple):
+    """A stored session. failures: of checkpoints, in a row. own: it is that of a writer of this memory."""
+
+    id: int
+    scope: str
+    failures: int
+    own: bool
+
+
+def require_session(tx: sqlite3.Connection, name: str) -> Session:
+    """Return a session; raise NotFound for one that is not mirrored."""
+    row = tx.execute("SELECT id, scope, failures, own FROM sessions WHERE name = ?", (name,)).fetchone()
     if row is None:
         raise NotFound(f"no session {name!r}: nothing of it is mirrored")
-    session_id: int = row[0]
-    return session_id
+    return Session(*row)
 
 
 def _remove(tx: sqlite3.Connection, session_id: int, lengths: Mapping[int, int]) -> None:

@@ -116,14 +116,12 @@ def take_up(tx: sqlite3.Connection, kind: str, scope: str, session_id: int | Non
     return held, False
 
 
-def queue(
-    tx: sqlite3.Connection, kind: str, scope: str, session_id: int | None, cause: str, at: str, error: str = ""
-) -> int:
+def queue(tx: sqlite3.Connection, kind: str, scope: str, session_id: int | None, cause: str, at: str) -> int:
     """Put a job into the queue and return its number."""
     (job_id,) = tx.execute(
-        """INSERT INTO jobs(kind, session_id, scope, cause, state, error, created_at, updated_at)
-           VALUES (?, ?, ?, ?, 'queued', ?, ?, ?) RETURNING id""",
-        (kind, session_id, scope, cause, error, at, at),
+        """INSERT INTO jobs(kind, session_id, scope, cause, state, created_at, updated_at)
+           VALUES (?, ?, ?, ?, 'queued', ?, ?) RETURNING id""",
+        (kind, session_id, scope, cause, at, at),
     ).fetchone()
     number: int = job_id
     return number
@@ -149,12 +147,6 @@ def answer(tx: sqlite3.Connection, job_id: int, owner: str, reply: str, at: str)
     return kept.rowcount == 1
 
 
-def is_answered(tx: sqlite3.Connection, job_id: int) -> bool:
-    """Tell whether the reply of a job waits to be settled; when two settle it, the second finds that it does not."""
-    row = tx.execute("SELECT state FROM jobs WHERE id = ?", (job_id,)).fetchone()
-    return row is not None and row[0] == "answered"
-
-
 def count_failure(tx: sqlite3.Connection, job_id: int, error: str, at: str) -> None:
     """Note that a reply could not be settled. It waits, so that nobody has to be asked again."""
     tx.execute("UPDATE jobs SET error = ?, updated_at = ? WHERE id = ?", (error, at, job_id))
@@ -173,25 +165,19 @@ def _count_failure(tx: sqlite3.Connection, job_id: int) -> None:
 
 
 def finish(tx: sqlite3.Connection, job_id: int, note_id: int | None, at: str) -> None:
-    """End a job that did what it was to do; failures of its session count from nothing again."""
+    """End a job that did what it was to do. note_id: of the checkpoint that came of it."""
     tx.execute(
-        """UPDATE jobs SET state = 'done', reply = NULL, error = '', lease_until = NULL, note_id = ?, updated_at = ?
+        """UPDATE jobs SET state = 'done', reply = NULL, error = '', lease_until = NULL,
+                           note_id = COALESCE(?, note_id), updated_at = ?
            WHERE id = ?""",
         (note_id, at, job_id),
     )
-    if note_id is not None:
-        tx.execute("UPDATE sessions SET failures = 0 WHERE id = (SELECT session_id FROM jobs WHERE id = ?)", (job_id,))
 
 
-def is_asked(tx: sqlite3.Connection, job_id: int, owner: str) -> bool:
-    """Tell whether a job is still that of an owner who asks a writer, and not one that another took up or ended."""
+def state_of(tx: sqlite3.Connection, job_id: int) -> tuple[str, str]:
+    """Return the state and the owner of a job; 'gone' for one that went with its session."""
     row = tx.execute("SELECT state, owner FROM jobs WHERE id = ?", (job_id,)).fetchone()
-    return row is not None and tuple(row) == ("asked", owner)
-
-
-def is_there(tx: sqlite3.Connection, job_id: int) -> bool:
-    """Tell whether there is still such a job: it goes with its session."""
-    return tx.execute("SELECT 1 FROM jobs WHERE id = ?", (job_id,)).fetchone() is not None
+    return ("gone", "") if row is None else (row[0], row[1])
 
 
 def fail(tx: sqlite3.Connection, job_id: int, error: str, at: str) -> None:
@@ -226,7 +212,7 @@ def release(tx: sqlite3.Connection, session_ids: Iterable[int]) -> None:
 
 def delete_session(tx: sqlite3.Connection, name: str) -> int:
     """Remove a session with its parts and what is at work on it; return how many parts there were."""
-    release(tx, [history.require_session(tx, name)])
+    release(tx, [history.require_session(tx, name).id])
     return history.delete_session(tx, name)
 
 
@@ -291,15 +277,16 @@ def idle_sessions(tx: sqlite3.Connection, before: str, least: int) -> list[str]:
     return [name for (name,) in rows]
 
 
-def waiting(tx: sqlite3.Connection, kind: str, at: str) -> list[str]:
-    """Return the sessions with a job that is queued, or whose owner has left it."""
+def waiting(tx: sqlite3.Connection, kind: str, at: str) -> dict[str, str]:
+    """Return the sessions with a job that is queued, or whose owner has left it, and the cause of each."""
     rows = tx.execute(
-        f"""SELECT s.name, j.id, j.state, j.owner, COALESCE(j.lease_until, ''), j.attempts, COALESCE(j.reply, '')
+        f"""SELECT s.name, j.cause, j.id, j.state, j.owner, COALESCE(j.lease_until, ''), j.attempts,
+                   COALESCE(j.reply, '')
             FROM jobs j JOIN sessions s ON s.id = j.session_id
-            WHERE j.kind = ? AND j.state IN {_AT_WORK} ORDER BY j.id""",
-        (kind,),
+            WHERE j.kind = ? AND j.state IN {_AT_WORK} AND s.failures < ? ORDER BY j.id""",
+        (kind, MOST_FAILURES),
     )
-    return [name for name, *job in rows if not is_taken(Held(*job), at)]
+    return {name: cause for name, cause, *job in rows if not is_taken(Held(*job), at)}
 
 
 def list_jobs(
@@ -336,14 +323,32 @@ def last_done(tx: sqlite3.Connection, kind: str, scope: str) -> str | None:
     return when
 
 
+def keep_read(tx: sqlite3.Connection, job_id: int, note_id: int | None) -> None:
+    """Note up to which checkpoint a job on a scope reads; that counts when it is done."""
+    tx.execute("UPDATE jobs SET note_id = ? WHERE id = ?", (note_id, job_id))
+
+
+def last_read(tx: sqlite3.Connection, kind: str, scope: str) -> int | None:
+    """Return the last checkpoint of a scope that a writer has read for a kind of job, None for none."""
+    (note_id,) = tx.execute(
+        "SELECT MAX(note_id) FROM jobs WHERE kind = ? AND scope = ? AND state = 'done'", (kind, scope)
+    ).fetchone()
+    last: int | None = note_id
+    return last
+
+
 # When a kind was last done of a scope says when it is due again.
 _OLD = """state IN ('done', 'failed') AND updated_at < ?
           AND id NOT IN (SELECT MAX(id) FROM jobs WHERE state = 'done' GROUP BY kind, scope)"""
 
 
 def count_old(tx: sqlite3.Connection, at: str, *, days: float) -> int:
-    """Return how many jobs ended so many days ago that nobody asks for them."""
-    (count,) = tx.execute(f"SELECT COUNT(*) FROM jobs WHERE {_OLD}", (days_before(at, days),)).fetchone()
+    """Return how many jobs ended, and days of writers' use are over, so many days ago that nobody asks for them."""
+    limit = days_before(at, days)
+    (count,) = tx.execute(
+        f"SELECT (SELECT COUNT(*) FROM jobs WHERE {_OLD}) + (SELECT COUNT(*) FROM writer_usage WHERE day < ?)",
+        (limit, limit[:10]),
+    ).fetchone()
     return int(count)
 
 

@@ -32,7 +32,7 @@ def _options(command: _Command) -> _Command:
 
 @click.command("consolidate")
 @_options
-@click.option("--allow-shrink", is_flag=True, help="Let it supersede more than a fifth of the notes.")
+@click.option("--allow-shrink", is_flag=True, help="Let it supersede a greater share of the notes than shrink_limit.")
 @click.pass_obj
 def consolidate_command(session: Session, /, as_json: bool, **options: Any) -> int:
     """Draw what stays true from notes and checkpoints. What it replaces is superseded, nothing is deleted.
@@ -52,9 +52,9 @@ def consolidate_command(session: Session, /, as_json: bool, **options: Any) -> i
 @_options
 @click.pass_obj
 def distill_command(session: Session, /, as_json: bool, **options: Any) -> int:
-    """Propose skills, agents and commands for what was done again and again in the last month.
+    """Propose skills, agents and commands for what was done again and again in the last distill_interval_days.
 
-    Nothing of it is in force before 'graphmem approve'. It is due every distill_interval_days, counted from the last
+    Nothing of it is in force before 'graphmem approve'. It is due every so many days too, counted from the last
     success.
 
     \b
