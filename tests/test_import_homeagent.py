@@ -115,9 +115,17 @@ def test_the_source_stays_byte_for_byte_as_it_is_and_nothing_is_beside_it(memory
     assert (hashlib.sha256(source.read_bytes()).digest(), sorted(source.parent.glob(f"{source.name}*"))) == before
 
 
-def test_a_second_import_changes_nothing(memory, path, source):
+@pytest.mark.parametrize("is_dated", [True, False])
+def test_a_second_import_changes_nothing(memory, path, source, clock, is_dated):
+    if not is_dated:
+        with writing(source) as connection:
+            for table in ("scenes", "scene_refs", "situation_evidence"):
+                for column in ("created_at", "updated_at", "decayed_at"):
+                    if any(row[1] == column for row in connection.execute(f"PRAGMA table_info({table})")):
+                        connection.execute(f"UPDATE {table} SET {column} = NULL")
     memory.import_from("homeagent", source)
     before = content(path)
+    clock.advance(hours=1)
 
     report = memory.import_from("homeagent", source)
 

@@ -53,7 +53,7 @@ class _Schema:
 
 
 class _Ref(NamedTuple):
-    """A ref to a fact. scene: its row there."""
+    """A ref to something. scene: its row there. clock, since: '' where no time is told."""
 
     target: int
     scene: int
@@ -146,10 +146,10 @@ class _Import:
         (rows,) = self._source.execute(f"SELECT COUNT(*) FROM {table}").fetchone()
         return int(rows)
 
-    def _batches(self, table: str, columns: Sequence[str], key: str = "id", *, where: str = "TRUE") -> Iterator[Any]:
-        """Yield the rows of a table in its order, in batches; the key stands first in each row."""
-        statement = f"""SELECT t.{key}, {self._schema.of(table, *columns)} FROM {table} t
-                        WHERE (? IS NULL OR t.{key} > ?) AND {where} ORDER BY t.{key} LIMIT {_AT_ONCE}"""
+    def _batches(self, table: str, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the rows of a table in the order of their ids, in batches; the id stands first in each row."""
+        statement = f"""SELECT t.id, {self._schema.of(table, *columns)} FROM {table} t
+                        WHERE ? IS NULL OR t.id > ? ORDER BY t.id LIMIT {_AT_ONCE}"""
         last = None
         while rows := self._source.execute(statement, (last, last)).fetchall():
             yield rows
@@ -165,7 +165,7 @@ class _Import:
         for start in range(0, len(groups), _AT_ONCE):
             with self._target.writing() as tx:
                 for members, foreign in groups[start : start + _AT_ONCE]:
-                    scene_id, outcome = taken_in.take_in_scene(tx, foreign, self._target.config)
+                    scene_id, outcome = taken_in.take_in_scene(tx, foreign, self._target.at, self._target.config)
                     self._tally.count("scene", outcome)
                     odd = [spelling for spelling in foreign.spellings if spelling != foreign.key]
                     for twin in odd[len(odd) + 1 - len(members) :]:
@@ -185,8 +185,8 @@ class _Import:
             if not key:
                 continue
             foreign = taken_in.ForeignScene(
-                key, max(_whole(strength), 1), self._features_of(scene_id), (str(spelling),), self._time(created),
-                self._time(updated),
+                key, max(_whole(strength), 1), self._features_of(scene_id), (str(spelling),), foreign_time(created),
+                foreign_time(updated),
             )  # fmt: skip
             if origin == "emergent" and origin_of(key) == "declared" and foreign.features:
                 self._tally.remark(f"scene {key!r} was emergent under a key that was declared: it is declared here")
@@ -194,17 +194,17 @@ class _Import:
             found[key] = [*members, scene_id], _one_scene(known, foreign) if members else foreign
         yield from found.values()
 
-    def _key_of(self, spelling: str) -> str:
-        """Return the key of a scene here, '' for one that cannot be taken in."""
+    def _key_of(self, spelling: str, what: str = "scene") -> str:
+        """Return the key of a scene or a label here, '' for one that cannot be taken in."""
         try:
             key = normalize_key(spelling)
         except InvalidInput as error:
-            self._tally.refuse("scene", spelling, error.reason)
+            self._tally.refuse(what, spelling, error.reason)
             return ""
-        secrets = find_secrets(" ".join(spelling.replace(":", "/").split("/")))
+        secrets = find_secrets(spelling)
         if secrets or not key:
             why = _REFUSED.format(secrets[0].kind) if secrets else "nothing is left of its key"
-            self._tally.refuse("scene", spelling, why)
+            self._tally.refuse(what, spelling, why)
             return ""
         return key
 
@@ -252,9 +252,7 @@ class _Import:
         for target, scene, weight, clock, since in self._source.execute(
             f"SELECT {columns} FROM scene_refs t WHERE t.kind = ? AND t.ref_id BETWEEN ? AND ?", (kind, first, last)
         ):
-            begun = self._time(since)
-            usable = taken_in.usable_weight(weight, 1.0)
-            found.setdefault(target, []).append(_Ref(target, scene, usable, foreign_time(clock) or begun, begun))
+            found.setdefault(target, []).append(_ref(target, scene, weight, clock, since))
         return found
 
     def _take_in_fact(self, tx: sqlite3.Connection, row: _Fact, sentence: str, refs: Sequence[_Ref]) -> None:
@@ -269,14 +267,14 @@ class _Import:
             self._refuse_fact(name, fact.reason, refs)
             return
         if remarks:
-            self._tally.remark(f"{_of_fact(row.id)}: {remarks[0].partition(': ')[2]}")
+            self._tally.remark(f"fact {row.id}: {remarks[0].partition(': ')[2]}")
         told = self._time(row.created)
         here = {ref.scene: self._scenes[ref.scene] for ref in refs if ref.scene in self._scenes}
         saying = relations.Saying(
             redact(clean_text(str(row.session or ""))), _whole(row.turn), self._target.source, self._scope, told,
             tuple(dict.fromkeys(scene.key for scene in here.values())),
         )  # fmt: skip
-        relation_id = taken_in.told_before(tx, fact, saying)
+        relation_id = taken_in.told_before(tx, fact, saying, at_any_time=not foreign_time(row.created))
         told_again = relation_id is not None
         if relation_id is not None:
             self._tally.count("fact", "known")
@@ -325,7 +323,8 @@ class _Import:
             outcome = "added" if row is None else "merged" if is_new else "known" if is_known else "changed"
             self._tally.count("ref", outcome)
             if not is_known:
-                scenes.put_refs(tx, [(*place, sentence_id, ref.weight, ref.clock, ref.since)])
+                at = self._target.at
+                scenes.put_refs(tx, [(*place, sentence_id, ref.weight, ref.clock or at, ref.since or at)])
 
     # ---- entities, blocks and documents
 
@@ -354,7 +353,7 @@ class _Import:
                 self._names[place] = entity_key(text)
                 one = taken_in.ForeignEntity(
                     text, redact(clean_text(str(type_ or ""))).strip(), _whole(mentions), since,
-                    max(since, self._time(updated)),
+                    max(since, self._time(updated)), is_dated=bool(foreign_time(created)),
                 )  # fmt: skip
                 foreign.append(one)
         for one, outcome in zip(foreign, taken_in.take_in_entities(tx, foreign, self._newest, self._came), strict=True):
@@ -409,7 +408,8 @@ class _Import:
             self._tally.count("block", "known" if blocks.knows(tx, new.id) else "added")
         self._blocks[place] = new.id
         self._came_as.add(new.id)
-        blocks.write(tx, new, self._time(row.get("created_at")), at_is_given=True, in_row=True, openly=openly)
+        at = foreign_time(row.get("created_at"))
+        blocks.write(tx, new, at or self._target.at, at_is_given=bool(at), in_row=True, openly=openly)
 
     def _take_in_documents(self) -> None:
         held = {text for (text,) in self._source.execute("SELECT ref_text FROM scene_refs WHERE kind = 'document'")}
@@ -429,7 +429,8 @@ class _Import:
                     self._documents[str(place)] = new.id
                     self._came_as.add(new.id)
                     openly = place not in held
-                    documents.write(tx, new, self._time(created), at_is_given=True, openly=openly)
+                    at = foreign_time(created)
+                    documents.write(tx, new, at or self._target.at, at_is_given=bool(at), openly=openly)
             self._steps.advance(len(rows))
 
     def _blocks_of(self, document: str) -> list[str]:
@@ -455,8 +456,7 @@ class _Import:
                 ids = entities.known(tx, keys)
                 for _, kind, ref_id, ref_text, scene, weight, clock, since in others:
                     place = _place_of(kind, ref_id, ref_text)
-                    begun = self._time(since)
-                    ref = _Ref(0, scene, taken_in.usable_weight(weight, 1.0), foreign_time(clock) or begun, begun)
+                    ref = _ref(0, scene, weight, clock, since)
                     if place in self._names:
                         self._put_refs(tx, ("entity", ids[self._names[place]], ""), [ref])
                     elif kind in ("entity", "block") and place in self._blocks:
@@ -474,9 +474,9 @@ class _Import:
         rows = self._source.execute(f"SELECT {columns} FROM situation_evidence t ORDER BY t.label").fetchall()
         with self._target.writing() as tx:
             for label, count, at in rows:
-                key = self._key_of(str(label))
+                key = self._key_of(str(label), "label")
                 if key:
-                    known = taken_in.take_in_label(tx, key, max(_whole(count), 1), self._time(at))
+                    known = taken_in.take_in_label(tx, key, max(_whole(count), 1), foreign_time(at), self._target.at)
                     self._tally.count("label", "known" if known else "added")
         self._steps.advance(len(rows))
 
@@ -600,18 +600,19 @@ def _one_scene(one: taken_in.ForeignScene, other: taken_in.ForeignScene) -> take
         strength=one.strength + other.strength,
         features=features,
         spellings=(*one.spellings, *other.spellings),
-        created_at=min(one.created_at, other.created_at),
+        created_at=min(filter(None, (one.created_at, other.created_at)), default=""),
         updated_at=max(one.updated_at, other.updated_at),
     )
+
+
+def _ref(target: int, scene: int, weight: object, clock: object, since: object) -> _Ref:
+    begun = foreign_time(since)
+    return _Ref(target, scene, taken_in.usable_weight(weight, 1.0), foreign_time(clock) or begun, begun)
 
 
 def _place_of(kind: str, ref_id: object, ref_text: object) -> str:
     """Return what a ref points at, as what was taken in is known by."""
     return f"entity {ref_id}" if kind == "entity" else str(ref_text or "")
-
-
-def _of_fact(row: int) -> str:
-    return f"fact {row}"
 
 
 def _whole(value: object) -> int:

@@ -24,7 +24,7 @@ from graphmem.store import postings, text_index
 class ForeignScene:
     """A scene of another memory, its twins united. key: canonical. features: their greatest weights.
 
-    spellings: its keys as they were written there. Times are as stored.
+    spellings: its keys as they were written there. Times are as stored, '' where none is told.
     """
 
     key: str
@@ -59,7 +59,7 @@ class ForeignEntity:
 _Row = tuple[object, ...]
 
 
-def take_in_scene(tx: sqlite3.Connection, foreign: ForeignScene, config: Config) -> tuple[int, str]:
+def take_in_scene(tx: sqlite3.Connection, foreign: ForeignScene, at: str, config: Config) -> tuple[int, str]:
     """Make a scene, or let the one of its key be at least as strong; return its id, and added, changed or known.
 
     Its profile is that of its features met at each visit, each sharing the weight of its kind, so that their situation
@@ -69,7 +69,13 @@ def take_in_scene(tx: sqlite3.Connection, foreign: ForeignScene, config: Config)
     if scene_id is None:
         made = tx.execute(
             "INSERT INTO scenes(key, strength, visits, origin, created_at, updated_at) VALUES (?, ?, 0, ?, ?, ?)",
-            (foreign.key, foreign.strength, origin_of(foreign.key), foreign.created_at, foreign.updated_at),
+            (
+                foreign.key,
+                foreign.strength,
+                origin_of(foreign.key),
+                foreign.created_at or at,
+                foreign.updated_at or at,
+            ),
         )
         assert made.lastrowid is not None
         scene_id = made.lastrowid
@@ -80,10 +86,10 @@ def take_in_scene(tx: sqlite3.Connection, foreign: ForeignScene, config: Config)
         outcome = "known"
         before = _scene_rows(tx, scene_id)
         tx.execute(
-            """UPDATE scenes SET strength = MAX(strength, ?), created_at = MIN(created_at, ?),
-                   updated_at = MAX(updated_at, ?)
+            """UPDATE scenes SET strength = MAX(strength, ?), updated_at = MAX(updated_at, ?),
+                   created_at = MIN(created_at, COALESCE(NULLIF(?, ''), created_at))
                WHERE id = ?""",
-            (foreign.strength, foreign.created_at, foreign.updated_at, scene_id),
+            (foreign.strength, foreign.updated_at, foreign.created_at, scene_id),
         )
     _take_in_profile(tx, scene_id, foreign, config)
     _take_in_spellings(tx, scene_id, foreign)
@@ -223,15 +229,17 @@ def confirm_fact(tx: sqlite3.Connection, relation_id: int, at: str) -> None:
     tx.execute("UPDATE relations SET updated_at = ? WHERE id = ? AND updated_at < ?", (at, relation_id, at))
 
 
-def take_in_label(tx: sqlite3.Connection, label: str, count: int, at: str) -> bool:
-    """Let a label be met at least so often; tell whether it was known to be."""
+def take_in_label(tx: sqlite3.Connection, label: str, count: int, met_at: str, at: str) -> bool:
+    """Let a label be met at least so often; tell whether it was known to be. met_at: when last, '' where not told."""
     known = tx.execute(
-        "SELECT 1 FROM situation_evidence WHERE label = ? AND count >= ? AND updated_at >= ?", (label, count, at)
+        "SELECT 1 FROM situation_evidence WHERE label = ? AND count >= ? AND updated_at >= ?", (label, count, met_at)
     ).fetchone()
+    if known is not None:
+        return True
     tx.execute(
         """INSERT INTO situation_evidence(label, count, updated_at) VALUES (?, ?, ?)
            ON CONFLICT (label) DO UPDATE SET count = MAX(count, excluded.count),
                updated_at = MAX(updated_at, excluded.updated_at)""",
-        (label, count, at),
+        (label, count, met_at or at),
     )
-    return known is not None
+    return False
