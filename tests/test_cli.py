@@ -31,7 +31,9 @@ from graphmem import Memory, Part, Situation, Triple
 from graphmem.compose.pool import KINDS, MODES
 from graphmem.core.model import Visit
 from graphmem.core.trust import CLASSES
-from graphmem.surfaces.cli import graphmem, main
+from graphmem.exchange import kinds
+from graphmem.files import EXPORTS
+from graphmem.surfaces.cli import exchange, graphmem, main
 from graphmem.surfaces.cli.group import WholeNumber
 from graphmem.surfaces.cli.recall import recall_command
 
@@ -838,6 +840,12 @@ def test_what_is_exported_is_the_same_in_a_file_and_on_standard_output(filled, t
         assert (to_file.returncode, shown.returncode) == (0, 0)
         lines = [read.splitlines() for read in (shown.stdout, (tmp_path / kind).read_bytes())]
         assert lines[0][kind == "jsonl" :] == lines[1][kind == "jsonl" :]  # the first line of a memory tells when
+
+
+def test_the_kinds_that_are_offered_are_those_there_are():
+    offered = [tuple(found.params[0].type.choices) for found in (exchange.import_command, exchange.export_command)]
+
+    assert offered == [kinds.KINDS, EXPORTS]
 
 
 def test_export_tells_what_was_written_and_what_was_not(cli, filled, tmp_path):

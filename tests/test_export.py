@@ -4,10 +4,13 @@ import contextlib
 import io
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -134,6 +137,36 @@ def test_what_fails_halfway_leaves_nothing(filled, tmp_path, monkeypatch):
 
 def full(*_, **__):
     raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("kills", [4, pytest.param(40, marks=pytest.mark.torture)])
+def test_who_is_killed_leaves_the_old_file_or_the_new_one(path, tmp_path, kills):
+    """A whole memory and a bundle, written again and again by a process that is killed at some moment."""
+    script = """if True:
+        import itertools, shutil, sys
+        from graphmem import Memory
+        with Memory.open(sys.argv[1]) as memory:
+            for number in itertools.count():
+                memory.export_to("jsonl", sys.argv[2], force=True)
+                memory.export_to("okf", f"{sys.argv[3]}{number}")
+                shutil.move(f"{sys.argv[3]}{number}", f"{sys.argv[3]}{number}.seen")
+                if number == 0:
+                    print("begun", flush=True)"""
+    with Memory.open(path) as memory:
+        memory.commit([Triple(f"thing {n}", "is beside", f"thing {n + 1}") for n in range(200)])
+    chance = random.Random(kills)
+    for kill in range(kills):
+        arguments = [sys.executable, "-c", script, path, tmp_path / "all.jsonl", tmp_path / f"okf{kill}-"]
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE) as process:
+            assert process.stdout.readline() == b"begun\n"
+            time.sleep(chance.random() * 0.2)
+            process.kill()
+        with Memory.open(tmp_path / f"{kill}.db") as other:
+            other.import_from("jsonl", tmp_path / "all.jsonl")
+            assert len(other.graph()) == 201
+        for bundle in tmp_path.glob(f"okf{kill}-*"):
+            assert len(list(bundle.glob("entities/*.md"))) == 202
+    assert {file.name[:10] for file in tmp_path.glob(".*")} <= {".graphmem-"}
 
 
 def test_a_stream_takes_text_and_stays_open(filled, tmp_path):
