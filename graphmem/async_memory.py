@@ -192,6 +192,11 @@ class AsyncMemory:
         return await asyncio.to_thread(Memory.find_transcripts, path, kind=kind)
 
     @staticmethod
+    async def check_source(kind: str, path: str | os.PathLike[str]) -> None:
+        """Raise for a source that cannot be taken in, as `Memory.check_source` does."""
+        await asyncio.to_thread(Memory.check_source, kind, path)
+
+    @staticmethod
     async def read_turns(text: str, place: str = "turns") -> tuple[list[Part], tuple[str, ...]]:
         """Return the parts of turns as JSON Lines, as `Memory.read_turns` does."""
         return await asyncio.to_thread(Memory.read_turns, text, place)
@@ -228,6 +233,7 @@ class AsyncMemory:
     rules_for = _in_thread(Memory.rules_for)
     sessions = _in_thread(Memory.sessions)
     harvest = _in_thread(Memory.harvest)
+    import_from = _in_thread(Memory.import_from)
     checkpoint = _in_thread(Memory.checkpoint)
     run_jobs = _in_thread(Memory.run_jobs)
     consolidate = _in_thread(Memory.consolidate)
@@ -247,6 +253,7 @@ class AsyncMemory:
     neighbours = _in_thread(Memory.neighbours)
     graph = _in_thread(Memory.graph)
     draw = _in_thread(Memory.draw)
+    export_to = _in_thread(Memory.export_to)
     shortest_path = _in_thread(Memory.shortest_path)
     recall = _in_thread(Memory.recall)
     put_block = _in_thread(Memory.put_block)

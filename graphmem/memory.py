@@ -28,10 +28,10 @@ from graphmem.core.policies import ChannelPolicy
 from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, system_clock, utc_text
 from graphmem.errors import InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
+from graphmem.files import Files
 from graphmem.graph import matching
 from graphmem.graph import scenes as scene_graph
 from graphmem.late import late
-from graphmem.sessions import Sessions
 from graphmem.store.blobs import lies_in_row, read_blob, remove_blob, write_blob
 from graphmem.store.database import Store
 
@@ -67,7 +67,7 @@ else:
     view = late("graphmem.graph.view")
 
 
-class Memory(Sessions):
+class Memory(Files):
     """A memory in one SQLite file. Any number of threads and processes may use the same file.
 
     Every verb is one transaction, but for `replay`, which is one for each turn and its facts: on an error nothing of it
@@ -128,25 +128,6 @@ class Memory(Sessions):
             memory.close()
             raise
         return memory
-
-    def _settle_in(self, signs: projects.Signs | None, session: str) -> None:
-        """Look up the project and the session that the memory is opened for, and note what is new of them."""
-        if signs is not None:
-            found = self._known_project(signs)
-            self._project = found.project
-            for remark in found.project.remarks:
-                log.warning("%s", remark)
-        self._session = session
-        if session and not self.config.read_only:
-            key, parent = scope_rows.SESSION_PREFIX + session, self._own_scope("project") if self._project else ""
-            with self._store.read() as tx:
-                is_known = scope_rows.knows_session(tx, key)
-            if not is_known:
-                refuse_secret_names("session", [session])
-            if not is_known and self.config.project_memory:
-                at = self._at(None)
-                with self._store.write() as tx:
-                    scope_rows.store_session(tx, key, parent, at)
 
     @property
     def project(self) -> model.Project | None:
@@ -583,43 +564,6 @@ class Memory(Sessions):
         with self._store.read() as tx:
             reading = around.Reading(moment, self._scopes(tx, scopes))
             return around.neighbours(tx, wanted, reading, depth=depth, limit=limit, recent=recent)
-
-    def graph(
-        self,
-        *,
-        scene: str | None = None,
-        entity: str | None = None,
-        depth: int = 1,
-        at: dt.datetime | str | None = None,
-        scopes: Iterable[str] | None = None,
-    ) -> view.Graph:
-        """Return facts as a networkx MultiDiGraph: all, those of a scene and the scenes below it, or around an entity.
-
-        Nodes are the ids of entities, with name, type and mentions; edges have the ids of facts as keys, with relation,
-        sentence, confidence, valid_from and valid_to. depth: hops around the entity. at: what held at that instant,
-        None for now. scopes: as in `recall_by_scene`. It is a copy: changing it changes nothing here. Raises NotFound
-        for an unknown scene, and for an unknown entity, telling the names close to it.
-        """
-        check_count("depth", depth)
-        key = None if scene is None else require_key(scene, "scene")
-        moment = self._at(at)
-        # networkx takes 100 ms to import: only the verbs about pictures and ways pay it.
-        with self._store.read() as tx:
-            reading = around.Reading(moment, self._scopes(tx, scopes))
-            return view.graph(tx, reading, scene=key, entity=entity, depth=depth)
-
-    def draw(
-        self,
-        form: str = "mermaid",
-        *,
-        scene: str | None = None,
-        entity: str | None = None,
-        depth: int = 1,
-        at: dt.datetime | str | None = None,
-        scopes: Iterable[str] | None = None,
-    ) -> str:
-        """Return what `graph` returns as text: 'mermaid', 'dot' (Graphviz), 'json' or 'graphml'."""
-        return view.draw(self.graph(scene=scene, entity=entity, depth=depth, at=at, scopes=scopes), form)
 
     def shortest_path(
         self,

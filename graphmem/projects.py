@@ -23,7 +23,7 @@ else:
     hashlib = late("hashlib")
     urls = late("urllib.parse")
 
-_ID_DIGITS = 12
+ID_DIGITS = 12
 # Texts, since few of them are ever needed: `re` compiles and keeps those that are.
 _WINDOWS = r"[A-Za-z]:[\\/]|\\\\"
 _SCP = r"(?s)(?:[^@/:]+@)?(\[[^\]/]+\]|[^:/@\[\]]+):(?!//)(.*)"  # [user@]host:path
@@ -94,7 +94,7 @@ def other_ids(path: str) -> tuple[tuple[str, str], ...]:
 
 
 def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:_ID_DIGITS]
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:ID_DIGITS]
 
 
 def remote_form(url: str) -> str:

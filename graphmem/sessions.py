@@ -68,6 +68,7 @@ class Sessions(Consolidation):
     ) -> None:
         super().__init__(store, config=config, clock=clock, embedder=embedder)
         self._meanings: MeaningIndex | None = None
+        self._signs: projects.Signs | None = None
         if embedder is not None:
             from graphmem.compose import meaning
 
@@ -554,6 +555,30 @@ class Sessions(Consolidation):
             return jobs.list_jobs(tx, session=name, states=wanted, scopes=within, limit=most)
 
     # ---- within
+
+    def _settle_in(self, signs: projects.Signs | None, session: str) -> None:
+        """Look up the project and the session that the memory is opened for, and note what is new of them."""
+        self._signs = signs
+        if signs is not None:
+            found = self._known_project(signs)
+            self._project = found.project
+            for remark in found.project.remarks:
+                log.warning("%s", remark)
+        self._session = session
+        if session and not self.config.read_only:
+            key, parent = scope_rows.SESSION_PREFIX + session, self._own_scope("project") if self._project else ""
+            with self._store.read() as tx:
+                is_known = scope_rows.knows_session(tx, key)
+            if not is_known:
+                refuse_secret_names("session", [session])
+            if not is_known and self.config.project_memory:
+                at = self._at(None)
+                with self._store.write() as tx:
+                    scope_rows.store_session(tx, key, parent, at)
+
+    def _settle_again(self) -> None:
+        """Look up project and session anew, after what is known of them was replaced."""
+        self._settle_in(self._signs, self._session)
 
     def _known_project(self, signs: projects.Signs) -> scope_rows.Found:
         """Return the project that a folder is, which is stored when it is new or has moved."""

@@ -38,9 +38,10 @@ MAY_IMPORT = {
     "curation": STORED | {"graph", "records", "upkeep", "compose", "arguments", "maintenance"},
     "consolidation": STORED | {"writers", "records", "upkeep", "compose", "arguments", "curation"},
     "sessions": STORED | {"projects", "records", "upkeep", "compose", "exchange", "arguments", "consolidation"},
-    "memory": STORED | {"projects", "graph", "records", "compose", "exchange", "semantic", "arguments", "sessions"},
+    "files": STORED | {"projects", "graph", "records", "upkeep", "compose", "exchange", "arguments", "sessions"},
+    "memory": STORED | {"projects", "graph", "records", "compose", "exchange", "semantic", "arguments", "files"},
     "async_memory": BASE | {"memory", "compose", "exchange"},
-    "surfaces": BASE | {"memory", "arbiters", "projects"},
+    "surfaces": BASE | {"files", "memory", "arbiters", "projects"},
 }
 # A heavy or surface package is imported below one place only.
 HOMES = {

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import inspect
+import io
 import sqlite3
 import threading
 from pathlib import Path
@@ -34,6 +35,7 @@ VERBS = [
 ]
 
 TALK = Path(__file__).parent.parent / "fixtures" / "talk.jsonl"
+OBSERVED = Path(__file__).parent.parent / "fixtures" / "observed.jsonl"
 
 # Verb, positional and keyword arguments; each line works on what the lines before it have done.
 SCRIPT = [
@@ -71,6 +73,7 @@ SCRIPT = [
     ("recall", ["panel pnpm"], {"situation": HERE, "explain": True}),
     ("neighbours", ["老大"], {"depth": 1}),
     ("draw", ["dot"], {"entity": "老大"}),
+    ("export_to", ["jsonl", io.StringIO()], {}),
     ("shortest_path", ["老大", "纯文本"], {}),
     ("recall_by_scene", ["chan:new"], {"exact": True}),
     ("recall_by_situation", [HERE], {"declared": ["chan:qq"]}),
@@ -97,6 +100,7 @@ SCRIPT = [
     ("scene_health", [], {}),
     ("reset_scenes", [], {"dry_run": True}),
     ("delete_relation", [2], {"hard": True}),
+    ("import_from", ["mcp-memory", OBSERVED], {}),
     ("harvest", [TALK], {}),
     ("sessions", [], {"limit": 1}),
     ("history", ["panel"], {"floor": 0.5}),

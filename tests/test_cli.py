@@ -25,13 +25,15 @@ from typing import NamedTuple
 
 import click
 import pytest
-from support import HashEmbedder
+from support import HashEmbedder, rows_of
 
 from graphmem import Memory, Part, Situation, Triple
 from graphmem.compose.pool import KINDS, MODES
 from graphmem.core.model import Visit
 from graphmem.core.trust import CLASSES
-from graphmem.surfaces.cli import graphmem, main
+from graphmem.exchange import kinds
+from graphmem.files import EXPORTS
+from graphmem.surfaces.cli import exchange, graphmem, main
 from graphmem.surfaces.cli.group import WholeNumber
 from graphmem.surfaces.cli.recall import recall_command
 
@@ -39,6 +41,7 @@ ROOT = Path(__file__).parent.parent
 SIX = ROOT / "fixtures" / "six_channels.jsonl"
 WEEK = ROOT / "fixtures" / "week.jsonl"
 TALK = ROOT / "fixtures" / "talk.jsonl"
+OBSERVED = ROOT / "fixtures" / "observed.jsonl"
 NOBODY = 65534
 COMMANDS = graphmem.list_commands(click.Context(graphmem))
 PYTHON = [sys.executable, "-m", "graphmem"]
@@ -102,6 +105,8 @@ CALLS = {
     "jobs": [],
     "record-failure": ["bash", "exit 1"],
     "incidents": ["--all"],
+    "import": ["mcp-memory", OBSERVED],
+    "export": ["jsonl", "all.jsonl"],
     "backup": ["copy.db"],
     "restore": [SAVED],
     "check": [],
@@ -151,6 +156,10 @@ MISTAKES = {
     "unknown scene to draw": (["graph", "--scene", "chan:nope"], 3, "NotFound", "chan:nope"),
     "nothing to look for": (["neighbours", " "], 1, "InvalidInput", "names"),
     "no file to draw into": (["graph", "--output", "missing/a.dot"], 1, "StoreFailed", "missing/a.dot"),
+    "a file that is there": (["export", "dot", str(ROOT / "README.md")], 1, "Conflict", "README.md"),
+    "no such form": (["export", "png"], 2, "Usage", "png"),
+    "a whole memory of one scope": (["export", "jsonl", "x.jsonl", "--scope", "all"], 1, "InvalidInput", "scope"),
+    "no memory to import": (["import", "jsonl", ROOT / "README.md"], 1, "InvalidInput", "README.md"),
     "nothing to edit": (["edit", "1"], 2, "Usage", "--object"),
     "a bad edit": (["edit", "1", "--object", "?" * 51], 1, "InvalidInput", "object"),
     "no fact to edit": (["edit", "99", "--object", "a"], 3, "NotFound", "99"),
@@ -812,7 +821,7 @@ def test_path_shows_the_way_fact_by_fact(cli):
     assert cli("path", "boss", "far") == (0, "no facts connect boss and far\n", "")
 
 
-@pytest.mark.parametrize("form", ["mermaid", "dot", "json", "graphml"])
+@pytest.mark.parametrize("form", ["mermaid", "dot", "json", "graphml", "svg", "html"])
 def test_graph_writes_a_picture_to_a_file_or_to_standard_output(cli, filled, tmp_path, form):
     shown = cli("graph", "--scene", "chan:qq", "--format", form)
     written = cli("graph", "--scene", "chan:qq", "--format", form, "--output", tmp_path / "picture")
@@ -820,6 +829,59 @@ def test_graph_writes_a_picture_to_a_file_or_to_standard_output(cli, filled, tmp
     assert (shown.code, shown.err, written) == (0, "", (0, "", ""))
     assert RULE in html.unescape(shown.out)
     assert (tmp_path / "picture").read_text("utf-8") == shown.out
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "gbk"])
+def test_what_is_exported_is_the_same_in_a_file_and_on_standard_output(filled, tmp_path, encoding):
+    for kind in ("jsonl", "mcp-memory", "dot", "svg"):
+        to_file = shell("--db", filled, "export", kind, tmp_path / kind, encoding=encoding)
+        shown = shell("--db", filled, "export", kind, encoding=encoding)
+
+        assert (to_file.returncode, shown.returncode) == (0, 0)
+        lines = [read.splitlines() for read in (shown.stdout, (tmp_path / kind).read_bytes())]
+        assert lines[0][kind == "jsonl" :] == lines[1][kind == "jsonl" :]  # the first line of a memory tells when
+
+
+def test_the_kinds_that_are_offered_are_those_there_are():
+    offered = [tuple(found.params[0].type.choices) for found in (exchange.import_command, exchange.export_command)]
+
+    assert offered == [kinds.KINDS, EXPORTS]
+
+
+def test_export_tells_what_was_written_and_what_was_not(cli, filled, tmp_path):
+    told = cli("export", "mcp-memory", tmp_path / "out")
+    assert told.out == f"{tmp_path / 'out'}: 2 entities, 1 facts\n"
+    assert told.err.startswith("note: 1 sentences and 3 notes have no place")
+
+    assert "keep it as you keep the memory" in cli("export", "jsonl", tmp_path / "all").err
+    again = cli("export", "jsonl", tmp_path / "all", "--force", "--json").document
+    assert (again["kind"], again["counts"]["relations"]) == ("jsonl", 1)
+    assert cli("export", "jsonl", "--json").document["error"]["type"] == "Usage"
+    assert cli("export", "okf").code == 1
+
+
+def test_a_whole_memory_is_carried_to_another_file(cli, filled, path, tmp_path):
+    other = tmp_path / "other.db"
+    cli("export", "jsonl", tmp_path / "all.jsonl")
+
+    planned = cli("import", "jsonl", tmp_path / "all.jsonl", "--dry-run", db=other)
+    assert planned.code == 0
+    assert not other.exists()
+    done = cli("import", "jsonl", tmp_path / "all.jsonl", db=other)
+    assert (done.code, done.out.splitlines()[0].split()[:3]) == (0, ["what", "read", "new"])
+
+    assert rows_of(other) == rows_of(path)
+    assert cli("import", "jsonl", tmp_path / "all.jsonl", db=other).code == 1
+
+
+def test_a_terminal_is_not_driven_by_what_is_exported(monkeypatch, cli, path):
+    cli("commit", NASTY, "is", "b")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+
+    for kind in ("jsonl", "mcp-memory", "dot", "json", "svg"):
+        shown = cli("export", kind)
+        assert shown.code == 0
+        assert not {*"\x1b\x07\x9b\r", *BIDI} & {*shown.out}
 
 
 def test_a_picture_has_one_form(cli, filled):
@@ -1406,7 +1468,7 @@ BAD_FILES = ["folder", "text file", "a byte", "truncated", "of another program",
         if command
         not in (
             *("enter", "commit", "turn", "replay", "block", "document", "remember", "record-failure", "restore"),
-            *("config", "mirror", "harvest"),
+            *("config", "mirror", "harvest", "import"),
         )
     ],
 )
@@ -1937,7 +1999,7 @@ OF_OTHER_COMMANDS = {
 
 SHOWN = {"surfaces.cli.group", "surfaces.output"}
 OF_SCENES = {
-    *("memory", "maintenance", "curation", "consolidation", "sessions", "arguments", "config", "projects"),
+    *("memory", "maintenance", "curation", "consolidation", "sessions", "files", "arguments", "config", "projects"),
     *("core.keys", "core.policies", "core.situations", "core.times"),
     *("graph.matching", "graph.scenes", "graph.validity"),
     *("store.blobs", "store.database", "store.lists", "store.postings", "store.schema"),

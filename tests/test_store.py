@@ -6,6 +6,7 @@ import functools
 import gc
 import hashlib
 import inspect
+import io
 import logging
 import os
 import shutil
@@ -51,6 +52,7 @@ FACT = Triple("老大", "偏好", "纯文本", sentence="老大偏好纯文本�
 KEPT, DELETED = (content_id("blk_", "text", "", text) for text in ("排班表", "旧排班表"))
 CONSUMED, ARCHIVED = (content_id("doc_", text) for text in ("一段对话", "另一段对话"))
 TALK = Path(__file__).parent.parent / "fixtures" / "talk.jsonl"
+OBSERVED = Path(__file__).parent.parent / "fixtures" / "observed.jsonl"
 BACKUP = "memory.db.before-reset-20260907T080000Z"  # of the clock that stands still
 
 
@@ -102,6 +104,7 @@ WRITES = {
         memory.mirror("s8", [Part("d1", tool="bash", text="make", outcome="done")]),
         memory.distill(force=True),
     ),
+    "import_from": lambda memory: memory.import_from("mcp-memory", OBSERVED),
     "delete_parts": lambda memory: memory.delete_parts("s1", "m2"),
     "delete_session": lambda memory: (memory.mirror("s9", [Part("m1", text="x")]), memory.delete_session("s9")),
     "record_failure": lambda memory: memory.record_failure("bash", "exit 1", scope="work"),
@@ -134,6 +137,7 @@ READS = {
     "neighbours": lambda memory: memory.neighbours("老大"),
     "graph": lambda memory: memory.graph(),
     "draw": lambda memory: memory.draw(),
+    "export_to": lambda memory: memory.export_to("jsonl", io.StringIO()),
     "shortest_path": lambda memory: memory.shortest_path("老大", "纯文本"),
     "block": lambda memory: memory.block(KEPT),
     "brief": lambda memory: memory.brief(HERE, query="纯文本", declared=["chan:qq"]),
@@ -155,6 +159,7 @@ READS = {
 }
 # They do all their work under the lock and keep nothing of it.
 REHEARSALS = {
+    "import_from dry": lambda memory: memory.import_from("mcp-memory", OBSERVED, dry_run=True),
     "undo dry": lambda memory: memory.undo(1, dry_run=True),
     "repair dry": lambda memory: memory.repair(dry_run=True),
     "check": lambda memory: memory.check(),
@@ -164,6 +169,7 @@ NO_VERBS = {
     "backup",
     "backup_copy",
     "check_copy",
+    "check_source",
     "close",
     "embed",
     "observe",
@@ -1291,7 +1297,8 @@ def test_only_copies_and_blobs_read_files_plainly(module):  # a blob is never a 
             if name in readers and "O_EXCL" not in ast.unparse(node):
                 found.append(ast.unparse(node))
 
-    assert bool(found) == (module.name in ("blobs.py", "copies.py"))
+    # placing.py writes drafts of its own making, which no memory is.
+    assert bool(found) == (module.name in ("blobs.py", "copies.py", "placing.py"))
 
 
 def test_no_verb_opens_the_live_files_plainly(filled_path):

@@ -2,9 +2,13 @@
 
 import contextlib
 import datetime as dt
+import functools
+import re
 from collections.abc import Callable
 
 from graphmem.errors import InvalidInput
+
+_FIRST_OF_MILLISECONDS = 1e11  # as seconds that is the year 5138
 
 Clock = Callable[[], dt.datetime]
 
@@ -46,6 +50,32 @@ def utc_text(moment: dt.datetime) -> str:
     """
     there = moment if moment.tzinfo is dt.UTC else moment.astimezone(dt.UTC)
     return there.isoformat("T", "milliseconds")[:23] + "Z"
+
+
+_FOREIGN = r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)\d*\s*(Z|[+-]\d\d:?\d\d)?"
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def foreign_time(value: object) -> str:
+    """Return the stored form of a time as another program wrote it, '' for what is none.
+
+    That is ISO 8601 with a space or a T, UTC where no offset follows, or milliseconds (also seconds) since 1970.
+
+    >>> foreign_time("2026-09-21 03:04:05"), foreign_time("2026-09-21 03:04:05.123456789 +0800 CST")
+    ('2026-09-21T03:04:05.000Z', '2026-09-20T19:04:05.123Z')
+    >>> foreign_time(1790000000000), foreign_time("2026-09-21"), foreign_time("soon")
+    ('2026-09-21T14:13:20.000Z', '2026-09-21T00:00:00.000Z', '')
+    """
+    with contextlib.suppress(InvalidInput, ValueError, OverflowError, OSError):
+        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+            seconds = value / 1000 if value >= _FIRST_OF_MILLISECONDS else value
+            return utc_text(dt.datetime.fromtimestamp(seconds, dt.UTC))
+        if isinstance(value, dt.datetime):
+            return utc_text(value if value.tzinfo else value.replace(tzinfo=dt.UTC))
+        if isinstance(value, str):
+            match = re.match(_FOREIGN, value.strip())
+            return utc_text(read_time("".join(part or "" for part in match.groups()) if match else value, dt.UTC))
+    return ""
 
 
 def days_before(at: str, days: float) -> str:

@@ -100,6 +100,13 @@ def put(
 
     in_row: keep the payload in the row; else the caller has written it to its file.
     """
+    write(tx, new, at, at_is_given=at_is_given, in_row=in_row, openly=not scene_ids)
+    attach_text(tx, scene_ids, "block", new.id, at)
+    return get(tx, new.id)
+
+
+def write(tx: sqlite3.Connection, new: NewBlock, at: str, *, at_is_given: bool, in_row: bool, openly: bool) -> None:
+    """Write a block as `put` does, and attach it to no scene. openly: it is in none, so for everybody."""
     (number,) = tx.execute(
         """INSERT INTO blocks(id, modality, text, payload, payload_digest, mime, size, width, height,
                               source, tool, semantic_type, openly, created_at, updated_at)
@@ -115,11 +122,14 @@ def put(
                updated_at = MAX(updated_at, excluded.updated_at)
            RETURNING num""",
         (new.id, new.modality, new.text, new.payload if in_row else None, new.digest, new.mime, new.size,
-         new.width, new.height, new.source, new.tool, new.semantic_type, not scene_ids, at, at, int(at_is_given)),
+         new.width, new.height, new.source, new.tool, new.semantic_type, openly, at, at, int(at_is_given)),
     ).fetchone()  # fmt: skip
     text_index.replace(tx, "block", [number])
-    attach_text(tx, scene_ids, "block", new.id, at)
-    return get(tx, new.id)
+
+
+def knows(tx: sqlite3.Connection, block_id: str) -> bool:
+    """Tell whether there is a block of this id."""
+    return tx.execute("SELECT 1 FROM blocks WHERE id = ?", (block_id,)).fetchone() is not None
 
 
 def get(tx: sqlite3.Connection, block_id: str) -> Block:

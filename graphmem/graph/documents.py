@@ -10,7 +10,7 @@ from graphmem.core.model import Document
 from graphmem.core.redaction import redact
 from graphmem.core.tokens import content_words
 from graphmem.errors import InvalidInput, NotFound
-from graphmem.graph.blocks import checked_text, content_id
+from graphmem.graph.blocks import checked_text, content_id, knows
 from graphmem.graph.scenes import attach_text, detach_text, scenes_of_text
 from graphmem.store import text_index
 
@@ -78,6 +78,13 @@ def put(tx: sqlite3.Connection, new: NewDocument, scene_ids: Sequence[int], at: 
 
     Raises NotFound for a block that does not exist.
     """
+    write(tx, new, at, at_is_given=at_is_given, openly=not scene_ids)
+    attach_text(tx, scene_ids, "document", new.id, at)
+    return get(tx, new.id)
+
+
+def write(tx: sqlite3.Connection, new: NewDocument, at: str, *, at_is_given: bool, openly: bool) -> None:
+    """Write a document as `put` does, and attach it to no scene. openly: it is in none, so for everybody."""
     known = _find(tx, new.id)
     tags = _united(known.tags if known else (), new.tags, _TAGS_KEPT)
     entities = _united(known.entities if known else (), new.entities, _ENTITIES_KEPT)
@@ -90,20 +97,18 @@ def put(tx: sqlite3.Connection, new: NewDocument, scene_ids: Sequence[int], at: 
            ON CONFLICT (id) DO UPDATE SET summary = excluded.summary, source = excluded.source, tags = excluded.tags,
                entities = excluded.entities, openly = MAX(openly, excluded.openly), created_at = excluded.created_at
            RETURNING num""",
-        (new.id, summary, new.text, source, _json(tags), _json(entities), not scene_ids, created_at),
+        (new.id, summary, new.text, source, _json(tags), _json(entities), openly, created_at),
     ).fetchone()
     text_index.replace(tx, "document", [number])
     blocks = _united(known.blocks if known else (), new.blocks, None)
     for place, block_id in enumerate(blocks):
-        if tx.execute("SELECT 1 FROM blocks WHERE id = ?", (block_id,)).fetchone() is None:
+        if not knows(tx, block_id):
             raise NotFound(f"no block has the id {block_id!r}: put it before its document")
         tx.execute(
             """INSERT INTO document_blocks(document_id, block_id, place) VALUES (?, ?, ?)
                ON CONFLICT (document_id, block_id) DO NOTHING""",
             (new.id, block_id, place),
         )
-    attach_text(tx, scene_ids, "document", new.id, at)
-    return get(tx, new.id)
 
 
 def _united(old: Sequence[str], new: Sequence[str], kept: int | None) -> tuple[str, ...]:
@@ -120,6 +125,11 @@ def get(tx: sqlite3.Connection, document_id: str) -> Document:
     if found is None:
         raise NotFound(f"no document has the id {document_id!r}")
     return found
+
+
+def is_known(tx: sqlite3.Connection, document_id: str) -> bool:
+    """Tell whether there is a document of this id."""
+    return _find(tx, document_id) is not None
 
 
 def _find(tx: sqlite3.Connection, document_id: str) -> Document | None:

@@ -13,13 +13,14 @@ from graphmem.store.lists import in_parts, of_scopes
 
 # Names that an unknown one is compared with: a fraction of a second.
 COMPARED = 5000
+USUAL_TYPE = "Concept"
 
 
 def mention(tx: sqlite3.Connection, names: Sequence[str], at: str) -> tuple[list[int], list[int]]:
     """Return the ids of entities, made or counted once more a name, and of those the new ones, to be indexed."""
     keys = [entity_key(name) for name in names]
     mentions = Counter(keys)
-    ids = _known(tx, mentions)
+    ids = known(tx, mentions)
     again = [(mentions[key], at, entity_id) for key, entity_id in ids.items()]
     tx.executemany(
         "UPDATE entities SET mention_count = mention_count + ?, updated_at = MAX(updated_at, ?) WHERE id = ?", again
@@ -37,7 +38,12 @@ def mention(tx: sqlite3.Connection, names: Sequence[str], at: str) -> tuple[list
     return [ids[key] for key in keys], fresh
 
 
-def _known(tx: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
+def newest(tx: sqlite3.Connection) -> int:
+    """Return the id of the entity that was made last, 0 where there is none."""
+    return int(tx.execute("SELECT COALESCE(MAX(id), 0) FROM entities").fetchone()[0])
+
+
+def known(tx: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
     """Return the entities that keys lead to, by an alias rather than by their own key."""
     found: dict[str, int] = {}  # of two rows of one key the later stays, so aliases come last
     for part, marks in in_parts(keys):

@@ -330,20 +330,21 @@ def attach(tx: sqlite3.Connection, scene_ids: Sequence[int], facts: Iterable[Tol
         for scene_id in scene_ids:
             rows.append((scene_id, "relation", relation_id, "", sentence_id, weight, at, at))
             rows += [(scene_id, "entity", end, "", None, weight, at, at) for end in ends]
-    _put_refs(tx, rows)
+    put_refs(tx, rows)
 
 
 def attach_note(tx: sqlite3.Connection, scene_ids: Iterable[int], note_id: int, at: str) -> None:
     """Attach a note to scenes with full weight."""
-    _put_refs(tx, [(scene_id, "note", note_id, "", None, 1.0, at, at) for scene_id in scene_ids])
+    put_refs(tx, [(scene_id, "note", note_id, "", None, 1.0, at, at) for scene_id in scene_ids])
 
 
 def attach_text(tx: sqlite3.Connection, scene_ids: Iterable[int], kind: str, ref_text: str, at: str) -> None:
     """Attach what has a text for an id, a block or a document, to scenes with full weight."""
-    _put_refs(tx, [(scene_id, kind, 0, ref_text, None, 1.0, at, at) for scene_id in scene_ids])
+    put_refs(tx, [(scene_id, kind, 0, ref_text, None, 1.0, at, at) for scene_id in scene_ids])
 
 
-def _put_refs(tx: sqlite3.Connection, rows: Sequence[tuple[object, ...]]) -> None:
+def put_refs(tx: sqlite3.Connection, rows: Sequence[tuple[object, ...]]) -> None:
+    """Write refs: scene, kind, ref_id, ref_text, sentence, weight, clock, since when; a known one takes in the rest."""
     tx.executemany(
         """INSERT INTO scene_refs(scene_id, kind, ref_id, ref_text, sentence_id, weight, decayed_at, created_at)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -352,6 +353,11 @@ def _put_refs(tx: sqlite3.Connection, rows: Sequence[tuple[object, ...]]) -> Non
                sentence_id = COALESCE(excluded.sentence_id, sentence_id)""",
         rows,
     )
+
+
+def newest_ref(tx: sqlite3.Connection) -> int:
+    """Return the id of the ref that was made last, 0 where there is none."""
+    return int(tx.execute("SELECT COALESCE(MAX(id), 0) FROM scene_refs").fetchone()[0])
 
 
 def detach_text(tx: sqlite3.Connection, kind: str, ref_text: str) -> None:

@@ -5,7 +5,7 @@ import json
 import sqlite3
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import networkx as nx
 import numpy as np
@@ -15,7 +15,13 @@ from graphmem.errors import InvalidInput, NotFound
 from graphmem.graph.entities import require
 from graphmem.graph.neighbours import Edge, Reading, facts_around, told
 from graphmem.graph.scenes import below
+from graphmem.late import late
 from graphmem.store.lists import in_parts
+
+if TYPE_CHECKING:
+    from graphmem.core import pictures
+else:
+    pictures = late("graphmem.core.pictures")
 
 Graph: TypeAlias = nx.MultiDiGraph
 
@@ -24,6 +30,8 @@ _TOLD = "(SELECT id, sentence_id, 1.0 AS weight FROM relations)"
 _TOLD_IN = """(SELECT ref.ref_id AS id, ref.sentence_id, ref.weight FROM scene_refs ref
                WHERE ref.kind = 'relation' AND ref.scene_id IN (SELECT id FROM ({scenes})))"""
 _DAMPING, _STEPS = 0.85, 32
+_MOST_DRAWN = 400  # entities of a picture to look at
+_LAYOUT_STEPS = 120
 # What Mermaid would read as its own, or as HTML or Markdown.
 _MERMAID = frozenset('"#&<>`*_~|[]{}()\\')
 # Besides control characters, which `_line` replaces, XML has no place for these.
@@ -238,4 +246,58 @@ def _written(values: dict[str, object]) -> dict[str, object]:
     }
 
 
-FORMS: dict[str, Callable[[Graph], str]] = {"dot": _dot, "mermaid": _mermaid, "json": _json, "graphml": _graphml}
+def _svg(picture: Graph, *, hovers: bool = False) -> str:
+    """Return a picture to look at. Of very many entities those with the most facts are drawn, and that is told."""
+    drawn = picture
+    if len(picture) > _MOST_DRAWN:
+        most = sorted(picture.degree, key=lambda each: (-each[1], each[0]))[:_MOST_DRAWN]
+        drawn = picture.subgraph(node for node, _ in most)
+    things = {
+        node: pictures.Thing(node, _line(values["name"]), values["type"], drawn.degree(node))
+        for node, values in sorted(drawn.nodes(data=True))
+    }
+    facts: dict[tuple[int, int], dict[str, list[str]]] = {}
+    for source, target, _, values in sorted(drawn.edges(keys=True, data=True), key=lambda edge: edge[2]):
+        told = f"{things[source].name} - {_line(values['relation'])} -> {things[target].name}"
+        sentence = f": {_line(values['sentence'])}" if values["sentence"] else ""
+        facts.setdefault((source, target), {}).setdefault(_line(values["relation"]), []).append(told + sentence)
+    ties = [
+        pictures.Tie(*ends, tuple(relations), tuple(itertools.chain(*relations.values())))
+        for ends, relations in facts.items()
+    ]
+    plain = nx.Graph()
+    plain.add_nodes_from(things)
+    plain.add_edges_from(ends for ends in facts if ends[0] != ends[1])
+    clusters = [
+        _layout(plain, sorted(cluster))
+        for cluster in sorted(nx.connected_components(plain), key=lambda cluster: (-len(cluster), min(cluster)))
+    ]
+    placed = pictures.plan(clusters, things, ties)
+    return pictures.svg(placed, things, ties, whole=len(picture), hovers=hovers)
+
+
+def _layout(plain: nx.Graph, cluster: list[int]) -> dict[int, tuple[float, float]]:
+    """Return places within -1 to 1, the same ones for the same graph.
+
+    Fruchterman and Reingold, "Graph Drawing by Force-directed Placement" (1991); networkx has it without scipy for
+    fewer than 500 nodes.
+    """
+    part = nx.Graph()
+    part.add_nodes_from(cluster)
+    part.add_edges_from(sorted(plain.edges(cluster)))
+    places = nx.spring_layout(part, seed=1, iterations=_LAYOUT_STEPS)
+    return {node: (float(x), float(y)) for node, (x, y) in places.items()}
+
+
+def _html(picture: Graph) -> str:
+    return pictures.page(_svg(picture, hovers=True))
+
+
+FORMS: dict[str, Callable[[Graph], str]] = {
+    "dot": _dot,
+    "mermaid": _mermaid,
+    "json": _json,
+    "graphml": _graphml,
+    "svg": _svg,
+    "html": _html,
+}

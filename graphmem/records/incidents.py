@@ -47,17 +47,53 @@ def record(
            RETURNING id""",
         (known[0].id if reopened else None, scope, failure.signature, failure.tool, failure.sample, at, at),
     ).fetchone()
-    tx.execute(
-        """DELETE FROM incidents WHERE id IN (SELECT id FROM incidents WHERE scope = ?
-               ORDER BY last_at DESC, id DESC LIMIT -1 OFFSET ?)""",
-        (scope, config.max_incidents),
-    )
+    _keep_latest(tx, scope, config)
     kept = _where(tx, "id = ?", (incident_id,))
     if not kept:
         reason = f"{config.max_incidents} kinds of failure in this scope were seen later: nothing was recorded"
         return IncidentReport(remarks=(*failure.remarks, reason))
     warns = kept[0].resolved_at is None and kept[0].count >= config.incident_threshold
     return IncidentReport(kept[0], created=not known, reopened=reopened, warns=warns, remarks=failure.remarks)
+
+
+def _keep_latest(tx: sqlite3.Connection, scope: str, config: Config) -> None:
+    tx.execute(
+        """DELETE FROM incidents WHERE id IN (SELECT id FROM incidents WHERE scope = ?
+               ORDER BY last_at DESC, id DESC LIMIT -1 OFFSET ?)""",
+        (scope, config.max_incidents),
+    )
+
+
+def take_in(
+    tx: sqlite3.Connection,
+    failure: Failure,
+    scope: str,
+    count: int,
+    seen: tuple[str, str],
+    *,
+    resolved: bool,
+    now: str,
+    config: Config,
+) -> str:
+    """Write an incident of another memory, or let a known one have happened as often; return what became of it.
+
+    seen: when first and when last. That is added, changed or known, or refused for what is not kept here either.
+    """
+    first, last = seen
+    if last < days_before(now, config.incident_max_age_days):
+        return "refused"
+    known = _where(tx, "scope = ? AND signature = ?", (scope, failure.signature))
+    (incident_id,) = tx.execute(
+        """INSERT INTO incidents(scope, signature, tool, count, sample, first_at, last_at, resolved_at)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+           ON CONFLICT (scope, signature) DO UPDATE SET count = MAX(count, excluded.count),
+               first_at = MIN(first_at, excluded.first_at), last_at = MAX(last_at, excluded.last_at)
+           RETURNING id""",
+        (scope, failure.signature, failure.tool, count, failure.sample, first, last, last if resolved else None),
+    ).fetchone()
+    _keep_latest(tx, scope, config)
+    kept = _where(tx, "id = ?", (incident_id,))
+    return "refused" if not kept else "added" if not known else "known" if kept == known else "changed"
 
 
 def incidents(

@@ -172,6 +172,21 @@ def _same(tx: sqlite3.Connection, told: Note | Draft, status: str, but: int = 0)
     return None if row is None else int(row[0])
 
 
+def same_as(tx: sqlite3.Connection, draft: Draft) -> int | None:
+    """Return the id of a note that says the same about the same, whatever its status, a live one before others."""
+    row = tx.execute(
+        """SELECT id FROM notes WHERE scope = ? AND title_key = ? AND body = ? AND kind = ? AND slot_key = ?
+           ORDER BY status = 'live' DESC, id LIMIT 1""",
+        (draft.scope, *_content(draft), draft.slot_key),
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
+def confirm(tx: sqlite3.Connection, note_id: int, at: str) -> None:
+    """Let a note be told last at a time, unless that was later."""
+    tx.execute("UPDATE notes SET updated_at = ? WHERE id = ? AND updated_at < ?", (at, note_id, at))
+
+
 def _proposed_before(tx: sqlite3.Connection, draft: Draft) -> tuple[int, str] | None:
     """Return the id and status of a note of this title that was proposed, or is in force where one is proposed."""
     row = tx.execute(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from graphmem.core import model
-from graphmem.projects import Signs, is_one_folder, is_there, other_ids, project_id
+from graphmem.projects import ID_DIGITS, Signs, is_one_folder, is_there, other_ids, project_id
 from graphmem.store.lists import in_list
 
 USER = ""
@@ -94,6 +94,20 @@ def _remarks(known: _Known, place: str, *, moved: bool) -> tuple[str, ...]:
         f"{place} is another clone of project {known.label} ({known.key}) at {known.place}, and both have one memory; "
         "project_identity = 'folder' keeps them apart",
     )
+
+
+def path_of_other(scheme: str, value: str, paths: Iterable[str]) -> str:
+    """Return which of some paths has an id that another memory gave a project, or one that begins so; '' for none."""
+    ids = ((path, own) for path in sorted(paths) if path for each, own in other_ids(path) if each == scheme)
+    return next((path for path, own in ids if own.startswith(value) or value.startswith(own)), "")
+
+
+def key_of_other(tx: sqlite3.Connection, scheme: str, value: str) -> str:
+    """Return the key of the project that another memory calls by an id, also of one that was never seen here.
+
+    That id is mostly a hash of the path that our own keys are made of, so the folder will lead to what is under it.
+    """
+    return _led_to(tx, (scheme, value)) or PROJECT_PREFIX + value[:ID_DIGITS]
 
 
 def store_project(tx: sqlite3.Connection, found: Found, at: str) -> model.Project:

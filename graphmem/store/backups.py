@@ -7,7 +7,6 @@ between, a killed process included, leaves what was there under every final name
 import contextlib
 import itertools
 import os
-import secrets
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
@@ -15,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphmem.core.model import BackupReport, RestoreReport
-from graphmem.errors import Conflict, GraphmemError, InvalidInput, NotFound, StoreBusy, StoreCorrupt, StoreFailed
+from graphmem.errors import Conflict, InvalidInput, NotFound, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.store.blobs import blob_sizes, copy_blob, keep_blobs, remove_blob, remove_blobs, sync_file, sync_folder
-from graphmem.store.copies import DRAFT, name_twice, open_copy, require_room
+from graphmem.store.copies import name_twice, open_copy, require_room
 from graphmem.store.database import (
     MEMORY_PATH,
     Store,
@@ -26,10 +25,10 @@ from graphmem.store.database import (
     is_open_here,
     is_undecodable,
     primary_code,
-    real_path,
     require_writable,
     translated_errors,
 )
+from graphmem.store.placing import draft_beside, explained, publish, refuse_part, refuse_taken, sides_of
 from graphmem.store.schema import is_current, require_memory
 from graphmem.store.soundness import size
 
@@ -53,10 +52,10 @@ class _Copied:
 
 def back_up(store: Store, dest: str | os.PathLike[str], progress: Progress) -> BackupReport:
     """Copy the state that one read sees, while writers write. See `Memory.backup`."""
-    _refuse_part(store.path, dest)
+    refuse_part(store.path, dest)
     target = _place(dest)
-    _refuse_taken(target)
-    with _undone(str(target)) as made, _draft(target) as draft:
+    refuse_taken(target, *sides_of(target))
+    with _undone(str(target)) as made, draft_beside(target) as draft:
         while True:
             with store.read() as tx:
                 copied = _copy(tx, draft, source=store.path, target=target, made=made, progress=progress)
@@ -64,21 +63,21 @@ def back_up(store: Store, dest: str | os.PathLike[str], progress: Progress) -> B
                 if copied.lost.keys() <= _payloads(tx):
                     break  # else a block was deleted before its payload was copied: take a later state
         written = draft.stat().st_size
-        _publish(draft, target)
+        publish(draft, target, *sides_of(target))
     return BackupReport(str(target), written, copied.counts, copied.payloads, tuple(copied.lost.values()))
 
 
 def back_up_copy(src: str | os.PathLike[str], dest: str | os.PathLike[str]) -> BackupReport:
     """Copy a memory that cannot be written. See `Memory.backup_copy`."""
     source = full_path(src)
-    _refuse_part(source, dest)
+    refuse_part(source, dest)
     target = _place(dest)
-    _refuse_taken(target)
-    with _undone(str(target)) as made, _draft(target) as draft, open_copy(source) as copy:
+    refuse_taken(target, *sides_of(target))
+    with _undone(str(target)) as made, draft_beside(target) as draft, open_copy(source) as copy:
         require_memory(copy.connection, source)
         copied = _copy(copy.connection, draft, source=source, target=target, made=made)
         written = draft.stat().st_size
-        _publish(draft, target)
+        publish(draft, target, *sides_of(target))
     remarks = (*copy.remarks, *copied.lost.values())
     return BackupReport(str(target), written, copied.counts, copied.payloads, remarks)
 
@@ -88,13 +87,13 @@ def restore(
 ) -> RestoreReport:
     """Make a memory anew from a copy of one, and keep the old one under another name. See `Memory.restore`."""
     source = full_path(src)
-    _refuse_part(source, dest)
+    refuse_part(source, dest)
     target = _place(dest)
     if source == str(target) or (target.exists() and file_identity(source) == file_identity(str(target))):
         raise InvalidInput("src", str(src), "is the memory itself: name a backup of it")
     if is_open_here(str(target)):
         raise Conflict(f"{target} is open in this process: close it first")
-    with _undone(str(target)) as made, _draft(target) as draft:
+    with _undone(str(target)) as made, draft_beside(target) as draft:
         with open_copy(source) as copy:
             require_memory(copy.connection, source)
             digests = _payloads(copy.connection)
@@ -143,46 +142,6 @@ def _place(dest: str | os.PathLike[str]) -> Path:
     return Path(full_path(dest))
 
 
-def _refuse_part(database: str, dest: str | os.PathLike[str]) -> None:
-    """Raise InvalidInput for a place that is a part of a memory, or in the folder of its payloads."""
-    place = Path(real_path(dest))
-    folder = Path(f"{database}.blobs")
-    if place in (*_sides(Path(database)), folder) or folder in place.parents:
-        raise InvalidInput("dest", os.fspath(dest), f"is a part of the memory {database}: name another file")
-
-
-def _refuse_taken(target: Path) -> None:
-    for taken in (target, *_sides(target)):  # SQLite would take what lies beside a file for a part of it
-        if os.path.lexists(taken):
-            raise Conflict(f"{taken} exists and stays as it is: name another file, or remove it")
-
-
-@contextlib.contextmanager
-def _draft(target: Path) -> Iterator[Path]:
-    """Yield a new empty file beside a file, for its owner alone; it goes at the end, unless it has another name."""
-    draft = target.with_name(f"{DRAFT}{secrets.token_hex(8)}")
-    with _explained(target):
-        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    try:
-        yield draft
-    finally:
-        for left in (draft, *_sides(draft)):
-            with contextlib.suppress(OSError):
-                left.unlink()
-
-
-@contextlib.contextmanager
-def _explained(target: Path) -> Iterator[None]:
-    """Raise StoreFailed, which names the file that was to be made, in place of an OSError."""
-    try:
-        yield
-    except GraphmemError:  # StoreFailed is an OSError too
-        raise
-    except OSError as error:
-        reason = f"{error.strerror}; check its folder and the room on the disk; nothing was changed"
-        raise StoreFailed(f"{target} cannot be made: {reason}") from error
-
-
 def _copy(
     connection: sqlite3.Connection,
     draft: Path,
@@ -224,7 +183,7 @@ def _fill(
         counts = _counts(copy, str(target))
     if counts != expected:
         raise StoreCorrupt(f"{target} came out unlike {source}: check the disk; nothing was changed")
-    with _explained(target):
+    with explained(target):
         sync_file(draft)
     return counts
 
@@ -244,17 +203,6 @@ def _payloads(connection: sqlite3.Connection) -> set[str]:
         return set()
     rows = connection.execute("SELECT payload_digest FROM blocks WHERE payload IS NULL AND payload_digest <> ''")
     return {digest for (digest,) in rows}
-
-
-def _publish(draft: Path, target: Path) -> None:
-    """Give a draft its name, if that is still free."""
-    with _explained(target):
-        try:
-            os.link(draft, target)
-        except OSError:  # taken meanwhile, or a file system without links
-            _refuse_taken(target)
-            draft.rename(target)
-    sync_folder(target.parent)
 
 
 @contextlib.contextmanager
@@ -299,12 +247,12 @@ def _swap(draft: Path, target: Path) -> str:
     """
     kept = _kept_name(target)
     moved: list[tuple[Path, Path]] = []
-    with _explained(target), contextlib.ExitStack() as stack:
+    with explained(target), contextlib.ExitStack() as stack:
         try:
             if target.exists():
                 name_twice(target, kept, stack)
                 keep_blobs(str(target), str(kept))
-            for beside, away in zip(_sides(target), _sides(kept), strict=True):
+            for beside, away in zip(sides_of(target), sides_of(kept), strict=True):
                 if beside.exists():
                     beside.replace(away)
                     moved.append((beside, away))
@@ -323,11 +271,6 @@ def _swap(draft: Path, target: Path) -> str:
 def _kept_name(target: Path) -> Path:
     for number in itertools.count(1):
         kept = Path(f"{target}.before-restore{f'-{number}' if number > 1 else ''}")
-        if not any(os.path.lexists(each) for each in (kept, Path(f"{kept}.blobs"), *_sides(kept))):
+        if not any(os.path.lexists(each) for each in (kept, Path(f"{kept}.blobs"), *sides_of(kept))):
             return kept
     raise AssertionError("there are more numbers than files")
-
-
-def _sides(file: Path) -> list[Path]:
-    """Return where SQLite keeps what belongs to a file."""
-    return [Path(f"{file}{side}") for side in ("-wal", "-shm", "-journal")]

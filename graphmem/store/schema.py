@@ -4,7 +4,9 @@ Table and column names of scenes follow the reference engine, so that tools for 
 text of 24 characters. Ids are never used twice, since journals and indexes of other processes hold them.
 """
 
+import contextlib
 import sqlite3
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from graphmem.core.keys import title_key
@@ -652,7 +654,7 @@ def is_current(connection: sqlite3.Connection, path: str) -> bool:
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if "scenes" in tables:
         reason = "has the schema of another engine, and graphmem writes to its own files alone"
-        raise StoreFailed(f"{path} {reason}: 'graphmem dedupe --dry-run' shows what could be merged in it")
+        raise StoreFailed(f"{path} {reason}: 'graphmem import homeagent' takes what it holds into one of these")
     if application or version or tables:
         raise StoreFailed(f"{path} is the database of another program, not a graphmem memory: name another file")
     return False
@@ -690,3 +692,17 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
             raise
     finally:
         connection.execute("PRAGMA foreign_keys = ON")
+
+
+@contextlib.contextmanager
+def open_empty(version: int) -> Iterator[sqlite3.Connection]:
+    """Yield an empty database of an older schema, which is gone at the end; `migrate` brings it up to date."""
+    from sqlite_utils import Database
+
+    with contextlib.closing(sqlite3.connect("", isolation_level=None)) as connection:
+        migrations, database = _migrations(), Database(connection)
+        names = [migration.name for migration in migrations.pending(database)]
+        migrations.apply(database, stop_before=names[version])
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {version}")
+        yield connection

@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from graphmem.core.model.entities import Settlement as Settlement
     from graphmem.core.model.entities import SettleReport as SettleReport
     from graphmem.core.model.entities import SimilarEntity as SimilarEntity
+    from graphmem.core.model.exchanged import ImportCount as ImportCount
+    from graphmem.core.model.exchanged import ImportMerge as ImportMerge
+    from graphmem.core.model.exchanged import ImportRefusal as ImportRefusal
+    from graphmem.core.model.exchanged import ImportReport as ImportReport
+    from graphmem.core.model.exported import ExportReport as ExportReport
     from graphmem.core.model.facts import CommitReport as CommitReport
     from graphmem.core.model.facts import Refusal as Refusal
     from graphmem.core.model.facts import Triple as Triple
@@ -122,12 +127,17 @@ _SUBJECTS = {
     "EntityMergeReport": "entities",
     "EntityPair": "entities",
     "EntityReview": "entities",
+    "ExportReport": "exported",
     "FactPath": "graph",
     "FoldedFact": "entities",
     "ForgetReport": "notes",
     "ForgottenReport": "files",
     "HarvestReport": "records",
     "Hit": "found",
+    "ImportCount": "exchanged",
+    "ImportMerge": "exchanged",
+    "ImportRefusal": "exchanged",
+    "ImportReport": "exchanged",
     "Inspection": "notes",
     "Incident": "incidents",
     "IncidentReport": "incidents",

@@ -5,16 +5,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphmem.errors import StoreFailed
-from graphmem.surfaces.cli.group import Session, WholeNumber, json_option, scope_option
+from graphmem.surfaces.cli.group import Session, WholeNumber, at_option, json_option, scope_option
 from graphmem.surfaces.output import counted, printable, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphmem.core.model import FactPath, Neighbourhood, RecalledRelation
-
-_at_option = click.option("--at", metavar="TIME", help="What held then, in ISO 8601.  [default: now]")
 
 
 @click.command("neighbours")
@@ -26,7 +23,7 @@ _at_option = click.option("--at", metavar="TIME", help="What held then, in ISO 8
     default="relevance",
     help="The best first, or the latest (recent, time and newest are one).  [default: relevance]",
 )
-@_at_option
+@at_option
 @scope_option
 @click.option("--limit", type=WholeNumber(0), default=20, help="Entities, and facts, at the most.  [default: 20]")
 @json_option
@@ -92,7 +89,7 @@ def _time_of(fact: "RecalledRelation") -> str:
 @click.command("path")
 @click.argument("start", metavar="A")
 @click.argument("end", metavar="B")
-@_at_option
+@at_option
 @scope_option
 @json_option
 @click.pass_obj
@@ -126,12 +123,12 @@ def _print_path(found: "FactPath") -> None:
 @click.option("--scene", metavar="KEY", help="Facts of this scene and of those below it.")
 @click.option("--entity", metavar="NAME", help="Facts around this name.")
 @click.option("--depth", type=WholeNumber(0), default=1, help="How far around the name.  [default: 1]")
-@_at_option
+@at_option
 @scope_option
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["mermaid", "dot", "json", "graphml"]),
+    type=click.Choice(["mermaid", "dot", "json", "graphml", "svg", "html"]),
     help="How to write it.  [default: mermaid]",
 )
 @click.option("--output", type=click.Path(path_type=Path), help="Write into this file.  [default: standard output]")
@@ -158,16 +155,13 @@ def graph_command(
     """
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"give --json or --format {form}, not both")
+    form = "json" if as_json else form or "mermaid"
     with session.open(create=False) as memory:
-        text = memory.draw(
-            "json" if as_json else form or "mermaid", scene=scene, entity=entity, depth=depth, at=at,
-            scopes=scopes or None,
-        )  # fmt: skip
-    if output is None:
-        for line in text.split("\n"):
-            click.echo(printable(line))
-        return
-    try:
-        output.write_text(text + "\n", "utf-8")
-    except OSError as error:
-        raise StoreFailed(f"{output} cannot be written: {error.strerror}") from error
+        if output is not None:
+            memory.export_to(
+                form, output, scene=scene, entity=entity, depth=depth, at=at, scopes=scopes or None, force=True
+            )
+            return
+        text = memory.draw(form, scene=scene, entity=entity, depth=depth, at=at, scopes=scopes or None)
+    for line in text.split("\n"):
+        click.echo(printable(line))

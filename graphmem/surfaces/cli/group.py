@@ -90,6 +90,8 @@ _COMMANDS = {
     "distill": ("consolidate", "Propose skills and commands for what repeats."),
     "record-failure": ("failures", "Count a failure of a tool."),
     "incidents": ("failures", "List failures of tools that look alike."),
+    "import": ("exchange", "Take in what another memory kept."),
+    "export": ("exchange", "Write what is known into a file for others."),
     "backup": ("files", "Copy the memory into a new file, also while it is in use."),
     "restore": ("files", "Make the memory anew from a backup."),
     "config": ("config", "Show every setting and where it comes from."),
@@ -169,6 +171,16 @@ class Session:
                 verb(trial)
         with self.open(create=True) as memory:
             return verb(memory)
+
+    @contextlib.contextmanager
+    def rehearsing(self) -> "Iterator[Memory]":
+        """Open the memory for a verb that changes nothing; where there is none yet, an empty one."""
+        if os.path.exists(os.path.expanduser(self.path())):
+            with self.open(create=False) as memory:
+                yield memory
+        else:
+            with memories.Memory.open(":memory:", config=dataclasses.replace(self.config(), read_only=False)) as trial:
+                yield trial
 
     @contextlib.contextmanager
     def open(self, *, create: bool) -> "Iterator[Memory]":
@@ -359,6 +371,7 @@ scope_option = click.option(
     help="What is of this scope and of the user's own: user, project, session, all, or a key that 'graphmem scopes' "
     "shows; may be repeated.  [default: project and session]",
 )
+at_option = click.option("--at", metavar="TIME", help="What held then, in ISO 8601.  [default: now]")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be done and change nothing.")
 scene_option = click.option("--scene", "scenes", multiple=True, metavar="KEY", help="A scene key; may be repeated.")
