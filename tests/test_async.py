@@ -98,6 +98,8 @@ SCRIPT = [
     ("reset_scenes", [], {"dry_run": True}),
     ("delete_relation", [2], {"hard": True}),
     ("harvest", [TALK], {}),
+    ("export_tree", ["/nowhere/tree"], {"dry_run": True}),
+    ("sync_tree", ["/nowhere/tree"], {"dry_run": True}),
     ("sessions", [], {"limit": 1}),
     ("history", ["panel"], {"floor": 0.5}),
     ("checkpoint", ["s1"], {"wait": False}),

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from graphmem.core.model.entities import Settlement as Settlement
     from graphmem.core.model.entities import SettleReport as SettleReport
     from graphmem.core.model.entities import SimilarEntity as SimilarEntity
+    from graphmem.core.model.exchanged import TreeChange as TreeChange
+    from graphmem.core.model.exchanged import TreeConflict as TreeConflict
+    from graphmem.core.model.exchanged import TreeReport as TreeReport
     from graphmem.core.model.facts import CommitReport as CommitReport
     from graphmem.core.model.facts import Refusal as Refusal
     from graphmem.core.model.facts import Triple as Triple
@@ -175,6 +178,9 @@ _SUBJECTS = {
     "SimilarEntity": "entities",
     "TagReport": "edits",
     "Trace": "files",
+    "TreeChange": "exchanged",
+    "TreeConflict": "exchanged",
+    "TreeReport": "exchanged",
     "Triple": "facts",
     "TwinGroup": "upkeep",
     "TwinScene": "upkeep",
