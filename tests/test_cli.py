@@ -192,6 +192,7 @@ def saved():
     yield
     SAVED.unlink()
     shutil.rmtree(TREE, ignore_errors=True)
+    shutil.rmtree(TREE, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)
@@ -1938,7 +1939,7 @@ OF_OTHER_COMMANDS = {
 
 SHOWN = {"surfaces.cli.group", "surfaces.output"}
 OF_SCENES = {
-    *("memory", "maintenance", "curation", "sessions", "arguments", "config", "projects"),
+    *("memory", "maintenance", "curation", "sessions", "files", "arguments", "config", "projects"),
     *("core.keys", "core.policies", "core.situations", "core.times"),
     *("graph.matching", "graph.scenes", "graph.validity"),
     *("store.blobs", "store.database", "store.lists", "store.postings", "store.schema"),

@@ -1,12 +1,21 @@
 """The markdown tree of notes, both ways."""
 
+import contextlib
 import os
+import queue
 import subprocess
+import sys
+import threading
+import time
 
 import pytest
+from conftest import FakeClock
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from support import sql
 
-from graphmem import Conflict, InvalidInput, Memory
+from graphmem import Conflict, InvalidInput, Memory, SecretRefused
+from graphmem.exchange import rooted, tree
 
 KEY = "sk-" + "a1B2c3D4e5F6g7H8i9J0"
 
@@ -459,3 +468,112 @@ def test_two_devices_merge_their_trees_with_git(tmp_path, clock):
         first.sync_tree(one)
         assert files(one) == files(two)
         assert first.inspect().conflicts == second.inspect().conflicts == ()
+
+
+# ---- round trips
+
+SCRIPTS = (
+    "abcXYZ 019", "äöüßéñ", "部署用清单回滚", "はかなカナ", "한국어근평",
+    "кириллица", "ελληνικά", "עברית", "العربية", "हिन्दीक",
+)  # fmt: skip
+LINES = st.one_of(
+    *(st.text(letters + " -.,:#'\"|[]()<>*_`\\/!?&%@{}~=", min_size=1, max_size=40) for letters in SCRIPTS),
+    st.sampled_from(
+        ["no", "0123", "12:30", "1e3", "2026-03-01", "---", "# A", "a\tb", "~", "- x", "\u2028", "😀", "con"]
+    ),
+)
+TOLD = st.fixed_dictionaries(
+    {
+        "title": LINES,
+        "body": st.lists(LINES, max_size=4).flatmap(
+            lambda lines: st.sampled_from(["\n", "\n\n", "\r\n"]).map(lambda end: end.join(lines))
+        ),
+        "kind": st.sampled_from(["fact", "lesson", "rule", "preference", "decision", "pitfall"]),
+        "slot": st.one_of(st.just(""), LINES),
+        "labels": st.lists(LINES, max_size=3),
+        "load_when": st.lists(LINES, max_size=2),
+        "summary": st.one_of(st.just(""), LINES),
+        "highlight": st.one_of(st.just(""), LINES),
+        "pinned": st.booleans(),
+        "reason": st.one_of(st.just(""), LINES),
+        "source": st.sampled_from(["user", "agent", "import:x"]),
+    }
+)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(st.lists(TOLD, min_size=40, max_size=40))
+def test_a_tree_that_goes_through_a_memory_keeps_its_bytes(tmp_path_factory, told):
+    """25 times 40 notes, from tree to memory to tree."""
+    folder = tmp_path_factory.mktemp("round")
+    with Memory.open(":memory:", clock=FakeClock()) as first, Memory.open(":memory:", clock=FakeClock()) as second:
+        for one in told:
+            with contextlib.suppress(InvalidInput, SecretRefused):
+                first.remember(**one)
+        first.export_tree(folder / "one")
+        report = second.sync_tree(folder / "one")
+        assert [change for change in report.changes if change.what not in ("added", "written")] == []
+        assert files(folder / "one") == (before := files(folder / "one"))
+        second.export_tree(folder / "two")
+        assert files(folder / "two") == before
+        assert first.sync_tree(folder / "one").changes == second.sync_tree(folder / "two").changes == ()
+        names = (
+            "kind",
+            "title",
+            "body",
+            "slot",
+            "labels",
+            "load_when",
+            "summary",
+            "highlight",
+            "status",
+            "pinned",
+            "reason",
+        )
+        ours, theirs = (
+            sorted(
+                tuple(getattr(note, name) for name in names)
+                for note in memory.notes(statuses=["live", "proposed"], limit=99)
+            )
+            for memory in (first, second)
+        )
+        assert ours == theirs
+
+
+# ---- watch
+
+
+def test_a_file_that_changes_is_followed(filled, root):
+    told, stop = queue.Queue(), threading.Event()
+    watching = threading.Thread(target=lambda: filled.watch_tree(root, told.put, stop=stop))
+    watching.start()
+    try:
+        assert told.get(timeout=30).changes == ()
+        change(root, "facts/likes-tea.md", "title: Likes tea", "title: Likes coffee")
+        assert whats(told.get(timeout=30)) == [("facts/likes-tea.md", "edited")]
+    finally:
+        stop.set()
+        watching.join(30)
+    assert not watching.is_alive()
+    assert filled.inspect(2).note.title == "Likes coffee"
+
+
+def test_watching_needs_its_extra(filled, root, monkeypatch):
+    monkeypatch.setitem(sys.modules, "watchfiles", None)
+    with pytest.raises(InvalidInput, match=r"pip install 'graphmem\[tree\]'"):
+        filled.watch_tree(root)
+
+
+def test_an_unchanged_tree_is_told_by_two_reads(filled, root, monkeypatch):
+    old = time.time() - 100
+    for path in files(root):
+        os.utime(root / path, (old, old))
+    monkeypatch.setattr(rooted, "is_settled", lambda stamp: True)
+    monkeypatch.setattr(tree, "is_settled", lambda stamp: True)
+    filled.sync_tree(root)
+    monkeypatch.setattr(rooted.Rooted, "read", None)
+    asked = []
+    filled._store._writer.set_trace_callback(asked.append)
+    report = filled.sync_tree(root)
+    filled._store._writer.set_trace_callback(None)
+    assert (report.changes, report.unchanged, asked) == ((), 2, [])

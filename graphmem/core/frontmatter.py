@@ -32,6 +32,8 @@ _KEY_LINE = re.compile(r"""^(?P<key>[^\s#\-?:,\[\]{}&*!|>'"%@`][^\n:]*|"[^"\n]*"
 # What other programs would read as something else than text, beyond what YAML 1.1 says.
 _NO_TEXT = re.compile(r"[0-9.+\-~].*|[yn]", re.IGNORECASE | re.DOTALL)
 
+_BREAK = re.compile(r"[\n\r\x85\u2028\u2029]")  # outside of double quotes YAML reads these as spaces
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -214,7 +216,7 @@ def _dumper() -> Any:
             return True
 
     def represent(dumper: Any, text: str) -> Any:
-        style = '"' if "\n" in text else "'" if _NO_TEXT.fullmatch(text) else None
+        style = '"' if _BREAK.search(text) else "'" if _NO_TEXT.fullmatch(text) else None
         return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
     Dumper.add_representer(str, represent)

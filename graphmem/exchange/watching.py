@@ -16,7 +16,7 @@ def require() -> None:
         import watchfiles as watchfiles
     except ImportError:
         raise InvalidInput(
-            "root", "watch", "watching needs the package watchfiles: pip install graphmem[tree]"
+            "root", "watch", "watching needs the package watchfiles: pip install 'graphmem[tree]'"
         ) from None
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import threading
 from typing import TYPE_CHECKING
 
 import click
@@ -44,7 +45,7 @@ def export_command(session: Session, /, root: str | None, scope: str | None, dry
 
     \b
     Example:
-      graphmem tree export .memory --scope project
+      graphmem tree export notes --scope user
     """
     with session.open(create=False) as memory, progress_bar("writing") as progress:
         report = memory.export_tree(_root(memory, root, scope), scope=scope, dry_run=dry_run, progress=progress)
@@ -75,16 +76,19 @@ def sync_command(session: Session, /, root: str | None, scope: str | None, dry_r
 @tree_command.command("watch")
 @_root_argument
 @_scope_option
+@click.option("--for", "seconds", type=click.FloatRange(min=0), help="Stop after so many seconds.  [default: never]")
 @json_option
 @click.pass_obj
-def watch_command(session: Session, /, root: str | None, scope: str | None, as_json: bool) -> None:
+def watch_command(
+    session: Session, /, root: str | None, scope: str | None, seconds: float | None, as_json: bool
+) -> None:
     """Sync whenever a file changes, until it is stopped. With --json each report is one line.
 
     It needs `pip install 'graphmem[tree]'`.
 
     \b
     Example:
-      graphmem tree watch .memory
+      graphmem tree watch notes --for 1
     """
 
     def tell(report: "TreeReport") -> None:
@@ -93,8 +97,14 @@ def watch_command(session: Session, /, root: str | None, scope: str | None, as_j
         else:
             _print_changes(report)
 
+    stop = threading.Event()
+    timer = threading.Timer(seconds or 0, stop.set)
+    timer.daemon = True
     with session.open(create=False) as memory, contextlib.suppress(KeyboardInterrupt):
-        memory.watch_tree(_root(memory, root, scope), tell, scope=scope)
+        if seconds is not None:
+            timer.start()
+        memory.watch_tree(_root(memory, root, scope), tell, scope=scope, stop=stop)
+    timer.cancel()
 
 
 def _root(memory: "Memory", root: str | None, scope: str | None) -> str:
