@@ -106,3 +106,25 @@ def test_a_key_that_comes_twice_is_told_of():
     assert list(document.remarks()) == ["the key 'a' comes twice; the last one counts"]
     assert frontmatter.changed(document, {"a": None}, "").text() == "---\n---\n"
     assert frontmatter.changed(document, {"a": "3"}, "").values() == {"a": "3"}
+
+
+HARMLESS = st.text(st.one_of(st.sampled_from("abyn019 _.,;()/+@-:#?!&*'"), st.characters(codec="utf-8")), max_size=8)
+WORDS = st.sampled_from(
+    ["y", "No", "ON", "null", "~", "true", "1e3", "a b", "0x1", "2026-01-01", "a-", "- a", "a #b", "-", "+"]
+)
+
+
+@given(st.one_of(HARMLESS, WORDS, st.lists(st.one_of(HARMLESS, WORDS), min_size=1, max_size=3).map(tuple)))
+def test_what_is_written_without_yaml_is_what_yaml_writes(value):
+    assert frontmatter._written_simply("key", value) in ("", frontmatter._written_as_yaml("key", value))
+
+
+@given(
+    st.one_of(HARMLESS, WORDS),
+    st.sampled_from(["key: {}\n", "key: '{}'\n", "key:\n- {}\n", "key:\n- 'a'\n- '{}'\n", "key:  {}\n"]),
+)
+def test_what_is_read_without_yaml_is_what_yaml_reads(text, form):
+    raw = form.format(text)
+    if frontmatter._SIMPLE.fullmatch(raw):
+        (_, value), *_ = frontmatter._node(raw).value
+        assert frontmatter._entry(raw) == frontmatter.Entry("key", frontmatter._value(value), raw)

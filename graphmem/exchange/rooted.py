@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,8 +73,8 @@ class Rooted:
     root: str
     touched: set[str] = field(default_factory=set)
 
-    def walk(self, wanted: Callable[[str], bool]) -> Walk:
-        """Return the files that are wanted by name. Hidden files and folders are passed over, and so are links."""
+    def walk(self, part: str) -> Walk:
+        """Return the files with this part in their names; what is hidden is passed over, and so are links."""
         stamps: dict[str, str] = {}
         passed: list[tuple[str, str]] = []
         left: dict[str, str] = {}
@@ -96,16 +96,18 @@ class Rooted:
                         if _LEFTOVER.fullmatch(name):
                             left |= _left(path, entry)
                         continue
-                    if entry.is_symlink():
-                        passed.append((printable(path), "is a link, and links are not followed"))
-                    elif entry.is_dir(follow_symlinks=False):
+                    if entry.is_dir(follow_symlinks=False):
                         waiting.append(f"{path}/")
-                    elif wanted(name):
-                        if not is_text(path):
+                    elif entry.is_symlink():
+                        passed.append((printable(path), "is a link, and links are not followed"))
+                    elif part in name:
+                        if not path.isascii() and not is_text(path):
                             passed.append((printable(path), "its name is no UTF-8"))
                             continue
-                        with contextlib.suppress(FileNotFoundError):
+                        try:
                             stamps[path] = stamp_of(entry.stat(follow_symlinks=False))
+                        except FileNotFoundError:  # it is gone since
+                            continue
         return Walk(stamps, tuple(sorted(passed)), left)
 
     def read(self, path: str) -> tuple[bytes, str] | None:

@@ -93,10 +93,17 @@ class _Sync:
         self.files = Rooted(self.root)
 
     def run(self, *, incoming: bool) -> TreeReport:
-        walk = self.files.walk(lambda name: ".md" in name)
+        walk = self.files.walk(".md")
         for path, reason in walk.passed:
             self._remark(path, reason)
         with self.hands.read() as tx:
+            # Nearly always nothing changed, and this is all that it takes to know.
+            is_same = trees.stamps(tx, self.root) == walk.stamps
+            lists = len(trees.compiled(tx, self.root)) if is_same else 0
+            if lists and not trees.without_file(tx, self.root, self.scope):
+                return TreeReport(
+                    self.root, self.scope, (), len(walk.stamps) - lists, self.hands.keep, tuple(self.remarks)
+                )
             self.rows = {row.uid: row for row in trees.rows(tx, self.root)}
             fresh = trees.without_file(tx, self.root, self.scope)
             known = trees.scope_of(tx, self.root) is not None
@@ -150,7 +157,8 @@ class _Sync:
         return True
 
     def _read(self, paths: Sequence[str], by_path: Mapping[str, Row]) -> list[_File]:
-        found = []
+        found: list[_File] = []
+        ours: list[Row] = []
         for path in paths:
             row = by_path.get(path)
             try:
@@ -161,11 +169,18 @@ class _Sync:
                 data, stamp = read
                 self.stamps[path] = stamp
                 digest = _digest(data)
+                if row is not None and row.writing == digest:  # who wrote it died before that was kept
+                    row.hash, row.writing = digest, ""
+                    ours.append(row)
                 is_same = row is not None and row.hash == digest and not row.conflict
                 page = None if is_same else pages.read_page(data)
                 found.append(_File(path, stamp, digest, page))
             except InvalidInput as error:
                 self._refuse(path, row, error)
+        if ours:
+            self.wrote = True
+            with self.hands.write() as tx:
+                trees.recover(tx, self.root, [row.uid for row in ours])
         return found
 
     # ---- what comes in
@@ -269,7 +284,7 @@ class _Sync:
         if note is None:
             self._take_purged(tx, file, row)
             return
-        made = replace(row, path=file.path, hash=file.hash, stamp=_kept(file.stamp), changes=0, conflict=0)
+        made = replace(row, path=file.path, hash=file.hash, stamp=_kept(file.stamp), writing="", changes=0, conflict=0)
         is_back = not row.path
         is_same = file.hash == row.hash and not row.conflict
         if note.status == "archived" and is_back:
@@ -461,7 +476,10 @@ class _Sync:
         for part in _parts(sorted(due, key=lambda row: row.path), _BATCH):
             with self.hands.read() as tx:
                 known = notes.notes(tx, [row.note_id for row in part if row.note_id is not None])
-            written = [made for row in part if (made := self._give_one(row, known.get(row.note_id or 0))) is not None]
+            plans = [plan for row in part if (plan := self._plan_one(row, known.get(row.note_id or 0))) is not None]
+            with self.hands.write() as tx:
+                trees.intend(tx, self.root, [(made.uid, made.hash) for made, _, text in plans if text is not None])
+            written = [made for plan in plans if (made := self._give_one(*plan)) is not None]
             if self.hands.keep:
                 self.files.settle()
             with self.hands.write() as tx:
@@ -501,17 +519,21 @@ class _Sync:
         taken = tx.execute("SELECT 1 FROM tree_files WHERE uid = ? AND note_id <> ?", (uid, note.id)).fetchone()
         return f"{uid}-{note.id}" if taken else uid
 
-    def _give_one(self, row: Row, note: Note | None) -> Row | None:
-        """Make the file of a note what it is to be; return what is to be kept of it, None where it stays as it is."""
+    def _plan_one(self, row: Row, note: Note | None) -> tuple[Row, str | None, str | None] | None:
+        """Return what is to be kept of a file, the stamp that it has, and what is to be written into it.
+
+        The text is None where there is nothing to write. None where the file stays as it is.
+        """
         if note is None or note.status not in trees.SHOWN or note.scope != self.scope:
-            return self._give_nothing(row, note)
+            made = self._give_nothing(row, note)
+            return None if made is None else (made, None, None)
         text = self._page_of(note, row.uid)
         page_hash = _digest(text)
         if row.conflict:
             self._write_copy(row.path, text)
-            return replace(row, note_hash=page_hash)
+            return replace(row, note_hash=page_hash), None, None
         if page_hash == row.note_hash and row.hash and row.path in self.stamps:
-            return row
+            return row, None, None
         try:
             known = self.files.read(row.path)
             if known is not None:
@@ -522,15 +544,26 @@ class _Sync:
                 if row.hash:
                     document = frontmatter.parse(known[0].decode())
                     text = pages.changed_page(document, note, row.uid, self._usual_reason(note))
-            stamp = None if known is None else known[1]
-            if known is None or known[0] != text.encode():
-                stamp = self._written(row.path, text, stamp)
-                self._tell(row.path, "written", note.id)
         except _REFUSALS as error:
             self._refuse(row.path, row, error)
             return None
         self.stirred = True
-        return replace(row, hash=_digest(text), stamp=_kept(stamp or ""), note_hash=page_hash)
+        made = replace(row, hash=_digest(text), note_hash=page_hash)
+        if known is not None and known[0] == text.encode():
+            return replace(made, stamp=_kept(known[1])), None, None
+        return made, None if known is None else known[1], text
+
+    def _give_one(self, made: Row, stamp: str | None, text: str | None) -> Row | None:
+        """Write what was planned; return what is to be kept, None where somebody changed the file meanwhile."""
+        if text is None:
+            return made
+        try:
+            stamp = self._written(made.path, text, stamp)
+        except _REFUSALS as error:
+            self._refuse(made.path, made, error)
+            return None
+        self._tell(made.path, "written", made.note_id)
+        return replace(made, stamp=_kept(stamp or ""))
 
     def _give_nothing(self, row: Row, note: Note | None) -> Row | None:
         if row.conflict and row.path in self.stamps:  # it was changed by a person, so it is kept
@@ -554,7 +587,7 @@ class _Sync:
     def _compile(self) -> None:
         """Write the list of each folder and the tables of the first page, where they are not what they are to be."""
         with self.hands.read() as tx:
-            rows = {row.path: row for row in trees.rows(tx, self.root) if row.uid.startswith(":")}
+            rows = {row.path: row for row in trees.compiled(tx, self.root)}
             if not self.stirred and rows and all(self.stamps.get(path) == row.stamp for path, row in rows.items()):
                 return
             listed = trees.listed(tx, self.root)

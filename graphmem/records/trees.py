@@ -9,7 +9,7 @@ from graphmem.core.pages import Listed
 from graphmem.store.lists import in_parts, of_scopes
 
 SHOWN = ("live", "proposed")  # the statuses of notes that have files
-_COLUMNS = "uid, path, note_id, hash, stamp, note_hash, changes, conflict"
+_COLUMNS = "uid, path, note_id, hash, stamp, note_hash, writing, changes, conflict"
 _IS_SHOWN = "status IN ('live', 'proposed')"
 
 
@@ -23,6 +23,7 @@ class Row:
     hash: str = ""
     stamp: str = ""
     note_hash: str = ""
+    writing: str = ""
     changes: int = 0
     conflict: int = 0
 
@@ -41,6 +42,23 @@ def begin(tx: sqlite3.Connection, root: str, scope: str) -> None:
 def rows(tx: sqlite3.Connection, root: str) -> list[Row]:
     """Return all files of a tree."""
     return [Row(*row) for row in tx.execute(f"SELECT {_COLUMNS} FROM tree_files WHERE root = ?", (root,))]
+
+
+def stamps(tx: sqlite3.Connection, root: str) -> dict[str, str]:
+    """Return the stamps of the files of a tree by path, '' for one that is to be looked at in any case."""
+    return dict(
+        tx.execute(
+            """SELECT path, CASE WHEN changes = 0 AND conflict = 0 THEN stamp ELSE '' END FROM tree_files
+               WHERE root = ? AND (path <> '' OR changes <> 0)""",
+            (root,),
+        ).fetchall()
+    )
+
+
+def compiled(tx: sqlite3.Connection, root: str) -> list[Row]:
+    """Return the lists of a tree."""
+    statement = f"SELECT {_COLUMNS} FROM tree_files WHERE root = ? AND uid >= ':' AND uid < ';'"
+    return [Row(*row) for row in tx.execute(statement, (root,))]
 
 
 def row(tx: sqlite3.Connection, root: str, uid: str) -> Row | None:
@@ -68,20 +86,46 @@ def uid_of(tx: sqlite3.Connection, note_id: int) -> str | None:
 def put(tx: sqlite3.Connection, root: str, row: Row) -> None:
     """Keep a file as it is now."""
     tx.execute(
-        f"""INSERT INTO tree_files(root, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+        f"""INSERT INTO tree_files(root, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (root, uid) DO UPDATE SET path = excluded.path, note_id = excluded.note_id,
                 hash = excluded.hash, stamp = excluded.stamp, note_hash = excluded.note_hash,
-                changes = excluded.changes, conflict = excluded.conflict""",
-        (root, row.uid, row.path, row.note_id, row.hash, row.stamp, row.note_hash, row.changes, row.conflict),
+                writing = excluded.writing, changes = excluded.changes, conflict = excluded.conflict""",
+        (
+            root,
+            row.uid,
+            row.path,
+            row.note_id,
+            row.hash,
+            row.stamp,
+            row.note_hash,
+            row.writing,
+            row.changes,
+            row.conflict,
+        ),
     )
 
 
 def settle(tx: sqlite3.Connection, root: str, row: Row) -> None:
     """Keep a file as it was written; what changed in its note since it was looked at still counts."""
     tx.execute(
-        """UPDATE tree_files SET path = ?, hash = ?, stamp = ?, note_hash = ?, changes = changes - ?, conflict = ?
+        """UPDATE tree_files SET path = ?, hash = ?, stamp = ?, note_hash = ?, writing = '', changes = changes - ?,
+               conflict = ?
            WHERE root = ? AND uid = ?""",
         (row.path, row.hash, row.stamp, row.note_hash, row.changes, row.conflict, root, row.uid),
+    )
+
+
+def intend(tx: sqlite3.Connection, root: str, hashes: Iterable[tuple[str, str]]) -> None:
+    """Keep what is about to be written, by uid: who dies before it is settled has written it, and nobody else."""
+    tx.executemany(
+        "UPDATE tree_files SET writing = ? WHERE root = ? AND uid = ?", [(hash_, root, uid) for uid, hash_ in hashes]
+    )
+
+
+def recover(tx: sqlite3.Connection, root: str, uids: Iterable[str]) -> None:
+    """Keep that files were written by somebody who died before it was settled."""
+    tx.executemany(
+        "UPDATE tree_files SET hash = writing, writing = '' WHERE root = ? AND uid = ?", [(root, uid) for uid in uids]
     )
 
 

@@ -607,8 +607,8 @@ def _migrations() -> "Migrations":
             -- What a file of a tree was when it was last read or written. uid: of its note, in files of every device;
             -- for a compiled list ':' and its path. path: '' where there is no file any more. hash: of the file, ''
             -- before it is first written; stamp: size, times and inode, by which it is known without reading; ''
-            -- where it has to be read. note_hash: of the page that the note would make. changes: of the note since.
-            -- conflict: file and note both changed.
+            -- where it has to be read. note_hash: of the page that the note would make. writing: the hash of what is
+            -- about to be written. changes: of the note since. conflict: file and note both changed.
             CREATE TABLE tree_files(
                 root TEXT NOT NULL REFERENCES trees(root),
                 uid TEXT NOT NULL,
@@ -617,6 +617,7 @@ def _migrations() -> "Migrations":
                 hash TEXT NOT NULL DEFAULT '',
                 stamp TEXT NOT NULL DEFAULT '',
                 note_hash TEXT NOT NULL DEFAULT '',
+                writing TEXT NOT NULL DEFAULT '',
                 changes INTEGER NOT NULL DEFAULT 0,
                 conflict INTEGER NOT NULL DEFAULT 0 CHECK (conflict IN (0, 1)),
                 PRIMARY KEY (root, uid)
