@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from graphmem.core.model import Brief as Brief
     from graphmem.core.model import CheckpointReport as CheckpointReport
     from graphmem.core.model import CommitReport as CommitReport
+    from graphmem.core.model import ConsolidationReport as ConsolidationReport
     from graphmem.core.model import DedupeReport as DedupeReport
     from graphmem.core.model import Document as Document
     from graphmem.core.model import EditReport as EditReport
@@ -88,6 +89,7 @@ _HOMES = {
     "CommitReport": "graphmem.core.model",
     "Config": "graphmem.config",
     "Conflict": "graphmem.errors",
+    "ConsolidationReport": "graphmem.core.model",
     "DedupeReport": "graphmem.core.model",
     "Document": "graphmem.core.model",
     "EditReport": "graphmem.core.model",

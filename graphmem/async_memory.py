@@ -233,6 +233,8 @@ class AsyncMemory:
     watch_tree = _in_thread(Memory.watch_tree)
     checkpoint = _in_thread(Memory.checkpoint)
     run_jobs = _in_thread(Memory.run_jobs)
+    consolidate = _in_thread(Memory.consolidate)
+    distill = _in_thread(Memory.distill)
     start_checkpoints = _in_thread(Memory.start_checkpoints)
     jobs = _in_thread(Memory.jobs)
     mirror = _in_thread(Memory.mirror)

@@ -264,7 +264,7 @@ class Config:
 
     Checkpoints. checkpoint_input_bytes, checkpoint_output_bytes: of what a writer reads at once, and of a checkpoint;
     they belong together. extract_min_turns: how often the user has to have spoken until an idle session gets one;
-    extract_max_messages: the newest of which candidates for notes are wanted. idle_checkpoint_after: seconds of silence
+    extract_max_messages: the newest of which a model is asked for candidates. idle_checkpoint_after: seconds of silence
     until a session gets one; idle_check_every: seconds between two looks. retention_days: days that sessions are kept,
     0 for ever; retention_check_every_days: days between two looks. dream_interval_days, distill_interval_days: days
     from one consolidation of a project, and from one distilling of skills, to the next.

@@ -86,23 +86,23 @@ class Curation(Maintenance):
 
         slot: what it is about; of one scope and slot one note is live, and a new one supersedes it. labels: other names
         it is found by. load_when: what calls it to mind, at most 8: words, or features such as 'tool:shell'. scenes: it
-        comes back with these. kind: fact, lesson, rule, preference, decision, pitfall or checkpoint. status: live,
-        proposed, archived, superseded or forgotten; recall finds live ones, and superseded ones where it asks for the
-        past. pinned: goes first where little is shown. summary: one sentence, at most 100 characters. reason: why it is
-        kept, a usual one of its kind when left out.
+        comes back with these. kind: fact, lesson, rule, preference, decision, pitfall, checkpoint, skill, agent or
+        command. status: live, proposed, archived, superseded or forgotten; recall finds live ones, and superseded ones
+        where it asks for the past. pinned: goes first where little is shown. summary: one sentence, at most 100
+        characters. reason: why it is kept, a usual one of its kind when left out.
 
         scope: "user", "project", "session" or the key of one; without it what is learnt at work (lesson, pitfall,
-        decision, checkpoint) is of the current project where there is one, all else the user's. source: who says so:
-        user, agent, tool or import, with a colon and more where that helps. session, message, place: where it was said,
-        the current session and the folder of the project when left out; its origin never changes. at: since when it
-        holds, now when left out; one for a time before that of the live note of its slot is superseded at once, so a
-        late import changes nothing.
+        decision, checkpoint, and procedures) is of the current project where there is one, all else the user's. source:
+        who says so: user, agent, tool or import, with a colon and more where that helps. session, message, place: where
+        it was said, the current session and the folder of the project when left out; its origin never changes. at:
+        since when it holds, now when left out; one for a time before that of the live note of its slot is superseded at
+        once, so a late import changes nothing.
 
-        A rule, a pin and a note of a slot in `config.constraint_keys` bind everybody, so they are the user's: from any
-        other source a note is proposed, and pinned by nobody, unless `quote` is what the user said, in `said`, the
-        user's words of this turn, or in the mirrored `session`: a sentence, or a part of several words that the rest of
-        it neither negates nor limits, and that has a telling word of the note. The same holds for what would take the
-        place of a rule or a pin.
+        A rule, a procedure (skill, agent, command), a pin and a note of a slot in `config.constraint_keys` bind
+        everybody, so they are the user's: from any other source a note is proposed, and pinned by nobody, unless
+        `quote` is what the user said, in `said`, the user's words of this turn, or in the mirrored `session`: a
+        sentence, or a part of several words that the rest of it neither negates nor limits, and that has a telling word
+        of the note. The same holds for what would take the place of a rule or a pin.
 
         The same note again, whatever its spaces and letter case, is seen once more and takes the new labels. Raises
         InvalidInput naming the argument that cannot be used, SecretRefused for a secret in any of them.

@@ -13,30 +13,23 @@ from typing import TYPE_CHECKING
 from graphmem import log
 from graphmem.arguments import checked_limit, checked_situation, is_blank, refuse_secret_names
 from graphmem.config import Config, check_count, check_flags, check_number
+from graphmem.consolidation import Consolidation, Undone
 from graphmem.core import model
 from graphmem.core.keys import clean_text, require_texts, text_list
 from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, read_time, utc_text
-from graphmem.curation import Curation
-from graphmem.errors import (
-    BudgetSpent,
-    Conflict,
-    GraphmemError,
-    InvalidInput,
-    SecretRefused,
-    StoreFailed,
-    WriterFailed,
-)
+from graphmem.errors import Conflict, GraphmemError, InvalidInput, NotFound, SecretRefused, StoreFailed
 from graphmem.late import late
 from graphmem.store.database import Store
 
 if TYPE_CHECKING:
-    from graphmem import projects, writers
+    from graphmem import projects
     from graphmem.compose import checkpointing, harvesting, search
     from graphmem.compose.meaning import MeaningIndex
     from graphmem.compose.pool import Request
     from graphmem.core import embedding, redaction, snippets, turns
     from graphmem.core import trust as trusts
+    from graphmem.core.model import writing
     from graphmem.exchange import transcripts
     from graphmem.records import history, jobs
     from graphmem.records import scopes as scope_rows
@@ -57,17 +50,16 @@ else:
     transcripts = late("graphmem.exchange.transcripts")
     trusts = late("graphmem.core.trust")
     turns = late("graphmem.core.turns")
-    writers = late("graphmem.writers")
+    writing = late("graphmem.core.model.writing")
 
 _LISTED = 50
-_STATES = ("queued", "asked", "answered", "done", "failed")
 
 
 def _unheard(done: int, whole: int) -> None:
     pass
 
 
-class Sessions(Curation):
+class Sessions(Consolidation):
     """The sessions of a memory: the verbatim mirror, what searches in it, and what is distilled of it."""
 
     def __init__(
@@ -79,7 +71,6 @@ class Sessions(Curation):
             from graphmem.compose import meaning
 
             self._meanings = meaning.MeaningIndex(embedder)
-        self._writer: model.Writer | None = None
         self._checkpoints: Repeating[tuple[model.CheckpointReport, ...]] | None = None
 
     def close(self) -> None:
@@ -138,8 +129,8 @@ class Sessions(Curation):
     ) -> model.DeletedParts:
         """Remove parts of a session for good, as its host does: those of these ids, and all of these messages.
 
-        What was distilled of them stays. An id that is not there is passed over. Raises NotFound for a session that is
-        not mirrored. `purge` for good leaves no trace in the file either.
+        What was distilled of them stays. An id that is not there is passed over. Raises InvalidInput where none is
+        given, NotFound for a session that is not mirrored. `purge` for good leaves no trace in the file either.
         """
         name = _session_name(session)
         names, wholes = text_list(parts, "parts"), text_list(messages, "messages")
@@ -158,7 +149,7 @@ class Sessions(Curation):
         """
         name = _session_name(session)
         with self._writing(self._at(None)) as tx:
-            return model.DeletedParts(name, history.delete_session(tx, name))
+            return model.DeletedParts(name, jobs.delete_session(tx, name))
 
     def history(
         self,
@@ -203,7 +194,7 @@ class Sessions(Curation):
                 within=None, answering=(), meanings=self._meanings,
             )  # fmt: skip
             shown = hits[: snippets.above_floor([hit.score for hit in hits], least)]
-            parts = [history.find_part(tx, str(hit.id), hit.session, None) for hit in shown]
+            parts = history.parts_of_hosts(tx, [(hit.session, str(hit.id)) for hit in shown])
         return tuple(
             model.PastHit(part, hit.score, snippets.snippet(part.text, query))
             for part, hit in zip(parts, shown, strict=True)
@@ -382,7 +373,8 @@ class Sessions(Curation):
         told how many parts are done, and how many there are.
 
         A writer that fails, or replies with what is no checkpoint, is told in the report; what it read is read again
-        the next time. Raises NotFound for a session that is not mirrored.
+        the next time. Raises NotFound for a session that is not mirrored, InvalidInput for an unknown cause, and what
+        the store raises where nothing can be written: the reply waits then, and is kept the next time.
         """
         name = _session_name(session)
         if cause not in checkpointing.CAUSES:
@@ -392,77 +384,65 @@ class Sessions(Curation):
             at = self._at(None)
             with self._writing(at) as tx:
                 return model.CheckpointReport(name, checkpointing.enqueue(tx, name, cause, at, force=force))
+        with jobs.owning() as owner:
+            return self._digested(name, cause, owner, force=force, progress=progress)
+
+    def _digested(
+        self, name: str, cause: str, owner: str, *, force: bool, progress: Callable[[int, int], None]
+    ) -> model.CheckpointReport:
         done = model.CheckpointReport(name, "nothing")
         read = 0
         while True:
             at = self._at(None)
             with self._writing(at) as tx:
-                begun = checkpointing.begin(tx, name, cause, self._owner, at, self.config, force=force)
+                begun = checkpointing.begin(tx, name, cause, owner, at, self.config, force=force)
             if isinstance(begun, str):
+                if begun == "suppressed":
+                    log.warning("checkpoint of session %r: it failed too often in a row and is left alone", name)
                 return done if done.notes else replace(done, state=begun)
             progress(read, read + len(begun.task.parts) + begun.left)
-            done = self._written(begun, done)
-            if done.state != "written":
+            done = self._written(begun, done, owner)
+            if done.state not in ("written", "nothing"):
                 log.warning("checkpoint of session %r: %s", name, done.error or done.state)
                 return done
             read += len(begun.task.parts)
             progress(read, read + begun.left)
-            if not begun.left or begun.cut:
+            if not begun.left or (begun.cut and self._named_writer() is not None):
                 return done
 
-    def _written(self, begun: checkpointing.Begun, done: model.CheckpointReport) -> model.CheckpointReport:
+    def _written(self, begun: checkpointing.Begun, done: model.CheckpointReport, owner: str) -> model.CheckpointReport:
         """Let a writer answer, and settle what it says; return what was done with that."""
-        reply = begun.reply
-        if not reply:
-            try:
-                reply = self._reply(begun.task)
-            except WriterFailed as error:
-                at = self._at(None)
-                with self._writing(at) as tx:
-                    end = jobs.put_back if isinstance(error, BudgetSpent) else jobs.fail
-                    end(tx, begun.job_id, str(error), at)
-                return replace(done, state="failed", error=str(error), left=begun.left + len(begun.task.parts))
-            at = self._at(None)
-            with self._writing(at) as tx:
-                if not jobs.answer(tx, begun.job_id, self._owner, reply, at):
-                    return replace(done, state="busy")
-        at = self._at(None)
-        try:
-            with self._writing(at) as tx:
-                settled = checkpointing.settle(tx, self._vocabulary, begun, reply, done.session, at, self.config)
-        except GraphmemError as error:
-            with contextlib.suppress(GraphmemError), self._writing(at) as tx:  # what is wrong is raised below
-                jobs.count_failure(tx, begun.job_id, str(error), at)
-            raise
-        if settled is None:
-            return replace(done, state="busy")
-        if settled.note is None:
+        writer = self._named_writer()
+        if writer is None:  # rules read the parts themselves, however long
+            begun = replace(begun, cut="")
+        settled = self._done_by_writer(
+            owner,
+            begun.job_id,
+            begun.task,
+            begun.reply,
+            lambda tx, reply, at: checkpointing.settle(
+                tx, self._vocabulary, begun, reply, done.session, at, self.config
+            ),
+            writer=writer or functools.partial(checkpointing.by_rules, config=self.config),
+        )
+        if isinstance(settled, Undone) and settled.state != "failed":
+            return replace(done, state=settled.state)
+        if isinstance(settled, Undone) or settled.error:
             return replace(done, state="failed", error=settled.error, left=begun.left + len(begun.task.parts))
+        noted = () if settled.note is None else (settled.note,)
         return replace(
             done,
-            state="written",
-            notes=(*done.notes, settled.note),
+            state="written" if done.notes or noted else "nothing",
+            notes=(*done.notes, *noted),
             proposed=(*done.proposed, *settled.proposed),
             remarks=(*done.remarks, *settled.remarks),
             left=begun.left,
         )
 
-    def _reply(self, task: model.WriterTask) -> str:
-        writer = self._writer or writers.writer_of(self.config, jobs.Budget(self._store), clock=self._clock)
-        try:
-            reply = checkpointing.by_rules(task, self.config) if writer is None else writer(task)
-        except WriterFailed:
-            raise
-        except Exception as error:  # a writer is somebody else's code, and may fail in any way
-            raise WriterFailed(f"the writer failed: {type(error).__name__}: {error}") from error
-        if not isinstance(reply, str) or is_blank(reply):
-            raise WriterFailed("the writer said nothing")
-        return reply
-
     def run_jobs(
         self, *, idle: bool = False, progress: Callable[[int, int], None] = _unheard
     ) -> tuple[model.CheckpointReport, ...]:
-        """Do what is queued, and what a process left that ended before it was done; return what each came to.
+        """Make the checkpoints that are queued, and those that a process left when it ended; return what each came to.
 
         idle: sessions too in which nothing was said for `config.idle_checkpoint_after` seconds. progress: is told how
         many sessions are done, and how many there are.
@@ -472,13 +452,19 @@ class Sessions(Curation):
         at = self._at(None)
         before = utc_text(dt.datetime.fromisoformat(at) - dt.timedelta(seconds=self.config.idle_checkpoint_after))
         with self._store.read() as tx:
-            waiting = jobs.waiting(tx, checkpointing.KIND, self._owner, at)
+            waiting = jobs.waiting(tx, checkpointing.KIND, at)
             silent = jobs.idle_sessions(tx, before, self.config.extract_min_turns) if idle else []
-        causes = {**dict.fromkeys(silent, "idle"), **dict.fromkeys(waiting, "manual")}
+        causes = {**dict.fromkeys(silent, "idle"), **waiting}
         reports: list[model.CheckpointReport] = []
         for done, (session, cause) in enumerate(causes.items()):
             progress(done, len(causes))
-            reports.append(self.checkpoint(session, cause=cause))
+            try:
+                reports.append(self.checkpoint(session, cause=cause))
+            except NotFound:  # removed since
+                reports.append(model.CheckpointReport(session, "gone"))
+            except GraphmemError as error:
+                log.warning("checkpoint of session %r: %s", session, error)
+                reports.append(model.CheckpointReport(session, "failed", error=str(error)))
         progress(len(causes), len(causes))
         return tuple(reports)
 
@@ -512,8 +498,8 @@ class Sessions(Curation):
         name = session and _session_name(session)
         wanted = text_list(states, "states")
         for state in wanted:
-            if state not in _STATES:
-                raise InvalidInput("states", state, f"give some of {', '.join(_STATES)}")
+            if state not in writing.JOB_STATES:
+                raise InvalidInput("states", state, f"give some of {', '.join(writing.JOB_STATES)}")
         most = checked_limit(limit, default=_LISTED)
         with self._store.read() as tx:
             within = self._scopes(tx, scopes)
@@ -532,10 +518,6 @@ class Sessions(Curation):
                 found = scope_rows.find_project(tx, signs)  # another process may have been first
                 scope_rows.store_project(tx, found, at)
         return found
-
-    @functools.cached_property
-    def _owner(self) -> str:
-        return jobs.owner_name(os.urandom(8).hex())
 
     def _request(
         self,

@@ -15,11 +15,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from graphmem import log
 from graphmem.asking import Answer, Endpoint, NoAnswer, ask_model, run_program
 from graphmem.config import LONGEST_WAIT, Config, check_count, check_number, check_program
 from graphmem.core.model import Writer, WriterTask
 from graphmem.core.times import Clock, system_clock
-from graphmem.errors import BudgetSpent, WriterFailed
+from graphmem.errors import BudgetSpent, GraphmemError, WriterFailed
 
 _LONGEST_TEXT = 1 << 20  # bytes
 _OWN_RUN = {"GRAPHMEM_WRITER": "1"}
@@ -136,9 +137,10 @@ def endpoint_writer(
     no connection, no answer in time, or 408, 409, 429 and 5xx. Pauses between are 1, 2, 4 and so on to 60 s, less up to
     a half by chance, and not shorter than the endpoint asks for; who asks for more than 60 s is not asked again.
 
-    tokens_per_day: of question and answer, in a day of UTC; 0 for no limit. Each question is counted before it is
-    asked, at what it is estimated to cost, and set right afterwards; one answer may so exceed the limit. budget: where
-    they are counted, None for a count of this writer's own.
+    tokens_per_day: of question and answer, in a day of UTC; 0 for no limit, and nothing is counted. Each question is
+    counted before it is asked, at what it is estimated to cost, and set right afterwards; one answer may so exceed the
+    limit. budget: where they are counted, None for a count of this writer's own. Where that fails afterwards, the
+    estimate stands and the log tells why: the answer is paid.
 
     Raises InvalidInput; the writer raises WriterFailed when there is no answer or one that is cut off or empty, and
     when the tokens of the day do not suffice.
@@ -169,10 +171,11 @@ def endpoint_writer(
 
 
 def _ask_within(endpoint: Endpoint, task: WriterTask, limit: int, budget: TokenBudget, day: str) -> Answer:
-    """Ask once, and count what it costs."""
+    """Ask once, and count what it costs where that is limited."""
+    if not limit:
+        return ask_model(endpoint, task.instructions, task.text)
     need = estimated_tokens(task.instructions) + estimated_tokens(task.text)
-    if limit:
-        _require_room(limit, budget.used(day), need, day)
+    _require_room(limit, budget.used(day), need, day)
     # Before, since it costs as much when this process is killed meanwhile.
     budget.add(day, need)
     try:
@@ -182,7 +185,10 @@ def _ask_within(endpoint: Endpoint, task: WriterTask, limit: int, budget: TokenB
             budget.add(day, failed.tokens - need)
         raise
     cost = need + estimated_tokens(answer.text) if answer.tokens is None else answer.tokens
-    budget.add(day, cost - need)
+    try:
+        budget.add(day, cost - need)
+    except GraphmemError as error:
+        log.warning("of the %d tokens of an answer %d are counted, as it was estimated: %s", cost, need, error)
     return answer
 
 

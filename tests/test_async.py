@@ -105,6 +105,8 @@ SCRIPT = [
     ("checkpoint", ["s1"], {"wait": False}),
     ("jobs", [], {"states": "queued"}),
     ("run_jobs", [], {"idle": True}),
+    ("consolidate", [], {"force": True}),
+    ("distill", [], {"dry_run": True}),
     ("part", ["m1"], {"session": "s1"}),
     ("delete_parts", ["s1", "m1"], {}),
     ("delete_session", ["s1"], {}),

@@ -57,6 +57,8 @@ CALLS = {
     "match": BOSS,
     "scenes": [],
     "scopes": [],
+    "consolidate": [],
+    "distill": [],
     "evidence": [],
     "tag": ["chan:new", "--glob", "*"],
     "untag": ["chan:qq/peer:boss", "--glob", "*"],
@@ -1939,7 +1941,7 @@ OF_OTHER_COMMANDS = {
 
 SHOWN = {"surfaces.cli.group", "surfaces.output"}
 OF_SCENES = {
-    *("memory", "maintenance", "curation", "sessions", "files", "arguments", "config", "projects"),
+    *("memory", "maintenance", "curation", "consolidation", "sessions", "files", "arguments", "config", "projects"),
     *("core.keys", "core.policies", "core.situations", "core.times"),
     *("graph.matching", "graph.scenes", "graph.validity"),
     *("store.blobs", "store.database", "store.lists", "store.postings", "store.schema"),

@@ -119,7 +119,7 @@ def test_exact_values_are_facts_word_for_word(sentence):
     [
         "Still need to decide whether the old queue stays.",
         "TODO: write tests for the parser.",
-        "[ ] update the section about ports",
+        "Still open is the section about ports.",
         "It remains unclear why the worker restarts.",
         "还没决定要不要上 k8s。",
         "登录页面的报错尚未解决。",
@@ -420,3 +420,29 @@ def test_names_and_files_of_adversaries_take_no_square_of_their_length():
     for text in ("a" * 100_000, "/" * 100_000, "a/" * 50_000, "a." * 50_000, "x@" * 50_000, "`" * 100_000):
         assert len(files_of([text])) <= 1
         assert len(names_in(text)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "section", "lines"),
+    [
+        ("Still open:\n1. rotate the certificate\n2. delete the old bucket\n3. write the runbook", "Open",
+         ["rotate the certificate", "delete the old bucket", "write the runbook"]),
+        ("We decided:\n- no Redis\n- weekly backups", "Decisions", ["no Redis", "weekly backups"]),
+        ("What's left:\n- [ ] drop the column in production\n- [ ] tell the finance team\n- [x] raise max_wal_size",
+         "Open", ["drop the column in production", "tell the finance team"]),
+        ("还没做的：1. 供应商 B 的退货文件；2. rejects.csv 的自动邮件；3. Grafana 面板（十月）。", "Open",
+         ["供应商 B 的退货文件", "rejects.csv 的自动邮件", "Grafana 面板（十月）。"]),
+        ("The ports:\n1. panel on 8443\n2. engine on 9443", "Open", []),
+    ],
+)  # fmt: skip
+def test_what_a_list_is_of_holds_for_its_items(text, section, lines):
+    told_there = " ".join(extract(told(("assistant", text)), limit=4000)[section])
+
+    assert [line for line in lines if line in told_there] == lines
+    assert bool(told_there) == bool(lines)
+
+
+def test_a_long_paragraph_is_read_as_its_sentences():
+    long = "The weather was fine in the harbour. " * 200 + "We decided to move the panel to lighthouse-2."
+
+    assert "lighthouse-2" in str(extract(told(("user", long)), limit=1000)["Decisions"])

@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import Served, answer_of
 
-from graphmem import Config, InvalidInput, WriterFailed, WriterTask
+from graphmem import Config, InvalidInput, StoreBusy, WriterFailed, WriterTask
 from graphmem.asking import _TimedReads
 from graphmem.writers import OwnBudget, command_writer, endpoint_writer, estimated_tokens, writer_of
 
 TASK = WriterTask("checkpoint", "Write a digest, 按这个格式.", "USER: 我们用 pnpm 部署。", (), 10_240, "2026-11-30")
 NEED = estimated_tokens(TASK.instructions) + estimated_tokens(TASK.text)
 DAY = "2026-09-07"
+PLENTY = 1_000_000
 GOOD = answer_of("# Checkpoint\n用 pnpm", usage={"total_tokens": 321})
 
 
@@ -335,8 +336,36 @@ def test_what_is_no_endpoint_is_refused(options):
 # ---- tokens of a day
 
 
+def test_without_a_limit_nothing_is_counted(endpoint, clock):
+    class Untouched:
+        def used(self, day):
+            pytest.fail("it was read")
+
+        def add(self, day, tokens):
+            pytest.fail("it was counted")
+
+    assert endpoint_writer(endpoint(Served(GOOD))[0], "m1", budget=Untouched(), clock=clock)(TASK)
+
+
+def test_a_paid_answer_is_kept_where_its_count_cannot_be_set_right(endpoint, clock, caplog):
+    class Busy(OwnBudget):
+        def add(self, day, tokens):
+            if self.used(day):
+                raise StoreBusy("another process writes")
+            super().add(day, tokens)
+
+    counted = Busy()
+    write = endpoint_writer(endpoint(Served(GOOD))[0], "m1", tokens_per_day=PLENTY, budget=counted, clock=clock)
+
+    assert write(TASK) == "# Checkpoint\n用 pnpm"
+    assert counted.used(DAY) == NEED
+    assert caplog.messages == [
+        f"of the 321 tokens of an answer {NEED} are counted, as it was estimated: another process writes"
+    ]
+
+
 def test_the_endpoints_own_count_is_what_is_counted(writer, budget):
-    write, _ = writer(Served(GOOD))
+    write, _ = writer(Served(GOOD), tokens_per_day=PLENTY)
 
     write(TASK)
     write(TASK)
@@ -348,7 +377,7 @@ def test_the_endpoints_own_count_is_what_is_counted(writer, budget):
     "usage", [None, [], {}, *({"total_tokens": bad} for bad in (None, "9", -1, True, 1.5, 10**30))]
 )
 def test_without_a_count_it_is_estimated(writer, budget, usage):
-    write, _ = writer(Served(answer_of("四个汉字 four", usage=usage)))
+    write, _ = writer(Served(answer_of("四个汉字 four", usage=usage)), tokens_per_day=PLENTY)
 
     write(TASK)
 
@@ -369,7 +398,7 @@ def test_without_a_count_it_is_estimated(writer, budget, usage):
     ],
 )
 def test_what_fails_is_counted_where_it_may_have_cost_something(writer, budget, served, cost):
-    write, _ = writer(served, retries=0, timeout=0.4 if served.delay else 5)
+    write, _ = writer(served, retries=0, timeout=0.4 if served.delay else 5, tokens_per_day=PLENTY)
 
     with pytest.raises(WriterFailed):
         write(TASK)
@@ -387,7 +416,7 @@ def test_who_is_killed_while_asking_has_counted_the_question(endpoint, budget, c
             seen.append((tokens, len(asked)))
 
     address, asked = endpoint(Served(GOOD))
-    endpoint_writer(address, "m1", budget=Watched(), clock=clock)(TASK)
+    endpoint_writer(address, "m1", tokens_per_day=PLENTY, budget=Watched(), clock=clock)(TASK)
 
     assert seen == [(NEED, 0), (321 - NEED, 1)]
 

@@ -9,7 +9,6 @@ import datetime as dt
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from graphmem.compose import extracting, proposing
 from graphmem.config import Config
@@ -17,9 +16,9 @@ from graphmem.core import checkpoints
 from graphmem.core.candidates import Candidate
 from graphmem.core.model import Note, Proposed, Provenance, StoredPart, WriterTask
 from graphmem.core.redaction import REDACTED, redact
+from graphmem.core.snippets import cut
 from graphmem.core.times import utc_text
-from graphmem.errors import NotFound
-from graphmem.records import drafts, jobs, notes
+from graphmem.records import drafts, history, jobs, notes
 from graphmem.store.text_index import Vocabulary
 
 KIND = "checkpoint"
@@ -31,16 +30,7 @@ _LEAST_LEASE = 180.0
 _LEASE = 60.0
 _LEASE_OF_A_BYTE = 0.001
 _MARGIN = 1.5
-# Bytes of a digest by rules: at least as many, and room for what stands around it.
-_LEAST_DIGEST = 1000
-_ROOM_OF_HEADINGS = 200
-
-
-class _Session(NamedTuple):
-    id: int
-    scope: str
-    failures: int
-    own: bool
+_LEAST_DIGEST = 1000  # bytes of a digest by rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +49,10 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What a reply came to: the checkpoint, or why it is none. What it found worth remembering. What to say of it."""
+    """What a reply came to: the checkpoint, or why it is none. What it found worth remembering. What to say of it.
+
+    note: None without an error where there was nothing to tell.
+    """
 
     note: Note | None
     proposed: tuple[Proposed, ...] = ()
@@ -69,14 +62,17 @@ class Settled:
 
 def enqueue(tx: sqlite3.Connection, name: str, cause: str, at: str, *, force: bool) -> str:
     """Put a checkpoint of a session into the queue; return the state of the report."""
-    session = _session(tx, name)
+    session = history.require_session(tx, name)
     if session.own:
         return "own"
-    if session.failures >= jobs.MOST_FAILURES and not force:
+    if force:  # who does it later has no say
+        jobs.forgive(tx, session.id)
+    elif session.failures >= jobs.MOST_FAILURES:
         return "suppressed"
-    if jobs.at_work(tx, KIND, session.scope, session.id):
-        return "busy"
-    if not jobs.undigested(tx, session.id):
+    held = jobs.at_work(tx, KIND, session.scope, session.id)
+    if held is not None:
+        return "busy" if jobs.is_taken(held, at) else "queued"
+    if not jobs.undigested(tx, session.id, 1):
         return "nothing"
     jobs.queue(tx, KIND, session.scope, session.id, cause, at)
     return "queued"
@@ -86,73 +82,47 @@ def begin(
     tx: sqlite3.Connection, name: str, cause: str, owner: str, at: str, config: Config, *, force: bool
 ) -> Begun | str:
     """Take up the job of a session, a new one where none is at work; return why there is none to do."""
-    session = _session(tx, name)
+    session = history.require_session(tx, name)
     if session.own:
         return "own"
-    held = jobs.at_work(tx, KIND, session.scope, session.id)
-    if held is not None and jobs.is_taken(held, owner, at):
+    held, taken = jobs.take_up(tx, KIND, session.scope, session.id, at)
+    if taken:
         return "busy"
-    if session.failures >= jobs.MOST_FAILURES and not force:
+    # Read again: a job that was given up was one more.
+    if history.require_session(tx, name).failures >= jobs.MOST_FAILURES and not force:
         return "suppressed"
-    if held is not None and held.state == "answered":
-        return _begun(tx, held.id, jobs.parts_of(tx, held.id), session, at, config, reply=held.reply)
-    if held is not None and held.attempts >= jobs.MOST_ATTEMPTS:
-        jobs.fail(tx, held.id, f"left by {held.attempts} processes before it was done", at)
-        held = None
     parts = jobs.parts_of(tx, held.id) if held is not None else []
+    if held is not None and held.state == "answered":
+        task = _task(parts, "", "", at, config)
+        return Begun(held.id, task, held.reply, "", jobs.count_undigested(tx, session.id))
     if not parts:
-        waiting = jobs.undigested(tx, session.id)
-        reason = "nothing" if not waiting else "short" if cause == "idle" and _is_short(waiting, config) else ""
-        if reason:
+        parts = jobs.undigested(tx, session.id, config.checkpoint_input_bytes)
+        is_short = cause == "idle" and jobs.count_turns(tx, session.id) < config.extract_min_turns
+        if not parts or is_short:
             if held is not None:
                 jobs.finish(tx, held.id, None, at)
-            return reason
-        increment = checkpoints.increment_of(waiting, config.checkpoint_input_bytes, config.extract_max_messages)
-        parts = list(increment.parts)
-    job_id = held.id if held is not None else jobs.queue(tx, KIND, session.scope, session.id, cause, at)
-    jobs.take_parts(tx, job_id, [part.id for part in parts])
-    begun = _begun(tx, job_id, parts, session, at, config, reply="")
-    jobs.ask(tx, job_id, owner, _lease(at, begun.task, config), at)
-    return begun
-
-
-def _session(tx: sqlite3.Connection, name: str) -> _Session:
-    row = tx.execute("SELECT id, scope, failures, own FROM sessions WHERE name = ?", (name,)).fetchone()
-    if row is None:
-        raise NotFound(f"no session {name!r}: nothing of it is mirrored")
-    return _Session(*row)
-
-
-def _is_short(parts: Sequence[StoredPart], config: Config) -> bool:
-    turns = [part for part in parts if part.role == "user"] if any(part.role for part in parts) else parts
-    return len(turns) < config.extract_min_turns
-
-
-def _begun(
-    tx: sqlite3.Connection,
-    job_id: int,
-    parts: Sequence[StoredPart],
-    session: _Session,
-    at: str,
-    config: Config,
-    *,
-    reply: str,
-) -> Begun:
-    # The same parts make the same text again; those of a job have room by themselves.
+            return "short" if parts else "nothing"
     increment = checkpoints.increment_of(parts, config.checkpoint_input_bytes, config.extract_max_messages)
-    date, limit = at[:19] + "Z", config.checkpoint_output_bytes
-    task = WriterTask(
-        KIND,
-        checkpoints.instructions(increment, date=date, limit=limit, language=config.language),
-        increment.text,
-        increment.parts,
-        limit,
-        date,
-    )
-    return Begun(job_id, task, reply, increment.cut, len(jobs.undigested(tx, session.id)))
+    job_id = held.id if held is not None else jobs.queue(tx, KIND, session.scope, session.id, cause, at)
+    jobs.take_parts(tx, job_id, [part.id for part in increment.parts])
+    limit, date = config.checkpoint_output_bytes, date_of(at)
+    told = checkpoints.instructions(increment, date=date, limit=limit, language=config.language)
+    task = _task(increment.parts, told, increment.text, at, config)
+    jobs.ask(tx, job_id, owner, lease_of(at, task, config), at)
+    return Begun(job_id, task, "", increment.cut, jobs.count_undigested(tx, session.id))
 
 
-def _lease(at: str, task: WriterTask, config: Config) -> str:
+def _task(parts: Sequence[StoredPart], instructions: str, text: str, at: str, config: Config) -> WriterTask:
+    return WriterTask(KIND, instructions, text, tuple(parts), config.checkpoint_output_bytes, date_of(at))
+
+
+def date_of(at: str) -> str:
+    """Return a stored time as a writer is told it: to the second."""
+    return f"{at[:19]}Z"
+
+
+def lease_of(at: str, task: WriterTask, config: Config) -> str:
+    """Return until when a writer may be at work on a task that it is given at a time."""
     size = len(task.text.encode())
     answers = config.writer_timeout * (1 + config.writer_max_retries)
     seconds = max(_LEAST_LEASE, _MARGIN * max(_LEASE + _LEASE_OF_A_BYTE * size, answers))
@@ -161,24 +131,23 @@ def _lease(at: str, task: WriterTask, config: Config) -> str:
 
 def by_rules(task: WriterTask, config: Config) -> str:
     """Return the reply of the writer that needs no model: a tenth of what it reads, in the sentences that were said."""
-    limit = min(task.limit - _ROOM_OF_HEADINGS, max(_LEAST_DIGEST, len(task.text.encode()) // 10))
-    sections = extracting.extract(task.parts, limit=limit)
-    # As many messages as a model is asked for candidates of.
-    found = extracting.extract_candidates(task.parts[-config.extract_max_messages :])
+    headings = len(checkpoints.render({}, date=task.date, language=config.language).encode())
+    size = sum(len(part.text.encode()) for part in task.parts)
+    sections = extracting.extract(task.parts, limit=min(task.limit - headings, max(_LEAST_DIGEST, size // 10)))
+    found = extracting.extract_candidates(task.parts)
     return checkpoints.render(sections, date=task.date, language=config.language, candidates=found)
 
 
 def settle(
     tx: sqlite3.Connection, vocabulary: Vocabulary, begun: Begun, reply: str, name: str, at: str, config: Config
-) -> Settled | None:
-    """Write what a reply holds and end its job; None where another process has settled it already.
+) -> Settled:
+    """Write what a reply holds and end its job.
 
     A reply that is no checkpoint fails the job, and what it read is read again.
     """
-    if not jobs.is_answered(tx, begun.job_id):
-        return None
     found = checkpoints.parse_reply(reply)
-    if problems := checkpoints.problems_of(found.text, config.checkpoint_output_bytes):
+    said = "\n".join(part.text for part in begun.task.parts)
+    if problems := checkpoints.problems_of(found.text, config.checkpoint_output_bytes, said):
         error = f"the reply is no checkpoint: {'; '.join(problems)}"
         jobs.fail(tx, begun.job_id, error, at)
         return Settled(None, error=error)
@@ -191,7 +160,11 @@ def settle(
             f"message {begun.cut!r} is longer than {config.checkpoint_input_bytes} bytes and was read in part: raise "
             "checkpoint_input_bytes, and checkpoint_output_bytes with it, to read more at once"
         )
-    session = _session(tx, name)
+    session = history.require_session(tx, name)
+    jobs.forgive(tx, session.id)
+    if checkpoints.is_empty(text) and not (found.of_project or found.of_user):
+        jobs.finish(tx, begun.job_id, None, at)
+        return Settled(None, remarks=tuple(remarks))
     last = begun.task.parts[-1].part if begun.task.parts else ""
     origin = Provenance(0, "remember", "agent:writer", "", name, last, "", "", at)
     note = _write(tx, text, name, session.scope, origin, config)
@@ -205,7 +178,7 @@ def settle(
 
 
 def _write(tx: sqlite3.Connection, text: str, name: str, scope: str, origin: Provenance, config: Config) -> Note:
-    shown = name if len(name) <= _SHOWN_NAME else f"{name[: _SHOWN_NAME - 1]}…"
+    shown = cut(name, _SHOWN_NAME)
     draft = drafts.check_note(
         f"Checkpoint of {shown}, {origin.at[:16].replace('T', ' ')}", body=text, kind=KIND, slot="", labels=(),
         load_when=(), summary=checkpoints.summary_of(text, drafts.LONGEST_SUMMARY), highlight="", scope=scope,

@@ -81,15 +81,15 @@ class _Said:
 
     @functools.cached_property
     def size(self) -> int:
-        """Bytes of it as a line of its own."""
-        return len(self.line.encode()) + 1
+        """Bytes of it as a line of its own, a point in front of it."""
+        return _size([self.line])
 
 
 # ---- the sections
 
 
 def extract(parts: Sequence[StoredPart], *, limit: int) -> Mapping[str, tuple[str, ...]]:
-    """Return the lines of each section of a digest, in the order of a checkpoint, at most `limit` bytes with line ends.
+    """Return the lines of each section of a digest, in the order of a checkpoint, at most `limit` bytes as points.
 
     Each line is what one part said, in sentences as they were said, with its author where that is a user; an ellipsis
     stands for what is left out between them. Of tools only the files they name and how they failed are told. The same
@@ -207,7 +207,7 @@ class _Lines:
         """Put lines into a section, the first ones that have room in this share of the whole."""
         room = int(self._limit * share)
         for line in lines:
-            size = len(line.encode()) + 1
+            size = _size([line])
             if size <= min(room, self._left, self._room[section]) and not is_form(line):
                 room -= size
                 self._spend(section, size)
@@ -270,7 +270,8 @@ class _Lines:
 
 
 def _size(lines: Sequence[str]) -> int:
-    return sum(len(line.encode()) + 1 for line in lines)
+    """Return the bytes of lines with their ends, and with the point and the blank in front that a checkpoint gives."""
+    return sum(len(line.encode()) + 3 for line in lines)
 
 
 def _told(spoken: Sequence[_Said]) -> list[str]:

@@ -27,21 +27,21 @@ def propose(
 ) -> tuple[Proposed, ...]:
     """Write what is new of some candidates; scope_of: gives the scope of a kind. What is known is seen once more."""
 
-    def alike(candidate: Candidate) -> list[Note]:
-        return _alike(tx, vocabulary, candidate, scope_of(candidate.kind))
+    def known(candidate: Candidate) -> list[Note]:
+        return alike(tx, vocabulary, candidate, scope_of(candidate.kind))
 
     settled: list[Proposed] = []
-    for one in screen(candidates, alike):
+    for one in screen(candidates, known):
         twin = None if one.same_place is None else settled[one.same_place].note
         same_id = one.same_id if twin is None else twin.id
         settled.append(_settled(tx, one, same_id, scope_of(one.candidate.kind), origin, config))
     return tuple(settled)
 
 
-def _alike(tx: sqlite3.Connection, vocabulary: Vocabulary, candidate: Candidate, scope: str) -> list[Note]:
+def alike(tx: sqlite3.Connection, vocabulary: Vocabulary, candidate: Candidate, scope: str) -> list[Note]:
     """Return the notes of a scope that may say the same: those of the title, those that share its rarest words."""
-    known = vocabulary.frequencies(tx, dict.fromkeys(tokens_of(f"{candidate.title} {candidate.body}")))
-    passages = text_index.first_candidates(tx, known, known, ["note"], _COMPARED)
+    tokens = vocabulary.frequencies(tx, dict.fromkeys(tokens_of(f"{candidate.title} {candidate.body}")))
+    passages = text_index.first_candidates(tx, tokens, tokens, ["note"], _COMPARED)
     ids = dict.fromkeys([*notes.of_title(tx, scope, candidate.title), *(passage.item[1] for passage in passages)])
     return [note for note in notes.notes(tx, list(ids)).values() if note.scope == scope]
 

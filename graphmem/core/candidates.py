@@ -9,7 +9,7 @@ import itertools
 import json
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
@@ -21,6 +21,7 @@ from graphmem.core.tokens import tokens_of, words_of
 
 DUPLICATE = 0.9
 MOST_CANDIDATES = 100
+LONGEST_SUMMARY = 500
 
 # The keys under which hosts give what a model said.
 _REPLY_KEYS = ("text", "content", "output", "result")
@@ -37,7 +38,7 @@ _RULE_CATEGORY = "rules"
 _RESERVED_CATEGORIES = frozenset({_RULE_CATEGORY, "proposals", "root.md", "index.md"})
 _KIND_OF_CATEGORY = {"preferences": "preference", "decisions": "decision", "pitfalls": "pitfall"}
 _KINDS_OF_A_MODEL = frozenset({"fact", "lesson", "preference", "decision", "pitfall"})
-_LONGEST = {"title": LONGEST_TITLE, "summary": 500, "highlight": 500, "load_when": 500, "body": 10_000}
+_LONGEST = {"title": LONGEST_TITLE, "summary": LONGEST_SUMMARY, "highlight": 500, "load_when": 500, "body": 10_000}
 
 # The most that two texts come to that say different things.
 _MOST_APART = 0.89
@@ -149,19 +150,32 @@ def parse_candidates(reply: object) -> tuple[Candidate, ...]:
     >>> parse_candidates("nothing to keep")
     ()
     """
-    found = (_candidate(entry) for entry in _entries(reply, _DEEPEST_REPLY) if isinstance(entry, Mapping))
+    entries = _entries(reply, _DEEPEST_REPLY)
+    found = (candidate_of(entry) for entry in entries if isinstance(entry, Mapping))
     return tuple(candidate for candidate in found if candidate)
+
+
+def entries_of(text: str) -> tuple[Mapping[str, object], ...] | None:
+    """Return the entries of the array that a text holds, None where it holds none.
+
+    >>> entries_of('```json\\n[{"title": "Use pnpm", "supersedes": [3],}]\\n```')
+    ({'title': 'Use pnpm', 'supersedes': [3]},)
+    >>> entries_of("[]"), entries_of("nothing to keep")
+    ((), None)
+    """
+    found = _entries_of_text(text)
+    return None if found is None else tuple(entry for entry in found if isinstance(entry, Mapping))
 
 
 def _entries(reply: object, depth: int) -> Sequence[object]:
     if isinstance(reply, str):
-        return _entries_of_text(reply)
+        return _entries_of_text(reply) or ()
     if depth and isinstance(reply, Mapping):
         return next(filter(None, (_entries(reply.get(key), depth - 1) for key in _REPLY_KEYS)), ())
     if depth and isinstance(reply, list | tuple):
         if _holds_entries(reply):
             return reply
-        return _entries_of_text("".join(_text(piece, depth - 1) for piece in reply))
+        return _entries_of_text("".join(_text(piece, depth - 1) for piece in reply)) or ()
     return ()
 
 
@@ -180,14 +194,14 @@ def _text(piece: object, depth: int) -> str:
     return ""
 
 
-def _entries_of_text(text: str) -> Sequence[object]:
+def _entries_of_text(text: str) -> Sequence[object] | None:
     for block in (*_FENCED.findall(text), text):
         found = _first_array(block)
         if found is None:
             found = _first_array(_STRING_OR_TRAILING_COMMA.sub(r"\1", block[max(0, block.find("[")) :]))
         if found is not None:
             return found
-    return ()
+    return None
 
 
 def _first_array(text: str) -> list[object] | None:
@@ -215,7 +229,8 @@ def _arrays(text: str) -> Iterator[list[object]]:
             yield array
 
 
-def _candidate(entry: Mapping[str, object]) -> Candidate | None:
+def candidate_of(entry: Mapping[str, object]) -> Candidate | None:
+    """Return what an entry of a reply proposes; None for one without a title or a body that can be seen."""
     title, body = _field(entry, "title"), _field(entry, "body")
     # Like the title of a note: something has to be left of it that can be seen.
     if not entity_key(title) or not entity_key(body):
@@ -290,6 +305,30 @@ def likeness(a: str, b: str) -> float:
     True
     """
     return _likeness(_said(a), _said(b))
+
+
+def repeats(texts: Sequence[tuple[str, str]]) -> tuple[tuple[int, int, float], ...]:
+    """Return which of some notes, each a title and a body, say the same: pairs of places, and how alike they are.
+
+    Of two texts that say the same, one has all words of the other. So each is compared only with those that have its
+    rarest word, and not with all.
+
+    >>> repeats([("Cache", "Redis listens on 6380"), ("Tools", "Use pnpm"), ("cache", "redis listens on 6380.")])
+    ((0, 2, 1.0),)
+    """
+    said = [_said_of(title, body) for title, body in texts]
+    having: dict[str, list[int]] = defaultdict(list)
+    for place, one in enumerate(said):
+        for word in set(one.words or (one.key,)):
+            having[word].append(place)
+    found: dict[tuple[int, int], float] = {}
+    for place, one in enumerate(said):
+        rarest = min(one.words or (one.key,), key=lambda word: (len(having[word]), word))
+        for other in having[rarest]:
+            pair = (min(place, other), max(place, other))
+            if place != other and pair not in found and (alike := _likeness(one, said[other])) >= DUPLICATE:
+                found[pair] = alike
+    return tuple((*pair, found[pair]) for pair in sorted(found))
 
 
 def _likeness(a: _Said, b: _Said) -> float:

@@ -5,16 +5,18 @@ comment behind it; and candidates for notes, as JSON in another. The headings an
 0.3 to 0.6, whose checkpoints and writers so go on working.
 """
 
+import itertools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from graphmem.core.candidates import Candidate, parse_candidates
 from graphmem.core.injected import WRITER_MARK
-from graphmem.core.keys import clean_text
+from graphmem.core.keys import clean_text, entity_key
 from graphmem.core.model import StoredPart
+from graphmem.core.snippets import cut
 
 # The sections of a checkpoint, and the bytes beyond which each is remarked on: it is a digest, and others follow.
 SECTION_BYTES: Mapping[str, int] = MappingProxyType(
@@ -25,10 +27,13 @@ NOTHING: Mapping[str, str] = MappingProxyType({"en": "(none)", "zh": "（无）"
 DONE = "CHECKPOINT_DONE"
 
 _TITLE = "# Checkpoint"
+_ESCAPED = r"\\\g<0>"
 _DELTA = "<!-- project-memory-delta"
 _CANDIDATES = "<!-- memory-candidates"
 _CLOSED = "-->"
 _MOST_BLANK = 0.5
+_FILLER = "lorem ipsum"
+_HEAD = re.compile(r"^[ \t]*\[(?=(?:user|assistant|tool|system|message)\b)", re.MULTILINE | re.IGNORECASE)
 _HEADING = re.compile(r"##[ \t]+(.+?)[ \t]*")
 _DELTA_HEADING = re.compile(r"#{2,4}[ \t]+(.+?)[ \t]*:?[ \t]*")
 _BULLET = re.compile(r"[ \t]*[-*•][ \t]+(.*)")
@@ -167,13 +172,12 @@ def block_of(part: StoredPart) -> str:
 
     Of what a tool answered the first 400 characters are shown, of a system prompt the first 6000.
     """
-    what = " ".join(filter(None, (part.tool, part.outcome)))
-    head = f"[{' '.join(filter(None, (part.role or 'message', part.part, what)))}]"
-    text = part.text
-    most = _OUTPUT_SHOWN if part.tool or part.role == "tool" else _SYSTEM_SHOWN if part.role == "system" else len(text)
-    if len(text) > most:
-        text = f"{text[:most]}…"
-    return f"{head}\n{part.author}: {text}" if part.author else f"{head}\n{text}"
+    told = " ".join((part.role or "message", part.part, part.tool, part.outcome)).split()
+    head = f"[{' '.join(told).replace(']', ')')}]"
+    most = _OUTPUT_SHOWN if _is_call(part) else _SYSTEM_SHOWN if part.role == "system" else len(part.text)
+    text, author = cut(part.text, most), " ".join(part.author.split())
+    # Nobody's text is to look like what another said.
+    return f"{head}\n{_HEAD.sub(_ESCAPED, f'{author}: {text}' if author else text)}"
 
 
 def increment_of(parts: Sequence[StoredPart], budget: int, newest: int) -> Increment:
@@ -184,20 +188,35 @@ def increment_of(parts: Sequence[StoredPart], budget: int, newest: int) -> Incre
     """
     chosen: list[StoredPart] = []
     blocks: list[str] = []
-    room, cut = budget, ""
+    room, too_long = budget, ""
     for message in _messages(parts):
         told = [block_of(part) for part in message]
         sizes = [len(block.encode()) + 2 for block in told]
         if sum(sizes) > room:
             if not chosen:
-                chosen, blocks, cut = _beginning(message, told, sizes, budget)
+                chosen, blocks, too_long = _beginning(message, told, sizes, budget)
             break
         chosen += message
         blocks += told
         room -= sum(sizes)
-    messages = list(_messages(chosen))
-    newest_from = messages[-newest][0].part if len(messages) > newest else ""
-    return Increment("\n\n".join(blocks), tuple(chosen), cut, newest_from)
+    later = newest_of(chosen, newest)
+    newest_from = later[0].part if len(later) < len(chosen) else ""
+    return Increment("\n\n".join(blocks), tuple(chosen), too_long, newest_from)
+
+
+def newest_of(parts: Sequence[StoredPart], most: int) -> Sequence[StoredPart]:
+    """Return the parts of the newest messages, as many as somebody spoke, with the calls of tools in between."""
+    spoken, start = 0, len(parts)
+    for message in reversed(_messages(parts)):
+        spoken += not all(_is_call(part) for part in message)
+        if spoken > most:
+            break
+        start -= len(message)
+    return parts[start:]
+
+
+def _is_call(part: StoredPart) -> bool:
+    return bool(part.tool) or part.role == "tool"
 
 
 def _messages(parts: Sequence[StoredPart]) -> list[list[StoredPart]]:
@@ -222,8 +241,8 @@ def _beginning(
         room -= size
     if chosen:
         return chosen, list(told[: len(chosen)]), ""
-    cut = told[0].encode()[: max(0, budget - 64)].decode("utf-8", "ignore")
-    return [message[0]], [f"{cut}\n[… {len(told[0]) - len(cut)} characters left out …]"], message[0].part
+    kept = told[0].encode()[: max(0, budget - 64)].decode("utf-8", "ignore")
+    return [message[0]], [f"{kept}\n[… {len(told[0]) - len(kept)} characters left out …]"], message[0].part
 
 
 def instructions(increment: Increment, *, date: str, limit: int, language: str) -> str:
@@ -318,18 +337,40 @@ def _of_delta(lines: Sequence[str]) -> tuple[tuple[Candidate, ...], tuple[Candid
             if heading not in _DELTA_SECTIONS:
                 remarks.append(f"the delta has an unknown heading, {match[1]!r}, which was left out")
             continue
-        told = sections.setdefault(heading, [])
-        if match := _BULLET.fullmatch(line):
-            told += [piece.strip() for piece in _RUN_TOGETHER.split(match[1]) if piece.strip()]
-        elif line.strip() and told:
-            told[-1] = f"{told[-1]} {line.strip()}"
+        _add_bullets(sections.setdefault(heading, []), line)
     found: dict[bool, list[Candidate]] = {True: [], False: []}
     for name, place in _DELTA_SECTIONS.items():
         kept, dropped = _newest(sections.get(name, []), place.most)
         if dropped:
             remarks.append(f"{name}: {dropped} of its oldest lines were dropped, beyond {place.most} bytes")
-        found[place.is_global] += [_claim(line, place.kind) for line in kept if line not in NOTHING.values()]
+        found[place.is_global] += [
+            _claim(line, place.kind) for line in kept if entity_key(line) and line not in NOTHING.values()
+        ]
     return tuple(found[False]), tuple(found[True]), tuple(remarks)
+
+
+def _add_bullets(told: list[str], line: str) -> None:
+    """Add the bullets of a line; one without goes on with the last."""
+    if match := _BULLET.fullmatch(line):
+        told += [piece.strip() for piece in _RUN_TOGETHER.split(match[1]) if piece.strip()]
+    elif line.strip() and told:
+        told[-1] = f"{told[-1]} {line.strip()}"
+
+
+def claims_of(text: str) -> tuple[Candidate, ...]:
+    """Return what a checkpoint says was decided and found out, each as a note could say it.
+
+    >>> [(claim.kind, claim.title) for claim in claims_of("## Decisions\\n- pnpm, not npm\\n## Facts\\n(none)")]
+    [('decision', 'pnpm, not npm')]
+    """
+    found: list[Candidate] = []
+    sections = sections_of(text)
+    for heading, kind in (("Decisions", "decision"), ("Facts", "fact")):
+        told: list[str] = []
+        for line in sections.get(heading, ()):
+            _add_bullets(told, line)
+        found += [_claim(line, kind) for line in told if line not in NOTHING.values()]
+    return tuple(found)
 
 
 def _newest(lines: Sequence[str], most: int) -> tuple[list[str], int]:
@@ -348,7 +389,7 @@ def _newest(lines: Sequence[str], most: int) -> tuple[list[str], int]:
 
 
 def _claim(line: str, kind: str) -> Candidate:
-    title = line if len(line) <= _LONGEST_TITLE else f"{line[: _LONGEST_TITLE - 1]}…"
+    title = cut(line, _LONGEST_TITLE)
     body = "" if title == line else line
     return Candidate(
         category="rules" if kind == "rule" else "decisions" if kind == "decision" else "facts",
@@ -377,8 +418,21 @@ def sections_of(text: str) -> dict[str, list[str]]:
     return found
 
 
-def problems_of(text: str, limit: int) -> tuple[str, ...]:
-    """Return why a checkpoint is not accepted; nothing when it is.
+def is_empty(text: str) -> bool:
+    """Tell whether a checkpoint says nothing in any of its sections.
+
+    >>> is_empty("# Checkpoint\\n## Summary\\n(none)\\n## Facts\\n"), is_empty("## Facts\\n- port 8443")
+    (True, False)
+    """
+    return not any(line.strip() and line.strip() not in NOTHING.values() for line in _lines_of(text))
+
+
+def _lines_of(text: str) -> Iterator[str]:
+    return itertools.chain.from_iterable(sections_of(text).values())
+
+
+def problems_of(text: str, limit: int, said: str = "") -> tuple[str, ...]:
+    """Return why a checkpoint is not accepted; nothing when it is. said: what it was made of.
 
     >>> for problem in problems_of("# Checkpoint\\n## Summary\\n## Facts\\nlorem ipsum", 24):
     ...     problem
@@ -398,8 +452,8 @@ def problems_of(text: str, limit: int) -> tuple[str, ...]:
     blank = sum(not line.strip() for line in lines)
     if blank > _MOST_BLANK * len(lines):
         found.append(f"{blank} of {len(lines)} lines are blank")
-    if "lorem ipsum" in text.casefold():
-        found.append("filler: lorem ipsum")
+    if _FILLER in text.casefold() and _FILLER not in said.casefold():
+        found.append(f"filler: {_FILLER}")
     return tuple(found)
 
 
@@ -417,4 +471,4 @@ def summary_of(text: str, most: int) -> str:
     told = [line.strip(" -*") for line in sections_of(text).get("Summary", ()) if line.strip()]
     if not told or told[0] in NOTHING.values():
         return ""
-    return told[0] if len(told[0]) <= most else f"{told[0][: most - 1]}…"
+    return cut(told[0], most)

@@ -4,10 +4,11 @@ The rules err towards silence: a sentence that none of them knows is plain, one 
 filler. Nothing here writes a word of its own; every sentence is a run of what was said.
 """
 
+import itertools
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,6 +36,15 @@ _NOT_SAID = re.compile(
 # What would be read as the form of a checkpoint, and not as something that was said.
 _FORM = re.compile(r"^\s*(?:#{1,6}\s|<[!/a-z])|<!--|-->|\bCHECKPOINT_DONE\b|\bgraphmem:writer\b")
 _LIST_MARK = re.compile(r"\A\s*(?:(?:[-*•+]|\d{1,3}[.)]|[(（]\d{1,3}[)）])\s+|\d{1,3}、\s*)+")
+_TASK = re.compile(r"\[([ xX])\]\s+")
+_INLINE_MARK = re.compile(r"(?:(?<=[:：;；,，。.])|(?<=^)|(?<=\s))\s*(\d{1,2})[.)、）](?!\d)\s*(?=\S)")
+_LONGEST_HEADING = 60  # columns
+_OPEN_HEADING = re.compile(
+    r"\b(?:open|left|remaining|outstanding|pending|unresolved|to-?\s?do|next(?:\ssteps?)?|still|follow[- ]?ups?)\b"
+    r"|还没|尚未|未完成|未决|待办|待定|剩下|剩余|遗留|下一步|后续",
+    re.IGNORECASE,
+)
+_DECISION_HEADING = re.compile(r"\b(?:decided|decisions?|agreed)\b|决定|决议|定了|商定|约定|结论", re.IGNORECASE)
 _END = re.compile(
     r"(?<=[。！？])(?![。！？!?”’」』\"')）*])|(?<=[.;；…!?])(?<!\b[A-Z]\.)(?<!\b(?:Mr|Ms|Dr|St|vs|No)\.)"
     r"(?<!\b(?:Mrs|etc)\.)(?<!\b[ei]\.[ge]\.)(?=\s)"
@@ -203,14 +213,46 @@ def sentences_of(text: str) -> list[Sentence]:
     [('filler', 'Hi!'), ('decision', 'we decided to use Redis.'), ('exact', 'It listens on port 6380.')]
     """
     found: list[Sentence] = []
-    for line in _FENCED.sub("\n", text).splitlines():
-        if len(line) > _MOST_CHARACTERS or _NOT_SAID.match(line) or is_form(line):
+    heading: Kind | None = None
+    for line in itertools.chain.from_iterable(map(_items, _FENCED.sub("\n", text).splitlines())):
+        if _NOT_SAID.match(line) or is_form(line):
             continue
-        for piece in _END.split(_LIST_MARK.sub("", line, count=1)):
+        item = _LIST_MARK.sub("", line, count=1)
+        if item == line and line.strip():
+            heading = _heading(line)
+        task = _TASK.match(item)
+        told: Kind | None = "open" if task and not task[1].strip() else heading if item != line else None
+        for piece in _END.split(item[task.end() :] if task else item):
             said = " ".join(_OPENING.sub("", piece.strip(), count=1).split())
-            if said:
-                found.append(_sentence(shortened(said, MOST_COLUMNS), len(found)))
+            if said and len(piece) <= _MOST_CHARACTERS:
+                found.append(_sentence(shortened(said, MOST_COLUMNS), len(found), told))
     return found
+
+
+def _items(line: str) -> Sequence[str]:
+    """Return the items of a list that is written in one line, each with its mark, and what introduces them.
+
+    >>> _items("Still open: 1. the key; 2. the port"), _items("Port 80. Then 2.")
+    (['Still open: ', '1. the key', '2. the port'], ['Port 80. Then 2.'])
+    """
+    marks = list(_INLINE_MARK.finditer(line))
+    if [mark[1] for mark in marks[:2]] != ["1", "2"]:
+        return [line]
+    borders = [0, *(mark.start(1) for mark in marks), len(line)]
+    pieces = (line[start:end] for start, end in itertools.pairwise(borders))
+    return [piece.rstrip(" ;；,，") if place else piece for place, piece in enumerate(pieces)]
+
+
+def _heading(line: str) -> Kind | None:
+    """Return of which kind the items of a list are that a line introduces, None where it tells none.
+
+    >>> _heading("Still open:"), _heading("We decided:"), _heading("For example:")
+    ('open', 'decision', None)
+    """
+    said = line.strip().rstrip("*_ ")
+    if not said.endswith((":", "：")) or columns(said) > _LONGEST_HEADING:
+        return None
+    return "open" if _OPEN_HEADING.search(said) else "decision" if _DECISION_HEADING.search(said) else None
 
 
 def is_form(text: str) -> bool:
@@ -222,12 +264,14 @@ def is_form(text: str) -> bool:
     return bool(_FORM.search(text))
 
 
-def _sentence(said: str, place: int) -> Sentence:
+def _sentence(said: str, place: int, told: Kind | None) -> Sentence:
     values, names = _VALUE.findall(said), _NAME.findall(said)
     tokens = (token for token in tokens_of(said) if len(token) > 1 or token.isdigit())
     words = frozenset(token for token in tokens if not is_stop_token(token))
     telling = words & frozenset(token for piece in (*values, *names) for token in tokens_of(piece))
-    return Sentence(said, place, _kind(said, len(words), exact=bool(values)), words, telling)
+    # What a list is of holds for each of its items, however short.
+    kind = told if told and words else _kind(said, len(words), exact=bool(values))
+    return Sentence(said, place, kind, words, telling)
 
 
 def _kind(said: str, words: int, *, exact: bool) -> Kind:

@@ -63,6 +63,15 @@ def _best(places: Sequence[tuple[int, int, int]]) -> int:
     return max(range(len(places)), key=lambda place: (*scores[place], -place))
 
 
+def cut(text: str, most: int) -> str:
+    """Return a text of at most so many characters, with a mark where something is left out.
+
+    >>> cut("memory", 4), cut("memory", 6)
+    ('mem…', 'memory')
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def above_floor(scores: Sequence[float], floor: float) -> int:
     """Return how many of some scores, the best first, are at least a share of the best; the first one always is.
 

@@ -502,7 +502,8 @@ class _Sync:
         known = notes.notes(tx, [*fresh, *(row.note_id or 0 for row in back)])
         waiting = [Row(trees.uid_of(tx, note_id) or self._uid_for(tx, known[note_id]), "", note_id)
                    for note_id in fresh if note_id in known]  # fmt: skip
-        for row in (*waiting, *back):
+        # By uid, which is the same on every device: of two notes that would share a file the same one gets it.
+        for row in sorted((*waiting, *back), key=lambda row: row.uid):
             note = known.get(row.note_id or 0)
             if note is None or note.status not in trees.SHOWN or note.scope != self.scope:
                 trees.put(tx, self.root, replace(row, changes=0))

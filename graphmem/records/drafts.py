@@ -1,7 +1,7 @@
 """Notes before they are written: what may be, and what it is as its source may write it.
 
-What binds everybody who reads it, a rule, a pin or a note of a slot that is a constraint, is a person's to make: an
-agent proposes it, unless it quotes what the user said.
+What binds everybody who reads it, a rule, a pin or a note of a slot that is a constraint, is a person's to make, and so
+is what becomes a file that agents obey: an agent proposes it, unless it quotes what the user said.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -15,11 +15,12 @@ from graphmem.core.tokens import telling_tokens, tokens_of
 from graphmem.core.trust import is_person
 from graphmem.errors import InvalidInput
 
-KINDS = ("fact", "lesson", "rule", "preference", "decision", "pitfall", "checkpoint")
+PROCEDURES = ("skill", "agent", "command")
+KINDS = ("fact", "lesson", "rule", "preference", "decision", "pitfall", "checkpoint", *PROCEDURES)
 STATUSES = ("live", "proposed", "archived", "superseded", "forgotten")
 LESSONS = ("lesson", "pitfall")
 FACTS = ("fact", "preference", "decision")
-OF_WORK = (*LESSONS, "decision", "checkpoint")
+OF_WORK = (*LESSONS, "decision", "checkpoint", *PROCEDURES)
 LONGEST_SUMMARY = 100  # of the sentence that an index shows of a note
 # Why a note is kept where nobody says why, by language and kind.
 REASONS: Mapping[str, Mapping[str, str]] = MappingProxyType(
@@ -32,6 +33,9 @@ REASONS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "decision": "decided, so that it is not discussed anew",
             "pitfall": "went wrong once and may again",
             "checkpoint": "where the work stood",
+            "skill": "done again and again in the same way",
+            "agent": "a task that comes again and again",
+            "command": "asked for again and again",
         },
         "zh": {
             "fact": "长期有效的事实，免得再说一遍",
@@ -41,6 +45,9 @@ REASONS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "decision": "已经决定，不再重新讨论",
             "pitfall": "曾经出错，可能再犯",
             "checkpoint": "当时工作的进展",
+            "skill": "反复以同样的步骤完成",
+            "agent": "反复出现的任务",
+            "command": "反复执行的命令",
         },
     }
 )
@@ -50,9 +57,10 @@ REASONS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 class Draft:
     """A note that may be written: texts cleaned, words chosen from the known ones.
 
-    routes: its triggers, each with what it is looked for by, a feature or a word. binds: it is a rule, or its slot is a
-    constraint, so that a person decides on it. openly: told in no scene, so for everybody. decided: a person says so,
-    or is quoted. held_back: why it is proposed though it was to be live, '' where it is as it was to be.
+    routes: its triggers, each with what it is looked for by, a feature or a word. binds: it is a rule or a procedure,
+    or its slot is a constraint, so that a person decides on it. openly: told in no scene, so for everybody. decided: a
+    person says so, or is quoted. held_back: why it is proposed though it was to be live, '' where it is as it was
+    to be.
     """
 
     kind: str
@@ -151,7 +159,7 @@ def check_note(
 def needs_a_person(kind: str, slot: str, config: Config) -> bool:
     """Tell whether a note of this kind and slot is in force only where a person wants it so."""
     key = entity_key(slot)
-    return kind == "rule" or (key != "" and key in map(entity_key, config.constraint_keys))
+    return kind in ("rule", *PROCEDURES) or (key != "" and key in map(entity_key, config.constraint_keys))
 
 
 def by_key(labels: Iterable[str]) -> dict[str, str]:

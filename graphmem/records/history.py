@@ -3,7 +3,7 @@
 import bisect
 import datetime as dt
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -139,14 +139,22 @@ def mirror(
     if changed:
         grown += _rewrite(tx, changed)
     if fresh or changed:
-        own = any(is_for_a_writer(part.text) for part in fresh)
         tx.execute(
-            """UPDATE sessions SET parts = parts + ?, length = length + ?, updated_at = MAX(updated_at, ?),
-                                   own = MAX(own, ?)
-               WHERE id = ?""",
-            (len(fresh), grown, at, own, session_id),
+            "UPDATE sessions SET parts = parts + ?, length = length + ?, updated_at = MAX(updated_at, ?) WHERE id = ?",
+            (len(fresh), grown, at, session_id),
         )
+        if any(is_for_a_writer(part.text) for part in told):
+            _mark_own(tx, session_id)
     return MirrorReport(session, len(fresh), len(changed), len(told) - len(fresh) - len(changed), remarks)
+
+
+def _mark_own(tx: sqlite3.Connection, session_id: int) -> None:
+    """Note whether a session is that of a writer at work: what it was told first says so, and nothing later."""
+    first = tx.execute(
+        "SELECT text FROM parts WHERE session_id = ? AND role IN ('user', 'system') ORDER BY seq LIMIT 1", (session_id,)
+    ).fetchone()
+    own = first is not None and is_for_a_writer(first[0])
+    tx.execute("UPDATE sessions SET own = ? WHERE id = ?", (own, session_id))
 
 
 def _session(tx: sqlite3.Connection, name: str, scope: str | None, home: str, at: str) -> tuple[int, tuple[str, ...]]:
@@ -305,9 +313,9 @@ def parts(tx: sqlite3.Connection, part_ids: Sequence[int]) -> dict[int, StoredPa
     return {part.id: part for part in stored_parts(tx, f"p.id IN ({marks})", ids)}
 
 
-def stored_parts(tx: sqlite3.Connection, condition: str, parameters: Sequence[object]) -> list[StoredPart]:
-    """Return the parts p that meet a condition in SQL, which may say their order."""
-    return [StoredPart(*row) for row in tx.execute(f"{_STORED} WHERE {condition}", parameters)]
+def stored_parts(tx: sqlite3.Connection, condition: str, parameters: Sequence[object]) -> Iterator[StoredPart]:
+    """Yield the parts p that meet a condition in SQL, which may say their order."""
+    return (StoredPart(*row) for row in tx.execute(f"{_STORED} WHERE {condition}", parameters))
 
 
 def find_part(tx: sqlite3.Connection, part: int | str, session: str, scopes: Sequence[str] | None) -> StoredPart:
@@ -318,7 +326,7 @@ def find_part(tx: sqlite3.Connection, part: int | str, session: str, scopes: Seq
     """
     column = "p.id" if isinstance(part, int) else "p.part"
     condition, parameters = ("AND s.name = ?", (session,)) if session else ("", ())
-    found = stored_parts(tx, f"{column} = ? {condition} ORDER BY p.id LIMIT 3", (part, *parameters))
+    found = list(stored_parts(tx, f"{column} = ? {condition} ORDER BY p.id LIMIT 3", (part, *parameters)))
     within = f" of session {session!r}" if session else ""
     if not found:
         raise NotFound(f"no part {part!r}{within}: history finds parts by their words")
@@ -331,12 +339,22 @@ def find_part(tx: sqlite3.Connection, part: int | str, session: str, scopes: Seq
     return one
 
 
+def parts_of_hosts(tx: sqlite3.Connection, names: Sequence[tuple[str, str]]) -> list[StoredPart]:
+    """Return parts, in this order, by their sessions and the ids that their hosts gave them."""
+    found: dict[tuple[str, str], StoredPart] = {}
+    for pairs, _ in in_parts(names):
+        wanted = f"(s.name, p.part) IN (VALUES {', '.join(['(?, ?)'] * len(pairs))})"
+        values = [value for pair in pairs for value in pair]
+        found |= {(part.session, part.part): part for part in stored_parts(tx, wanted, values)}
+    return [found[name] for name in names]
+
+
 def delete_parts(tx: sqlite3.Connection, session: str, names: Sequence[str], messages: Sequence[str]) -> int:
     """Remove the parts of these ids, and those of these messages, from a session; return how many there were.
 
     Raises NotFound for a session that is not mirrored. The places of the others close up.
     """
-    session_id = require_session(tx, session)
+    session_id = require_session(tx, session).id
     gone: list[tuple[int, int]] = []
     for column, wanted in (("part", names), ("message", messages)):
         for chunk, marks in in_parts([name for name in wanted if name]):
@@ -345,25 +363,35 @@ def delete_parts(tx: sqlite3.Connection, session: str, names: Sequence[str], mes
             ).fetchall()
     lengths = dict(gone)
     _remove(tx, session_id, lengths)
+    if tx.execute("SELECT own FROM sessions WHERE id = ?", (session_id,)).fetchone() == (1,):
+        _mark_own(tx, session_id)
     return len(lengths)
 
 
 def delete_session(tx: sqlite3.Connection, session: str) -> int:
     """Remove a session with all its parts; return how many there were. What was distilled of it stays."""
-    session_id = require_session(tx, session)
+    session_id = require_session(tx, session).id
     lengths = dict(tx.execute("SELECT id, length FROM parts WHERE session_id = ?", (session_id,)).fetchall())
     _remove(tx, session_id, lengths)
     tx.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
     return len(lengths)
 
 
-def require_session(tx: sqlite3.Connection, name: str) -> int:
-    """Return the id of a session; raise NotFound for one that is not mirrored."""
-    row = tx.execute("SELECT id FROM sessions WHERE name = ?", (name,)).fetchone()
+class Session(NamedTuple):
+    """A stored session. failures: of checkpoints, in a row. own: it is that of a writer of this memory."""
+
+    id: int
+    scope: str
+    failures: int
+    own: bool
+
+
+def require_session(tx: sqlite3.Connection, name: str) -> Session:
+    """Return a session; raise NotFound for one that is not mirrored."""
+    row = tx.execute("SELECT id, scope, failures, own FROM sessions WHERE name = ?", (name,)).fetchone()
     if row is None:
         raise NotFound(f"no session {name!r}: nothing of it is mirrored")
-    session_id: int = row[0]
-    return session_id
+    return Session(*row)
 
 
 def _remove(tx: sqlite3.Connection, session_id: int, lengths: Mapping[int, int]) -> None:

@@ -33,7 +33,22 @@ def detail(tx: sqlite3.Connection, note_id: int) -> NoteDetail:
         (note_id,),
     ).fetchone()
     acts = provenance.acts(tx, "note", note_id)
-    return NoteDetail(known, acts, _versions(tx, known), scenes, uses, last_used, None if own is None else own[0])
+    sources = tx.execute("SELECT source_id FROM note_sources WHERE note_id = ? ORDER BY source_id", (note_id,))
+    return NoteDetail(
+        known,
+        acts,
+        _versions(tx, known),
+        scenes,
+        uses,
+        last_used,
+        None if own is None else own[0],
+        tuple(source_id for (source_id,) in sources),
+        source_gone=known.kind == "checkpoint" and not _is_mirrored(tx, known.origin.session),
+    )
+
+
+def _is_mirrored(tx: sqlite3.Connection, session: str) -> bool:
+    return tx.execute("SELECT 1 FROM sessions WHERE name = ?", (session,)).fetchone() is not None
 
 
 def _versions(tx: sqlite3.Connection, known: Note) -> tuple[Note, ...]:

@@ -42,7 +42,7 @@ class _Holder:
 
 
 def binds(known: Note | RecalledNote, config: Config) -> bool:
-    """Tell whether a note binds everybody who reads it: a rule, a pin, a note of a slot that is a constraint."""
+    """Tell whether a note binds who reads it: a rule, a procedure, a pin, a note of a slot that is a constraint."""
     return known.pinned or needs_a_person(known.kind, known.slot, config)
 
 

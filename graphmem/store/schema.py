@@ -564,7 +564,7 @@ def _migrations() -> "Migrations":
                 created_at TEXT NOT NULL CHECK (length(created_at) = 24),
                 updated_at TEXT NOT NULL CHECK (length(updated_at) = 24)
             ) STRICT;
-            CREATE UNIQUE INDEX jobs_at_work ON jobs(kind, scope, COALESCE(session_id, 0))
+            CREATE UNIQUE INDEX jobs_at_work ON jobs(kind, IIF(session_id IS NULL, scope, session_id))
                 WHERE state IN ('queued', 'asked', 'answered');
             CREATE INDEX jobs_session ON jobs(session_id) WHERE session_id IS NOT NULL;
             CREATE INDEX jobs_note ON jobs(note_id) WHERE note_id IS NOT NULL;

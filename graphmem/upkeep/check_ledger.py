@@ -6,20 +6,22 @@ from dataclasses import dataclass
 
 from graphmem.records import drafts, provenance, scopes
 
-# Rows that belong to another, by table: the column that names it, and where it lies.
-_BESIDE = {
-    "note_labels": ("note_id", "notes", "id"),
-    "note_triggers": ("note_id", "notes", "id"),
-    "note_usage": ("note_id", "notes", "id"),
-    "scope_aliases": ("scope", "scopes", "key"),
-}
+# Rows that belong to another: their table, the column that names it, and where it lies.
+_BESIDE = (
+    ("note_labels", "note_id", "notes", "id"),
+    ("note_triggers", "note_id", "notes", "id"),
+    ("note_usage", "note_id", "notes", "id"),
+    ("note_sources", "note_id", "notes", "id"),
+    ("note_sources", "source_id", "notes", "id"),
+    ("scope_aliases", "scope", "scopes", "key"),
+)
 # Rows that stay when what they name is gone.
 _NAMING = {"incidents": "note_id", "notes": "superseded_by"}
 _ORIGINLESS = "NOT EXISTS (SELECT 1 FROM provenance p WHERE p.kind = 'note' AND p.ref_id = notes.id AND p.seq = 0)"
 _OF_NOTHING = "kind = 'note' AND ref_id NOT IN (SELECT id FROM notes)"
 
 # By table, what is found by its foreign keys and mended here: the table that they lead to.
-MENDED = {table: parent for table, (_, parent, _) in _BESIDE.items()} | dict.fromkeys(_NAMING, "notes")
+MENDED = {table: parent for table, _, parent, _ in _BESIDE} | dict.fromkeys(_NAMING, "notes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def flaws(tx: sqlite3.Connection) -> Iterator[Flaw]:
 def mend(tx: sqlite3.Connection) -> None:
     """Mend all that `flaws` tells of, and what points at notes and scopes that are gone."""
     scopes.note(tx, scopes.unnoted(tx))
-    for table, (column, parent, key) in _BESIDE.items():
+    for table, column, parent, key in _BESIDE:
         tx.execute(f"DELETE FROM {table} WHERE {column} NOT IN (SELECT {key} FROM {parent})")
     for table, column in _NAMING.items():
         tx.execute(f"UPDATE {table} SET {column} = NULL WHERE {column} NOT IN (SELECT id FROM notes)")

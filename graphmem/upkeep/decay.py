@@ -14,9 +14,9 @@ from typing import NamedTuple
 from graphmem.config import Config
 from graphmem.upkeep.journal import FADING, VALUES, Journal, rows_of
 
-# Pinned notes, rules and checkpoints never fade.
+# Pinned notes, rules, checkpoints and procedures never fade.
 _FADES = """NOT (kind = 'note' AND ref_id IN (
-    SELECT id FROM notes WHERE pinned = 1 OR kind IN ('rule', 'checkpoint')))"""
+    SELECT id FROM notes WHERE pinned = 1 OR kind IN ('rule', 'checkpoint', 'skill', 'agent', 'command')))"""
 
 
 class Fading(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any
 
 from graphmem.core.keys import auto_key
 from graphmem.graph.scenes import sweep_refs
+from graphmem.records import jobs
 from graphmem.store import text_index
 from graphmem.upkeep import journal
 from graphmem.upkeep.journal import VALUES, Row, rows_of
@@ -32,6 +33,7 @@ _TELLS = {
     "notes": {"id": "note"},
     "note_labels": {"note_id": "note"},
     "note_triggers": {"note_id": "note"},
+    "note_sources": {"note_id": "note", "source_id": "note"},
     "incidents": {"id": "incident"},
     "sessions": {"id": "session"},
     "parts": {"session_id": "session"},
@@ -114,6 +116,7 @@ def erase(tx: sqlite3.Connection, gone: Gone) -> dict[str, int]:
     sessions = _list(gone["session"])
     parts = {part_id for (part_id,) in tx.execute(f"SELECT id FROM parts WHERE session_id IN {VALUES}", (sessions,))}
     _drop(tx, "part", "parts", parts)
+    jobs.release(tx, gone["session"])
     tx.execute(f"DELETE FROM sessions WHERE id IN {VALUES}", (sessions,))
     for table in ("scene_refs", "scene_features", "scene_aliases"):
         tx.execute(f"DELETE FROM {table} WHERE scene_id IN {VALUES}", (_list(gone["scene"]),))

@@ -74,6 +74,7 @@ TABLES = {
     "notes": _Table(("id",), ("seen",), indexed=("note", "title", "slot", "body", "status")),
     "note_labels": _Table(("note_id", "label"), indexed=("note",)),
     "note_triggers": _Table(("note_id", "load_when")),
+    "note_sources": _Table(("note_id", "source_id")),
     "incidents": _Table(("id",), ("count",), ("last_at",), place=("scope", "signature")),
     "sessions": _Table(("id",), ("parts", "length"), ("updated_at",)),
     "parts": _Table(("id",), indexed=("part", "text")),

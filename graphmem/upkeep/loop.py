@@ -18,7 +18,7 @@ from graphmem.config import Config
 from graphmem.core.model import Arbiter, EntityReview, Provenance, SettleReport, UpkeepReport, UpkeepStep, WalState
 from graphmem.core.times import days_before, utc_text
 from graphmem.errors import Conflict, StoreBusy, WriterFailed
-from graphmem.records import history, incidents, jobs, notes, reminders
+from graphmem.records import incidents, jobs, notes, reminders
 from graphmem.store import text_index
 from graphmem.upkeep import decay, merge, merge_entities, review, sweep
 from graphmem.upkeep.journal import FADING, Journal
@@ -354,34 +354,37 @@ def _expire(
 
 
 def _expire_sessions(one: _Pass) -> UpkeepStep:
-    name, config, now = "expire sessions", one.hands.config, one.hands.now()
+    name, config = "expire sessions", one.hands.config
+    now, days = one.hands.now(), config.retention_days
+    if not days:
+        return _nothing(name)
     with one.hands.read() as tx:
         if not sweep.is_due(tx, name, now, config.retention_check_every_days):
             return _nothing(name, "looked at already")
-        old = sweep.old_sessions(tx, now, config.retention_days)
+        sessions, checkpoints = sweep.old_sessions(tx, now, days), sweep.old_checkpoints(tx, now, days)
         before = _counts(tx)
-    if not old.sessions and not old.checkpoints:
-        return _nothing(name)
 
     def drop(part: Sequence[str], tx: Connection, at: str) -> None:
-        for session in part:
-            history.delete_session(tx, session)
+        for session in sweep.old_sessions(tx, now, days, among=part):
+            jobs.delete_session(tx, session)
 
     def archive(part: Sequence[int], tx: Connection, at: str) -> None:
-        act = Provenance(0, "forget", "agent:upkeep", "", "", "", "", f"older than {config.retention_days:g} days", at)
-        for note_id in part:
+        act = Provenance(0, "forget", "agent:upkeep", "", "", "", "", f"older than {days:g} days", at)
+        for note_id in sweep.old_checkpoints(tx, now, days, among=part):
             notes.put_away(tx, note_id, act, config)
 
     def work() -> list[int]:
-        one.write_in_parts(old.sessions, _GROUPS, drop)
-        one.write_in_parts(old.checkpoints, _ROWS, archive)
+        one.write_in_parts(sessions, _GROUPS, drop)
+        one.write_in_parts(checkpoints, _ROWS, archive)
         one.write(lambda tx, at: sweep.mark_done(tx, name, at))
         return []
 
-    told = (
-        f"sessions older than {config.retention_days:g} days: {len(old.sessions)}, checkpoints: {len(old.checkpoints)}"
-    )
-    return _step(one, name, told, before, {"notes": len(old.checkpoints)}, work)
+    if not sessions and not checkpoints:
+        if not one.dry_run:
+            work()
+        return _nothing(name)
+    told = f"sessions older than {days:g} days: {len(sessions)}, checkpoints: {len(checkpoints)}"
+    return _step(one, name, told, before, {"notes": len(checkpoints)}, work)
 
 
 def _drop_jobs(one: _Pass) -> UpkeepStep:

@@ -15,7 +15,7 @@ from graphmem.core.model import PurgeReport
 from graphmem.errors import InvalidInput, NotFound
 from graphmem.graph import entities
 from graphmem.graph.scenes import below
-from graphmem.records import scopes
+from graphmem.records import jobs, scopes
 from graphmem.store import text_index
 from graphmem.upkeep import erase
 from graphmem.upkeep.erase import Gone
@@ -417,6 +417,7 @@ def _remove_softly(changes: Journal, gone: Gone, at: str) -> None:
     text_index.drop(changes.tx, "note", gone["note"])
     for row in rows_of(changes.tx, "incidents", f"id IN {VALUES}", (json.dumps(sorted(gone["incident"])),)):
         changes.delete("incidents", row)
+    jobs.release(changes.tx, gone["session"])
     parts = rows_of(changes.tx, "parts", f"session_id IN {VALUES}", (sessions,))
     text_index.drop(changes.tx, "part", [row["id"] for row in parts])
     for row in parts:

@@ -9,7 +9,6 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from graphmem.core.times import days_before
 from graphmem.graph.scenes import REF_TARGETS
@@ -97,28 +96,31 @@ def trim_days(tx: sqlite3.Connection, at: str, days: float) -> None:
     )
 
 
-class OldSessions(NamedTuple):
-    """What is kept no longer: sessions by name, and checkpoints by the id of their note."""
-
-    sessions: Sequence[str]
-    checkpoints: Sequence[int]
-
-
-def old_sessions(tx: sqlite3.Connection, at: str, days: float) -> OldSessions:
-    """Return the sessions in which nothing was said for so many days, and the checkpoints as old; 0 for none."""
-    limit = days_before(at, days) if days else ""
-    sessions = tx.execute(
-        """SELECT name FROM sessions s
-           WHERE COALESCE((SELECT COALESCE(p.at, p.recorded_at) FROM parts p WHERE p.session_id = s.id
-                           ORDER BY p.seq DESC LIMIT 1), s.updated_at) < ? ORDER BY s.id""",
-        (limit,),
+def old_sessions(tx: sqlite3.Connection, at: str, days: float, *, among: Sequence[str] | None = None) -> list[str]:
+    """Return the names of the sessions in which nothing was said for so many days. among: of these, None for of all."""
+    named, parameters = _among("s.name", among)
+    rows = tx.execute(
+        f"""SELECT name FROM sessions s
+            WHERE COALESCE((SELECT COALESCE(p.at, p.recorded_at) FROM parts p WHERE p.session_id = s.id
+                            ORDER BY p.seq DESC LIMIT 1), s.updated_at) < ? {named} ORDER BY s.id""",
+        (days_before(at, days), *parameters),
     )
-    checkpoints = tx.execute(
-        """SELECT id FROM notes WHERE kind = 'checkpoint' AND status = 'live' AND pinned = 0 AND updated_at < ?
-           ORDER BY id""",
-        (limit,),
+    return [name for (name,) in rows]
+
+
+def old_checkpoints(tx: sqlite3.Connection, at: str, days: float, *, among: Sequence[int] | None = None) -> list[int]:
+    """Return the ids of the live checkpoints that are as old. among: of these, None for of all."""
+    named, parameters = _among("id", among)
+    rows = tx.execute(
+        f"""SELECT id FROM notes WHERE kind = 'checkpoint' AND status = 'live' AND pinned = 0 AND updated_at < ? {named}
+            ORDER BY id""",
+        (days_before(at, days), *parameters),
     )
-    return OldSessions([name for (name,) in sessions], [note_id for (note_id,) in checkpoints])
+    return [note_id for (note_id,) in rows]
+
+
+def _among(column: str, values: Sequence[object] | None) -> tuple[str, list[str]]:
+    return ("", []) if values is None else (f"AND {column} IN {VALUES}", [json.dumps(list(values))])
 
 
 def is_due(tx: sqlite3.Connection, name: str, at: str, days: float) -> bool:

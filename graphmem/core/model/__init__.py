@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from graphmem.late import late_names
 
 if TYPE_CHECKING:
+    from graphmem.core.model.consolidated import Conclusion as Conclusion
+    from graphmem.core.model.consolidated import ConsolidationReport as ConsolidationReport
     from graphmem.core.model.content import ArchiveReport as ArchiveReport
     from graphmem.core.model.content import Block as Block
     from graphmem.core.model.content import Document as Document
@@ -112,6 +114,8 @@ _SUBJECTS = {
     "CheckReport": "files",
     "CheckpointReport": "writing",
     "CommitReport": "facts",
+    "Conclusion": "consolidated",
+    "ConsolidationReport": "consolidated",
     "DeclaredScene": "visits",
     "DedupeReport": "upkeep",
     "DeletedParts": "records",

@@ -112,7 +112,8 @@ class NoteDetail:
     """Everything about a note. acts: its origin, then what was done to it. versions: what had its slot before, latest
     first. scenes: keys of those that hold it. uses: how often recalls returned it, last_used: when last.
 
-    overridden_by: the note of a project that goes before it there, None where there is none.
+    overridden_by: the note of a project that goes before it there, None where there is none. sources: ids of the notes
+    and checkpoints that it was made of. source_gone: it was made of a session that is not mirrored any more.
     """
 
     note: Note
@@ -122,6 +123,8 @@ class NoteDetail:
     uses: int
     last_used: str | None
     overridden_by: int | None
+    sources: tuple[int, ...] = ()
+    source_gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

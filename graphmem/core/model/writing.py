@@ -37,6 +37,9 @@ class Writer(Protocol):
         ...
 
 
+JOB_STATES = ("queued", "asked", "answered", "done", "failed")
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """Something that is to be written, is being written, or was.
@@ -44,7 +47,8 @@ class Job:
     kind: 'checkpoint', 'consolidate' or 'distill'. session: '' for a kind that is of a scope, and where the session is
     gone. cause: 'manual', 'idle' or 'compaction'. state: queued; asked, a writer is at work until lease_until;
     answered, the reply waits to be kept; done; failed, and why in `error`. attempts: how often a writer was asked.
-    parts: how many it reads or has read. note_id: of the checkpoint that came of it.
+    parts: how many it reads or has read. note_id: of the checkpoint that came of it; of 'consolidate' the last one that
+    a writer has read.
     """
 
     id: int
@@ -67,9 +71,10 @@ class CheckpointReport:
     """What a checkpoint of a session came to.
 
     state: written; nothing (nothing new was said); short (too few turns for an idle session); queued; busy (another is
-    at work on it); suppressed (it failed too often in a row); own (it is the session of a writer); failed, and why in
-    `error`. notes: the checkpoints, one for each part of the session that a writer reads at once. proposed: what became
-    of what it found worth remembering. left: parts that are not digested yet.
+    at work on it); suppressed (it failed too often in a row); own (it is the session of a writer); gone (the session
+    was removed meanwhile); failed, and why in `error`. notes: the checkpoints, one for each part of the session that a
+    writer reads at once. proposed: what became of what it found worth remembering. left: parts that are not digested
+    yet.
     """
 
     session: str

@@ -86,6 +86,8 @@ _COMMANDS = {
     "part": ("sessions", "Show the exact text of a part of a session."),
     "checkpoint": ("sessions", "Digest what is new in a session."),
     "jobs": ("sessions", "List what is to be written, and do it."),
+    "consolidate": ("consolidate", "Draw what stays true from many notes."),
+    "distill": ("consolidate", "Propose skills and commands for what repeats."),
     "tree": ("tree", "Keep notes as files that people and git can change."),
     "record-failure": ("failures", "Count a failure of a tool."),
     "incidents": ("failures", "List failures of tools that look alike."),

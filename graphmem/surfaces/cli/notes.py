@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from graphmem.core.model import Inspection, Note, NoteDetail, Project, RecalledNote, RememberReport
     from graphmem.memory import Memory
 
-_KINDS = ["fact", "lesson", "rule", "preference", "decision", "pitfall", "checkpoint"]
+_KINDS = [
+    *("fact", "lesson", "rule", "preference", "decision", "pitfall", "checkpoint"),
+    *("skill", "agent", "command"),
+]
 _STATUSES = ["live", "proposed", "archived", "superseded", "forgotten"]
 
 _id_argument = click.argument("note_id", metavar="ID", type=WholeNumber(1))
@@ -309,6 +312,8 @@ def _print_detail(detail: "NoteDetail") -> None:
         "used": f"{counted(detail.uses, 'time')}, last {detail.last_used[:16]}" if detail.last_used else "never",
         "replaced by": "" if note.superseded_by is None else str(note.superseded_by),
         "in projects": "" if detail.overridden_by is None else f"note {detail.overridden_by} goes before it",
+        "made of": ", ".join(f"note {source_id}" for source_id in detail.sources),
+        "its session": "removed since" * detail.source_gone,
     }
     for name, value in lines.items():
         if value:

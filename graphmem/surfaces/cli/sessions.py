@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from graphmem.core.model.writing import JOB_STATES
 from graphmem.errors import InvalidInput
 from graphmem.surfaces.cli.group import Session, WholeNumber, json_option, read_input, scope_option
 from graphmem.surfaces.output import counted, none_of, print_remarks, print_table, printable, progress_bar, to_json
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from graphmem.core.model import CheckpointReport, Job, PastHit, SessionInfo
     from graphmem.memory import Memory
 
-_STATES = ["queued", "asked", "answered", "done", "failed"]
 _KINDS = ["claude-code", "opencode", "turns", "chatgpt", "claude"]
 
 _raw_option = click.option(
@@ -280,6 +280,7 @@ def _told(report: "CheckpointReport") -> str:
         "queued": "queued; 'graphmem jobs --run' does it",
         "busy": "another process is at work on it",
         "suppressed": "it failed three times in a row; --force tries again",
+        "gone": "it was removed meanwhile",
         "own": "it is the session of a writer of this memory, and is not digested",
         "failed": f"failed: {report.error}",
     }[report.state]
@@ -287,9 +288,9 @@ def _told(report: "CheckpointReport") -> str:
 
 @click.command("jobs")
 @click.option("--session", "name", default="", metavar="NAME", help="Only this session.")
-@click.option("--state", "states", multiple=True, type=click.Choice(_STATES), help="Only these; may be repeated.")
+@click.option("--state", "states", multiple=True, type=click.Choice(JOB_STATES), help="Only these; may be repeated.")
 @scope_option
-@click.option("--run", "running", is_flag=True, help="Do what is queued, and what was left by a process that ended.")
+@click.option("--run", "running", is_flag=True, help="Make the checkpoints that wait.")
 @_limit_option
 @json_option
 @click.pass_obj
