@@ -14,7 +14,7 @@ from graphmem.core import model
 from graphmem.core.keys import require_key
 from graphmem.errors import Conflict, InvalidInput
 from graphmem.late import late
-from graphmem.sessions import Sessions
+from graphmem.trees import Trees
 
 if TYPE_CHECKING:
     import sqlite3
@@ -54,7 +54,7 @@ class Texts(Protocol):
         """Take a text."""
 
 
-class Files(Sessions):
+class Files(Trees):
     """What a memory shows of itself in files and pictures, and what it takes in from files of others."""
 
     # ---- pictures

@@ -38,6 +38,7 @@ from benchmarks import (
     starting,
     tenants,
     tidying,
+    trees,
     writers,
     writing,
 )
@@ -158,6 +159,12 @@ SUBJECTS: Mapping[str, Subject] = {
         "the writer that needs no model, on so many chats of LoCoMo: the share of the content words of evidence turns "
         "that its digests keep within a tenth of the text. Floors: first sentences, the first of turns, random ones.",
         (10,), (10,), digesting.SEEDS, 0.5,
+    ),
+    "tree": Subject(
+        trees.run,
+        "so many notes as files: a sync that finds nothing to do, one after an edit, one that reads every file, the "
+        "first export, and the first sync of another memory. Floor: a walk that looks at every file, and one SELECT.",
+        (1_000, 10_000), (1_000,), trees.TURNS, 2,
     ),
 }  # fmt: skip
 ALL_MINUTES = 17

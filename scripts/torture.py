@@ -8,6 +8,9 @@ writers  Processes that write at once, readers and an upkeep loop beside them. E
          longest wait is told.
 digest   A child process digests a session while it goes on, and is killed between the question to a writer and the end
          of the job. After all: each message is in exactly one checkpoint, in order.
+tree     A child process remembers, edits notes, writes files and syncs both, until it is killed. After each round no
+         file is a half one; after all a sync completes, and every note and every file that was acknowledged is on
+         both sides, once, in its last version.
 disk     A file that cannot grow: no room left (a limit of pages, and a small tmpfs where it may be mounted), and writes
          that fail (a limit of the file size). No acknowledged write is lost, the file stays whole, and it goes on when
          there is room again.
@@ -433,6 +436,92 @@ def disk() -> dict[str, object]:
     return told
 
 
+# ---- tree
+
+FILLING = "word " * 2_000  # a file takes more than one write
+
+
+def text_of(title: str, version: int) -> str:
+    return f"{title} version {version}\n{FILLING}\nEND of {title}"
+
+
+def tree_child(path: Path, root: Path, number: int) -> None:
+    """Remember, edit and write files, each title on one side only, and sync, again and again, until killed."""
+    rng = random.Random(number)
+    with Memory.open(path, config=PATIENT) as memory:
+        while True:
+            known = [note for note in memory.notes(limit=100_000) if note.title.startswith("note ")]
+            title = f"note {number} {rng.randrange(1_000_000)}"
+            memory.remember(title, body=text_of(title, 0))
+            print(f"{title}\t0", flush=True)
+            if known:
+                note = rng.choice(known)
+                version = int(note.body.split(" version ")[1].split("\n")[0]) + 1
+                memory.edit_note(note.id, body=text_of(note.title, version))
+                print(f"{note.title}\t{version}", flush=True)
+            files = sorted(root.glob("facts/file-*.md"))
+            if files and rng.random() < 0.5:
+                file = rng.choice(files)
+                title = file.read_text("utf-8").split("\ntitle: ")[1].split("\n")[0]
+                version = int(file.read_text("utf-8").split(" version ")[1].split("\n")[0]) + 1
+            else:
+                title, version = f"file {number} {rng.randrange(1_000_000)}", 0
+                file = root / "facts" / f"{title.replace(' ', '-')}.md"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            beside = file.with_name(f".{file.name}.{number}")
+            beside.write_text(f"---\ntitle: {title}\n---\n{text_of(title, version)}\n", "utf-8")
+            beside.replace(file)
+            print(f"{title}\t{version}", flush=True)
+            memory.sync_tree(root)
+
+
+def tree(rounds: int, seed: int) -> dict[str, object]:
+    rng = random.Random(seed)
+    told: dict[str, int] = {}
+    with tempfile.TemporaryDirectory(prefix="graphmem-torture-") as folder:
+        path, root = Path(folder) / "memory.db", Path(folder) / "tree"
+        Memory.open(path).close()
+        for each in range(rounds):
+            command = [sys.executable, __file__, "tree-child", str(path), str(root), str(each + 1)]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+                assert child.stdout is not None
+                lines = [child.stdout.readline()]
+                time.sleep(rng.uniform(0.0, 0.3))
+                child.kill()
+                lines += child.stdout.read().splitlines()
+            if child.returncode != -signal.SIGKILL:
+                raise Failure(f"round {each}: the child ended by itself, with {child.returncode}")
+            for line in lines:
+                title, _, version = line.strip().partition("\t")
+                told[title] = max(told.get(title, 0), int(version or 0))
+            for file in root.rglob("[!.]*.md"):
+                text = file.read_text("utf-8")
+                if (
+                    file.name not in ("index.md", "ROOT.md")
+                    and f"END of {text.split('title: ')[1].split(chr(10))[0]}" not in text
+                ):
+                    raise Failure(f"round {each}: {file.name} is a half file")
+            progress("tree", each + 1, rounds)
+        with Memory.open(path, config=PATIENT) as memory:
+            memory.sync_tree(root)
+            again = memory.sync_tree(root)
+            if again.changes or memory.inspect().conflicts:
+                raise Failure(f"a second sync still changes {again.changes[:3]}, {memory.inspect().conflicts[:3]}")
+            if problems := memory.check().problems:
+                raise Failure(f"check: {problems[:3]}")
+            bodies = {note.title: note.body for note in memory.notes(limit=100_000)}
+            if len(bodies) != len(memory.notes(limit=100_000)):
+                raise Failure("a title is there twice")
+        texts = [file.read_text("utf-8") for file in root.rglob("facts/*.md") if file.name != "index.md"]
+        for title, version in told.items():
+            newer = [text_of(title, version + more) for more in (0, 1)]  # the last one may be kept and not acknowledged
+            if bodies.get(title) not in newer or sum(text.rstrip().endswith(bodies[title]) for text in texts) != 1:
+                raise Failure(f"{title!r}, version {version}, is lost")
+        if len(texts) != len(bodies):
+            raise Failure(f"{len(texts)} files for {len(bodies)} notes")
+        return {"kills": rounds, "acknowledged": len(told), "notes": len(bodies), "files": len(texts)}
+
+
 # ---- command line
 
 
@@ -448,13 +537,16 @@ def main() -> None:
     if sys.argv[1:2] == ["digest-child"]:
         digest_child(Path(sys.argv[2]), int(sys.argv[3]))
         return
+    if sys.argv[1:2] == ["tree-child"]:
+        tree_child(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))
+        return
     if sys.argv[1:2] == ["disk-child"]:
         disk_child(sys.argv[2], Path(sys.argv[3]))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["crash", "digest", "writers", "disk", "all"])
-    parser.add_argument("--rounds", type=int, help="of crash and digest  [default: 300, 40]")
-    parser.add_argument("--seed", type=int, default=1, help="of crash and digest  [default: 1]")
+    parser.add_argument("what", choices=["crash", "digest", "tree", "writers", "disk", "all"])
+    parser.add_argument("--rounds", type=int, help="of crash, digest and tree  [default: 300, 40, 40]")
+    parser.add_argument("--seed", type=int, default=1, help="of crash, digest and tree  [default: 1]")
     parser.add_argument("--processes", type=int, default=8, help="that write  [default: 8]")
     parser.add_argument("--writes", type=int, default=500, help="of each process  [default: 500]")
     parser.add_argument("--json", action="store_true")
@@ -462,6 +554,7 @@ def main() -> None:
     runs = {
         "crash": lambda: crash(given.rounds or 300, given.seed),
         "digest": lambda: digest(given.rounds or 40, given.seed),
+        "tree": lambda: tree(given.rounds or 40, given.seed),
         "writers": lambda: writers(given.processes, given.writes),
         "disk": disk,
     }

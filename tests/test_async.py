@@ -102,6 +102,8 @@ SCRIPT = [
     ("delete_relation", [2], {"hard": True}),
     ("import_from", ["mcp-memory", OBSERVED], {}),
     ("harvest", [TALK], {}),
+    ("export_tree", ["/nowhere/tree"], {"dry_run": True}),
+    ("sync_tree", ["/nowhere/tree"], {"dry_run": True}),
     ("sessions", [], {"limit": 1}),
     ("history", ["panel"], {"floor": 0.5}),
     ("checkpoint", ["s1"], {"wait": False}),

@@ -38,6 +38,9 @@ COLUMNS = {
     "upkeep": {"scenes", "refs_faded", "p50_ms", "max_ms"},
     "mirror": {"chats", "parts", "of_floor", "screened_a_second", "exact", "added_again"},
     "digest": {"chats", "evidence_turns", "kept", "first", "random", "to_first", "to_random", "digest_ms"},
+    "tree": {
+        *("notes", "unchanged_ms", "floor_ms", "to_floor", "read_all_ms", "one_edit_ms", "export_s", "take_s"),
+    },
 }
 SCALES = {"writers": ["30"], "start": ["30"], "upkeep": ["30"], "entities": ["60"], "tenants": ["10"], "dedupe": ["60"],
           "mirror": ["1"], "digest": ["1"]}  # fmt: skip

@@ -52,6 +52,7 @@ BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 NASTY = f"a\x1b[2J\x07b\x9b31mc\r{BIDI}d"
 
 SAVED = Path(tempfile.gettempdir(), f"graphmem-saved-{os.getpid()}.db")
+TREE = Path(tempfile.gettempdir(), f"graphmem-tree-{os.getpid()}")
 
 # One call of each command that a filled memory answers; to embed needs a setting.
 CALLS = {
@@ -103,6 +104,7 @@ CALLS = {
     "part": ["1"],
     "checkpoint": ["s1", "--queue"],
     "jobs": [],
+    "tree": ["export", TREE],
     "record-failure": ["bash", "exit 1"],
     "incidents": ["--all"],
     "import": ["mcp-memory", OBSERVED],
@@ -200,6 +202,8 @@ def saved():
         memory.backup(SAVED)
     yield
     SAVED.unlink()
+    shutil.rmtree(TREE, ignore_errors=True)
+    shutil.rmtree(TREE, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)

@@ -96,6 +96,8 @@ WRITES = {
     "approve": lambda memory: memory.approve(4),
     "reject": lambda memory: memory.reject(5),
     "edit_note": lambda memory: memory.edit_note(1, body="Never npm."),
+    "export_tree": lambda memory: memory.export_tree(tempfile.mkdtemp()),
+    "sync_tree": lambda memory: memory.sync_tree(tempfile.mkdtemp()),
     "mirror": lambda memory: memory.mirror("s1", [Part(id="m2", text="Then deploy it.")]),
     "checkpoint": lambda memory: memory.checkpoint("s1", wait=False),
     "harvest": lambda memory: memory.harvest(TALK),
@@ -162,6 +164,8 @@ REHEARSALS = {
     "import_from dry": lambda memory: memory.import_from("mcp-memory", OBSERVED, dry_run=True),
     "undo dry": lambda memory: memory.undo(1, dry_run=True),
     "repair dry": lambda memory: memory.repair(dry_run=True),
+    "export_tree dry": lambda memory: memory.export_tree("/nowhere/tree", dry_run=True),
+    "sync_tree dry": lambda memory: memory.sync_tree("/nowhere/tree", dry_run=True),
     "check": lambda memory: memory.check(),
 }
 VERBS = WRITES | READS | REHEARSALS
@@ -187,6 +191,7 @@ NO_VERBS = {
     "start_checkpoints",
     "turn",
     "verify_forgotten",
+    "watch_tree",
 }
 
 each_verb = pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)

@@ -25,6 +25,11 @@ def test_each_message_is_digested_once_whatever_is_killed():
     assert told["messages"] >= 64
 
 
+def test_a_tree_and_its_notes_come_together_whatever_is_killed():
+    told = torture("tree", "--rounds", "6")["tree"]
+    assert told["notes"] == told["files"] >= told["acknowledged"] > 0
+
+
 def test_writers_readers_and_upkeep_work_at_once():
     told = torture("writers", "--processes", "3", "--writes", "40")["writers"]
     assert (told["writes kept"], told["errors"]) == (120, 0)

@@ -7,7 +7,7 @@ from operator import itemgetter
 
 from graphmem.core.model import Inspection, Note, NoteCount, NoteDetail, Route
 from graphmem.core.times import days_before
-from graphmem.records import drafts, notes, provenance, usage
+from graphmem.records import drafts, notes, provenance, trees, usage
 from graphmem.store.lists import of_scopes
 
 _STALE_DAYS = 180
@@ -115,6 +115,7 @@ def inspect(tx: sqlite3.Connection, scopes: Sequence[str] | None, at: str) -> In
         tuple(tuple(note_id for *_, note_id in rows) for _, rows in itertools.groupby(repeated, key=itemgetter(0, 1))),
         tuple(note_id for (note_id,) in stale),
         tuple((user, own) for user, own in overridden),
+        trees.conflicts(tx, scopes),
     )
 
 

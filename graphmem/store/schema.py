@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
 APPLICATION_ID = 0x676D656D  # "gmem"
-VERSION = 8  # the number of migrations below, kept in user_version: a current file is told by one read
+VERSION = 9  # the number of migrations below, kept in user_version: a current file is told by one read
 
 
 def _execute(db: "Database", script: str) -> None:
@@ -604,7 +604,62 @@ def _migrations() -> "Migrations":
         """,
         )
 
+    @migrations()
+    def m009_trees(db: "Database") -> None:
+        _execute(
+            db,
+            """
+            -- Folders of notes as files, and of which scope each is.
+            CREATE TABLE trees(
+                root TEXT PRIMARY KEY,
+                scope TEXT NOT NULL
+            ) STRICT, WITHOUT ROWID;
+            -- What a file of a tree was when it was last read or written. uid: of its note, in files of every device;
+            -- for a compiled list ':' and its path. path: '' where there is no file any more. hash: of the file, ''
+            -- before it is first written; stamp: size, times and inode, by which it is known without reading; ''
+            -- where it has to be read. note_hash: of the page that the note would make. writing: the hash of what is
+            -- about to be written. changes: of the note since. conflict: file and note both changed.
+            CREATE TABLE tree_files(
+                root TEXT NOT NULL REFERENCES trees(root),
+                uid TEXT NOT NULL,
+                path TEXT NOT NULL,
+                note_id INTEGER,
+                hash TEXT NOT NULL DEFAULT '',
+                stamp TEXT NOT NULL DEFAULT '',
+                note_hash TEXT NOT NULL DEFAULT '',
+                writing TEXT NOT NULL DEFAULT '',
+                changes INTEGER NOT NULL DEFAULT 0,
+                conflict INTEGER NOT NULL DEFAULT 0 CHECK (conflict IN (0, 1)),
+                PRIMARY KEY (root, uid)
+            ) STRICT, WITHOUT ROWID;
+            CREATE INDEX tree_files_note ON tree_files(note_id);
+        """,
+        )
+        _execute(db, "".join(map(_changes_of_notes, ("note_labels", "note_triggers"))))
+        _execute(db, _CHANGES_OF_PAGES)
+
     return migrations
+
+
+# Counted by SQLite, whoever writes the row: a sync then reads no note that nobody changed.
+_CHANGES_OF_PAGES = """
+    CREATE TRIGGER notes_page_changed
+        AFTER UPDATE OF scope, kind, slot, title, body, summary, highlight, status, pinned, source, reason, created_at
+        ON notes BEGIN UPDATE tree_files SET changes = changes + 1 WHERE note_id = NEW.id; END;
+    -- A path tells the title. The file is known by its uid, or by what it holds.
+    CREATE TRIGGER notes_page_gone AFTER DELETE ON notes BEGIN
+        UPDATE tree_files SET changes = changes + 1, path = '', conflict = 0 WHERE note_id = OLD.id; END;
+"""
+
+
+def _changes_of_notes(table: str) -> str:
+    """Return the statements by which it is counted that what stands beside a note changed."""
+    return "".join(
+        f"""CREATE TRIGGER {table}_{act.lower()}_page AFTER {act} ON {table} BEGIN
+                UPDATE tree_files SET changes = changes + 1 WHERE note_id = {row}.note_id; END;
+        """
+        for act, row in (("INSERT", "NEW"), ("DELETE", "OLD"))
+    )
 
 
 def _note_scopes_of(table: str, at: str) -> str:

@@ -68,6 +68,9 @@ if TYPE_CHECKING:
     from graphmem.core.model.notes import Provenance as Provenance
     from graphmem.core.model.notes import RememberReport as RememberReport
     from graphmem.core.model.notes import Route as Route
+    from graphmem.core.model.planted import TreeChange as TreeChange
+    from graphmem.core.model.planted import TreeConflict as TreeConflict
+    from graphmem.core.model.planted import TreeReport as TreeReport
     from graphmem.core.model.recalled import RecalledBlock as RecalledBlock
     from graphmem.core.model.recalled import RecalledDocument as RecalledDocument
     from graphmem.core.model.recalled import RecalledEntity as RecalledEntity
@@ -189,6 +192,9 @@ _SUBJECTS = {
     "SimilarEntity": "entities",
     "TagReport": "edits",
     "Trace": "files",
+    "TreeChange": "planted",
+    "TreeConflict": "planted",
+    "TreeReport": "planted",
     "Triple": "facts",
     "TwinGroup": "upkeep",
     "TwinScene": "upkeep",

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from graphmem.core.model.planted import TreeConflict
+
 LONGEST_TITLE = 500
 MOST_TRIGGERS = 8
 
@@ -149,7 +151,8 @@ class Inspection:
 
     routes: which triggers lead where. repeated: ids of live notes of one scope that say the same title. stale: ids of
     live notes that nobody told or used for 180 days, the oldest first; rules and pinned notes are never stale.
-    overridden: pairs of ids, a user's note and the project's one that goes before it there.
+    overridden: pairs of ids, a user's note and the project's one that goes before it there. conflicts: files of trees
+    that changed while their notes did.
     """
 
     counts: tuple[NoteCount, ...]
@@ -159,3 +162,4 @@ class Inspection:
     repeated: tuple[tuple[int, ...], ...]
     stale: tuple[int, ...]
     overridden: tuple[tuple[int, int], ...]
+    conflicts: tuple[TreeConflict, ...]

@@ -88,6 +88,7 @@ _COMMANDS = {
     "jobs": ("sessions", "List what is to be written, and do it."),
     "consolidate": ("consolidate", "Draw what stays true from many notes."),
     "distill": ("consolidate", "Propose skills and commands for what repeats."),
+    "tree": ("tree", "Keep notes as files that people and git can change."),
     "record-failure": ("failures", "Count a failure of a tool."),
     "incidents": ("failures", "List failures of tools that look alike."),
     "import": ("exchange", "Take in what another memory kept."),

@@ -1,0 +1,140 @@
+"""The verbs of Memory about the tree of its notes, which people and git read and change."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from graphmem.config import check_flags
+from graphmem.core import model
+from graphmem.errors import Conflict
+from graphmem.late import late
+from graphmem.sessions import Sessions
+
+if TYPE_CHECKING:
+    from graphmem.core import redaction
+    from graphmem.exchange import rooted, tree, watching
+    from graphmem.records import trees
+    from graphmem.upkeep import edit_notes
+else:
+    edit_notes = late("graphmem.upkeep.edit_notes")
+    redaction = late("graphmem.core.redaction")
+    rooted = late("graphmem.exchange.rooted")
+    tree = late("graphmem.exchange.tree")
+    trees = late("graphmem.records.trees")
+    watching = late("graphmem.exchange.watching")
+
+
+def _unheard(done: int, whole: int) -> None:
+    pass
+
+
+class Trees(Sessions):
+    """The notes of a memory as a tree of files, both ways."""
+
+    def export_tree(
+        self,
+        root: str | os.PathLike[str],
+        *,
+        scope: str | None = None,
+        dry_run: bool = False,
+        progress: Callable[[int, int], None] = _unheard,
+    ) -> model.TreeReport:
+        """Write the notes of a scope as files that people and git can read: `<folder>/<title>.md`, one note each.
+
+        Beside them `index.md` in each folder and `ROOT.md` with tables of folders and of what to read when; what people
+        write into `ROOT.md` outside of the tables stays as it is. A file keeps its place for good. What was changed in
+        a file is not overwritten, but told of: `sync_tree` takes it over. Nothing leads out of the root: links are
+        neither followed nor overwritten. Twice the same notes make twice the same bytes.
+
+        scope: "user", "project" or the key of one; without it that of the tree, else of the current project, else the
+        user's own. progress: is told how many files are done, and how many there are.
+
+        Raises InvalidInput for a root that is a link or no folder, Conflict for one that holds another scope,
+        StoreFailed for files that cannot be written.
+        """
+        return self._tree(root, scope, dry_run, progress, "export")
+
+    def sync_tree(
+        self,
+        root: str | os.PathLike[str],
+        *,
+        scope: str | None = None,
+        dry_run: bool = False,
+        progress: Callable[[int, int], None] = _unheard,
+    ) -> model.TreeReport:
+        """Bring a tree of files and the notes of its scope together, by what changed on either side since last time.
+
+        A file that was changed is taken over as an edit by a person, a new one as a note, `status: live` in a proposal
+        as its approval; a file that was removed archives its note, and one that comes back restores it. A note that
+        changed is written, and the file of one that is gone removed. Where both changed both stay: the note is laid
+        beside the file as `NAME.conflict.md`, and `inspect` lists it; take that copy away to keep the file, move it
+        over the file to keep the note. A moved file is known by its id or by what it holds. Copies that sync programs
+        leave are told of and not read. What cannot be taken over, a secret first of all, is refused by name, and the
+        rest goes on.
+
+        Raises what `export_tree` does, and Conflict where all files are gone at once.
+        """
+        return self._tree(root, scope, dry_run, progress, "sync")
+
+    def watch_tree(
+        self,
+        root: str | os.PathLike[str],
+        report: Callable[[model.TreeReport], None] = lambda report: None,
+        *,
+        scope: str | None = None,
+        stop: threading.Event | None = None,
+    ) -> None:
+        """Sync a tree now, whenever a file of it changes, and every ten seconds, until `stop` is set.
+
+        Without `stop` that is when the memory is closed. report: is told of the first sync, and of each that changed
+        anything. Raises InvalidInput where the extra `graphmem[tree]` is not installed, and what `sync_tree` raises.
+        """
+        watching.require()
+        place = rooted.checked_root(root)
+        report(self.sync_tree(place, scope=scope))
+        for _ in watching.changes(place, self._closing if stop is None else stop):
+            told = self.sync_tree(place, scope=scope)
+            if told.changes:
+                report(told)
+
+    # ---- within
+
+    def _tree(
+        self,
+        root: str | os.PathLike[str],
+        scope: str | None,
+        dry_run: bool,
+        progress: Callable[[int, int], None],
+        verb: str,
+    ) -> model.TreeReport:
+        check_flags(dry_run=dry_run)
+        place = rooted.checked_root(root)
+        redaction.refuse_secrets(root=place, scope=scope)
+        at = self._at(None)
+        with self._store.read() as tx:
+            known = trees.scope_of(tx, place)
+        wanted = None if scope is None else self._scope(scope)
+        if known is not None and wanted not in (None, known):
+            raise Conflict(f"{place}: holds the notes of scope {known or 'user'}: choose another folder for this one")
+        if wanted is None:
+            wanted = known if known is not None else "" if self._project is None else self._own_scope("project")
+        run = tree.export if verb == "export" else tree.sync
+        act = functools.partial(self._done, source="user", at=at, reason="", session="", place=place)
+        if not dry_run:
+            self._store.require_writing()
+            read, write = self._store.read, functools.partial(self._writing, at)
+            return run(place, wanted, tree.Hands(read, write, self._edit, act, self.config, True, progress))
+        # A rehearsal does all of it and keeps nothing: so it meets what would be refused.
+        with self._store.write(keep=False):
+            within = self._store.write
+            return run(place, wanted, tree.Hands(within, within, self._edit, act, self.config, False, progress))
+
+    def _edit(
+        self, tx: sqlite3.Connection, note_id: int, changes: Mapping[str, Any], act: model.Provenance
+    ) -> model.NoteEditReport:
+        return edit_notes.edit(tx, note_id, changes, act, self.config)
