@@ -4,7 +4,7 @@ import string
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from graphmem import InvalidInput
@@ -37,6 +37,7 @@ def test_what_is_written_is_read_as_it_was(values, body):
 
 
 @given(VALUES)
+@example({"no": "0"})
 def test_other_programs_read_text_too(values):
     front = frontmatter.compose(values, "").removeprefix("---\n").removesuffix("---\n")
     assert (yaml.safe_load(front) or {}) == {

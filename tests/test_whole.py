@@ -41,8 +41,11 @@ def everything(memory):
 
 
 @pytest.fixture
-def filled(memory):
+def filled(memory, tmp_path):
     everything(memory)
+    memory.mirror("gone", [Part("m1", text="It is gone.")])
+    memory.delete_session("gone")
+    memory.export_tree(tmp_path / "tree")
     return memory
 
 

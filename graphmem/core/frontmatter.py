@@ -223,6 +223,8 @@ def _written(values: Mapping[str, Value]) -> str:
 
 def _written_simply(key: str, value: Value) -> str:
     """Return the lines of a key as YAML has them, '' where they take more than letters and harmless marks."""
+    if not _BARE.fullmatch(key):  # such as 'no', which others read as false
+        return ""
     if isinstance(value, str):
         item = _item(value)
         return f"{key}: {item}\n" if item else ""
