@@ -9,9 +9,9 @@ from graphmem import InvalidInput, Memory
 
 # What each verb is given for the arguments that it needs.
 NEEDED = {
-    "a": "Ann", "b": "Bob", "block_id": "blk_1", "dest": "copy.db", "key": "chan:qq", "keys": "chan:qq",
+    "a": "Ann", "b": "Bob", "block_id": "blk_1", "dest": "copy.db", "key": "chan:qq", "kind": "jsonl", "keys": "chan:qq",
     "new_key": "chan:a", "note_id": 1, "operation": 1, "parts": [], "path": "memory.db", "query": "tea",
-    "relation_id": 1, "said": "tea", "session": "s1", "source": "Ann", "src": "memory.db", "target": "Bob",
+    "relation_id": 1, "root": "tree", "said": "tea", "session": "s1", "source": "Ann", "src": "memory.db", "target": "Bob",
     "text": "tea", "title": "tea",
 }  # fmt: skip
 FLAGS = [

@@ -2003,7 +2003,18 @@ OF_OTHER_COMMANDS = {
 
 SHOWN = {"surfaces.cli.group", "surfaces.output"}
 OF_SCENES = {
-    *("memory", "maintenance", "curation", "consolidation", "sessions", "files", "arguments", "config", "projects"),
+    *(
+        "memory",
+        "maintenance",
+        "curation",
+        "consolidation",
+        "sessions",
+        "trees",
+        "files",
+        "arguments",
+        "config",
+        "projects",
+    ),
     *("core.keys", "core.policies", "core.situations", "core.times"),
     *("graph.matching", "graph.scenes", "graph.validity"),
     *("store.blobs", "store.database", "store.lists", "store.postings", "store.schema"),

@@ -293,9 +293,10 @@ def test_sessions_inherit_their_project(opened, path):
         key = memory.project.key
     with opened("theirs", session="") as memory:
         assert len(memory.recall("ramen")) == 1
-        assert memory.mirror("s1", [Part("m2", text="sushi")]).remarks == ()
+        for options in ({}, {"scope": "project"}):
+            with pytest.raises(Conflict, match=f"'s1' is of scope '{key}'"):
+                memory.mirror("s1", [Part("m2", text="sushi")], **options)
         assert memory.mirror("s2", [Part("m2", text="sushi")]).remarks == ()
-        assert memory.mirror("s1", [Part("m3", text="tea")], scope="project").remarks
     assert sql(path, "SELECT name, scope FROM sessions ORDER BY id") == [("s1", key), ("s2", "")]
 
 

@@ -276,6 +276,7 @@ def render(
     (none)
     ## Notes
     (none)
+    CHECKPOINT_DONE
     """
     lines = [_TITLE, f"Date: {date}"]
     for heading in HEADINGS:

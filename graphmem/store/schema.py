@@ -709,7 +709,10 @@ def is_current(connection: sqlite3.Connection, path: str) -> bool:
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if "scenes" in tables:
         reason = "has the schema of another engine, and graphmem writes to its own files alone"
-        raise StoreFailed(f"{path} {reason}: 'graphmem import homeagent' takes what it holds into one of these")
+        raise StoreFailed(
+            f"{path} {reason}: 'graphmem import homeagent' takes what it holds into one of these, "
+            "'graphmem dedupe --dry-run' shows what could be merged in it"
+        )
     if application or version or tables:
         raise StoreFailed(f"{path} is the database of another program, not a graphmem memory: name another file")
     return False

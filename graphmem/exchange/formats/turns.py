@@ -33,7 +33,7 @@ def session_of(path: str) -> str:
     """Return the session of turns that name none, by the absolute path of their file.
 
     >>> session_of("/logs/talk.jsonl")
-    'talk-82e2c6f8'
+    'talk-141c3db2'
     """
     return f"{Path(path).stem}-{hashlib.sha256(path.encode()).hexdigest()[:_DIGITS]}"
 
