@@ -9,10 +9,10 @@ from graphmem import InvalidInput, Memory
 
 # What each verb is given for the arguments that it needs.
 NEEDED = {
-    "a": "Ann", "b": "Bob", "block_id": "blk_1", "dest": "copy.db", "key": "chan:qq", "kind": "jsonl", "keys": "chan:qq",
-    "new_key": "chan:a", "note_id": 1, "operation": 1, "parts": [], "path": "memory.db", "query": "tea",
-    "relation_id": 1, "root": "tree", "said": "tea", "session": "s1", "source": "Ann", "src": "memory.db", "target": "Bob",
-    "text": "tea", "title": "tea",
+    "a": "Ann", "b": "Bob", "block_id": "blk_1", "dest": "copy.db", "key": "chan:qq", "keys": "chan:qq",
+    "kind": "jsonl", "new_key": "chan:a", "note_id": 1, "operation": 1, "parts": [], "path": "memory.db",
+    "query": "tea", "relation_id": 1, "root": "tree", "said": "tea", "session": "s1", "source": "Ann",
+    "src": "memory.db", "target": "Bob", "text": "tea", "title": "tea",
 }  # fmt: skip
 FLAGS = [
     (name, parameter.name)
