@@ -56,10 +56,6 @@ else:
 _LISTED = 50
 
 
-def _unheard(done: int, whole: int) -> None:
-    pass
-
-
 class Sessions(Consolidation):
     """The sessions of a memory: the verbatim mirror, what searches in it, and what is distilled of it."""
 
@@ -250,7 +246,7 @@ class Sessions(Consolidation):
         *,
         kind: str | None = None,
         redact: bool | None = None,
-        progress: Callable[[int, int], None] = _unheard,
+        progress: Callable[[int, int], None] = lambda done, whole: None,
     ) -> model.HarvestReport:
         """Mirror the transcripts that other programs wrote, each from where the last harvest of it ended.
 
@@ -382,7 +378,7 @@ class Sessions(Consolidation):
         if not grown:
             return
         try:
-            report = self._harvested(grown, _unheard)
+            report = self._harvested(grown, lambda done, whole: None)
         except GraphmemError as error:
             log.warning("the transcripts were not read before this search: %s", error)
             return
@@ -398,7 +394,7 @@ class Sessions(Consolidation):
         cause: str = "manual",
         wait: bool = True,
         force: bool = False,
-        progress: Callable[[int, int], None] = _unheard,
+        progress: Callable[[int, int], None] = lambda done, parts: None,
     ) -> model.CheckpointReport:
         """Digest what is new in a session into checkpoints: notes with what was done, decided, found out and left open.
 
@@ -430,6 +426,7 @@ class Sessions(Consolidation):
         self, name: str, cause: str, owner: str, *, force: bool, progress: Callable[[int, int], None]
     ) -> model.CheckpointReport:
         done = model.CheckpointReport(name, "nothing")
+        writer = self._named_writer()
         read = 0
         while True:
             at = self._at(None)
@@ -439,21 +436,22 @@ class Sessions(Consolidation):
                 if begun == "suppressed":
                     log.debug("checkpoint of session %r: it failed too often in a row and is left alone", name)
                 return done if done.state != "nothing" else replace(done, state=begun)
+            if writer is None:  # rules read the parts themselves, however long
+                begun = replace(begun, cut="")
             progress(read, read + len(begun.task.parts) + begun.left)
-            done = self._written(begun, done, owner)
+            done = self._written(begun, done, owner, writer)
             if done.state not in ("written", "empty"):
                 log.debug("checkpoint of session %r: %s", name, done.error or done.state)
                 return done
             read += len(begun.task.parts)
             progress(read, read + begun.left)
-            if not begun.left or (begun.cut and self._named_writer() is not None):
+            if not begun.left or begun.cut:
                 return done
 
-    def _written(self, begun: checkpointing.Begun, done: model.CheckpointReport, owner: str) -> model.CheckpointReport:
-        """Let a writer answer, and settle what it says; return what was done with that."""
-        writer = self._named_writer()
-        if writer is None:  # rules read the parts themselves, however long
-            begun = replace(begun, cut="")
+    def _written(
+        self, begun: checkpointing.Begun, done: model.CheckpointReport, owner: str, writer: model.Writer | None
+    ) -> model.CheckpointReport:
+        """Let a writer answer, rules where there is none, and settle what it says; return what was done with that."""
         settled = self._done_by_writer(
             owner,
             begun.job_id,
@@ -480,7 +478,7 @@ class Sessions(Consolidation):
         )
 
     def run_jobs(
-        self, *, idle: bool = False, progress: Callable[[int, int], None] = _unheard
+        self, *, idle: bool = False, progress: Callable[[int, int], None] = lambda done, sessions: None
     ) -> tuple[model.CheckpointReport, ...]:
         """Make the checkpoints that are queued, and those that a process left when it ended; return what each came to.
 

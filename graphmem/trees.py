@@ -29,10 +29,6 @@ else:
     watching = late("graphmem.exchange.watching")
 
 
-def _unheard(done: int, whole: int) -> None:
-    pass
-
-
 class Trees(Sessions):
     """The notes of a memory as a tree of files, both ways."""
 
@@ -42,7 +38,7 @@ class Trees(Sessions):
         *,
         scope: str | None = None,
         dry_run: bool = False,
-        progress: Callable[[int, int], None] = _unheard,
+        progress: Callable[[int, int], None] = lambda done, files: None,
     ) -> model.TreeReport:
         """Write the notes of a scope as files that people and git can read: `<folder>/<title>.md`, one note each.
 
@@ -65,7 +61,7 @@ class Trees(Sessions):
         *,
         scope: str | None = None,
         dry_run: bool = False,
-        progress: Callable[[int, int], None] = _unheard,
+        progress: Callable[[int, int], None] = lambda done, files: None,
     ) -> model.TreeReport:
         """Bring a tree of files and the notes of its scope together, by what changed on either side since last time.
 

@@ -227,3 +227,34 @@ def model_server(*served):
             yield f"http://127.0.0.1:{server.server_address[1]}/v1", asked
         finally:
             server.shutdown()
+
+
+KILLED = """
+import datetime as dt, importlib, os, sys
+from graphmem import Memory
+from graphmem.records import jobs
+
+path, moment, reply, settling, verb, *arguments = sys.argv[1:]
+
+def writer(task):
+    if moment == "asked":
+        os._exit(9)
+    return reply
+
+def dies(*_):
+    os._exit(9)
+
+if moment == "answered":
+    importlib.import_module(settling).settle = dies
+if moment == "settled":
+    jobs.finish = dies
+clock = lambda: dt.datetime(2026, 9, 7, 8, tzinfo=dt.UTC)
+with Memory.open(path, clock=clock, writer=writer) as memory:
+    getattr(memory, verb)(*arguments)
+"""
+
+
+def die_at(moment, path, reply, settling, verb, *arguments):
+    """Let a process work on a job of a writer until it ends: when it asks, when it has the answer, when it settles."""
+    command = [sys.executable, "-c", KILLED, str(path), moment, reply, settling, verb, *arguments]
+    assert subprocess.run(command, check=False).returncode == 9

@@ -1,15 +1,12 @@
 """Checkpoints: what is new in a session is digested once, by one writer, whatever goes wrong between."""
 
 import dataclasses
-import os
-import subprocess
-import sys
 import threading
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import sql
+from support import die_at, sql
 
 from graphmem import (
     Config,
@@ -583,38 +580,12 @@ def test_checkpoints_are_made_in_a_thread_until_the_memory_is_closed(opened, clo
 
 # ---- crashes
 
-KILLED = """
-import datetime as dt, os, sys
-from graphmem import Memory
-from graphmem.compose import checkpointing
-from graphmem.records import jobs
-
-path, moment, reply = sys.argv[1:4]
-
-def writer(task):
-    if moment == "asked":
-        os._exit(9)
-    return reply
-
-def dies(*_):
-    os._exit(9)
-
-if moment == "answered":
-    checkpointing.settle = dies
-if moment == "settled":
-    jobs.finish = dies
-clock = lambda: dt.datetime(2026, 9, 7, 8, tzinfo=dt.UTC)
-with Memory.open(path, clock=clock, writer=writer) as memory:
-    memory.checkpoint("s1")
-"""
-
 
 @pytest.mark.parametrize(("moment", "asked"), [("asked", 1), ("answered", 0), ("settled", 0)])
 def test_a_process_that_is_killed_leaves_its_job_to_the_next(opened, path, moment, asked):  # B8.12
     memory, writer = opened(TEXT)
     memory.mirror("s1", talk(6))
-    dead = subprocess.run([sys.executable, "-c", KILLED, str(path), moment, TEXT], check=False, env=dict(os.environ))
-    assert dead.returncode == 9
+    die_at(moment, path, TEXT, "graphmem.compose.checkpointing", "checkpoint", "s1")
     assert (unread(path), memory.notes()) == ([], ())
 
     assert [report.state for report in memory.run_jobs()] == ["written"]

@@ -1,7 +1,6 @@
 """Consolidating and distilling: what stays true and what repeats, by a writer or by rules, when it is due."""
 
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -10,7 +9,7 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import Served, answer_of, dump, sql
+from support import Served, answer_of, die_at, dump, sql
 
 from graphmem import Config, Conflict, InvalidInput, Memory, Part, StoreBusy, StoreFailed, WriterFailed
 from graphmem.config import DEFAULT
@@ -556,40 +555,13 @@ def test_while_one_is_at_work_no_other_begins(opened):
     assert len(idle.tasks) == 1
 
 
-KILLED = """
-import datetime as dt, os, sys
-from graphmem import Memory
-from graphmem.compose import consolidating
-from graphmem.records import jobs
-
-path, moment, reply = sys.argv[1:4]
-
-def writer(task):
-    if moment == "asked":
-        os._exit(9)
-    return reply
-
-def dies(*_):
-    os._exit(9)
-
-if moment == "answered":
-    consolidating.settle = dies
-if moment == "settled":
-    jobs.finish = dies
-clock = lambda: dt.datetime(2026, 9, 7, 8, tzinfo=dt.UTC)
-with Memory.open(path, clock=clock, writer=writer) as memory:
-    memory.consolidate()
-"""
-
-
 @pytest.mark.parametrize(("moment", "asked"), [("asked", 1), ("answered", 0), ("settled", 0)])
 def test_a_process_that_is_killed_leaves_its_job_to_the_next(opened, path, clock, moment, asked):
     memory, writer = opened("")
     ids = many(memory)
     said = reply(entry("All rooms", supersedes=[*ids[:2], 12]))
     writer.replies = [said]
-    dead = subprocess.run([sys.executable, "-c", KILLED, str(path), moment, said], check=False, env=dict(os.environ))
-    assert dead.returncode == 9
+    die_at(moment, path, said, "graphmem.compose.consolidating", "consolidate")
     clock.advance(minutes=1)
     memory.remember(memory.inspect(ids[1]).note.title)  # told once more since
     (unseen,) = told(memory, "Not shown to the writer")
