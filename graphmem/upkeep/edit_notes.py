@@ -7,7 +7,7 @@ from typing import Any
 from graphmem.config import Config
 from graphmem.core.keys import title_key
 from graphmem.core.model import Note, NoteEditReport, Provenance
-from graphmem.core.model.notes import EDITABLE
+from graphmem.core.model.notes import EDITABLE as EDITABLE
 from graphmem.core.trust import class_of, is_person, suffices
 from graphmem.errors import Conflict, InvalidInput
 from graphmem.records import drafts, notes, provenance
