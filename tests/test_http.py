@@ -18,7 +18,7 @@ from test_store import fill
 
 from graphmem import Memory
 from graphmem.errors import GraphmemError
-from graphmem.surfaces.http import running
+from graphmem.surfaces.http import running, server
 from graphmem.surfaces.http.app import create_app
 from graphmem.surfaces.http.bounds import Bounds, Load
 from graphmem.surfaces.verbs import CHANGING, READING, verb_of
@@ -422,6 +422,11 @@ def test_only_this_machine_is_served(path, host):
 
     assert ran.returncode == 1
     assert "only this machine" in ran.stderr
+
+
+def test_an_answer_does_not_wait_for_the_one_before():  # asyncio sets TCP_NODELAY where the protocol is named
+    with server._listening("127.0.0.1", 0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP
 
 
 def test_a_server_that_nobody_asks_ends(path):
