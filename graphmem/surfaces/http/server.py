@@ -17,6 +17,7 @@ from graphmem.surfaces.http import running
 from graphmem.surfaces.http.app import create_app
 from graphmem.surfaces.http.bounds import Load
 from graphmem.surfaces.http.token import new_token
+from graphmem.surfaces.panel.pages import routes
 
 HOSTS = ("127.0.0.1", "::1", "localhost")
 _LONGEST_HEAD = 16 << 10  # bytes of a request before its body
@@ -44,7 +45,7 @@ def serve(
         load = Load()
         server = _Server(
             uvicorn.Config(
-                create_app(memory, port=free, token=served.token, load=load),
+                create_app(memory, port=free, token=served.token, pages=routes(), load=load),
                 http="h11",
                 ws="none",
                 loop="asyncio",

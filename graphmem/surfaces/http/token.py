@@ -32,7 +32,11 @@ class Doorkeeper:
         if scheme:
             return scheme.lower() == "bearer" and self._is_token(given.strip())
         own_page = "origin" in request.headers or request.headers.get("sec-fetch-site") == "same-origin"
-        return own_page and self._is_token(request.cookies.get(self.cookie, ""))
+        return own_page and self.knows(request)
+
+    def knows(self, request: Request) -> bool:
+        """Tell whether a browser was let in, whatever its request comes from: whether to show it how to write."""
+        return self._is_token(request.cookies.get(self.cookie, ""))
 
     def require(self, request: Request) -> None:
         """Raise the HTTPException 401 where a request may not write."""
