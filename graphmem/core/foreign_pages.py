@@ -21,6 +21,7 @@ from graphmem.core.frontmatter import Entry, Value
 from graphmem.core.keys import title_key
 from graphmem.core.times import foreign_time
 from graphmem.core.trust import CLASSES
+from graphmem.errors import InvalidInput
 
 SUFFIXES = (".md", ".markdown")
 # What a key of the frontmatter is here, by its name in small letters with '_'.
@@ -248,7 +249,10 @@ def is_listing(text: str) -> bool:
 
 def is_bundle(text: str) -> bool:
     """Tell whether the first list of a folder says that it is a bundle of the Open Knowledge Format."""
-    return "okf_version" in frontmatter.parse(text).values()
+    try:
+        return "okf_version" in frontmatter.parse(text).values()
+    except InvalidInput:  # then it says nothing
+        return False
 
 
 def rules_of(text: str) -> list[str] | None:

@@ -130,20 +130,19 @@ def read_page(data: bytes) -> Page:
     >>> page.told["title"], page.told["labels"], page.body
     ('部署', ('a',), 'Text.')
     """
-    text = text_of(data)
-    if not text.strip():  # an editor may be about to write it
-        raise InvalidInput("file", text, "is empty: remove it to archive its note")
-    return _page(frontmatter.parse(text))
+    return _page(frontmatter.parse(readable(data)))
 
 
-def text_of(data: bytes) -> str:
-    """Return the text of a file; raise InvalidInput for one that is no text, or in the middle of a merge."""
+def readable(data: bytes) -> str:
+    """Return the text of a file; raise InvalidInput for one that nobody finished, or that is no text."""
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise InvalidInput("file", data[:20], f"no UTF-8 at byte {error.start}: save it as UTF-8") from None
     if _MERGE_MARKS.search(text.replace("\r\n", "\n")):
-        raise InvalidInput("file", "<<<<<<<", "it holds the marks of a merge: choose what is to stay, and try again")
+        raise InvalidInput("file", "<<<<<<<", "it holds the marks of a merge: choose what is to stay, and sync again")
+    if not text.strip():  # an editor may be about to write it
+        raise InvalidInput("file", text, "is empty: remove it to archive what it held")
     return text
 
 

@@ -3,7 +3,8 @@ basic-memory, the tree of another memory, or a bundle of the Open Knowledge Form
 
 A file is a note. It keeps its links as text, and the titles of what they lead to are labels of the note: whoever asks
 for one of them finds those that point at it too, and the labels go with the note when it is edited, undone or purged.
-Relations of basic-memory are facts, and so are those of entities in a bundle that we wrote.
+Observations of basic-memory stay in the body as well: passages of it are found as they would be alone, and a file goes
+out again as the one that it was. Its relations are facts, and so are those of entities in a bundle that we wrote.
 
 A note is known again by what it says, and a file by its folder and its id, or its path: of a file that was changed the
 note is changed, unless somebody changed it here. Nothing is taken away because a file is gone.
@@ -12,11 +13,11 @@ note is changed, unless somebody changed it here. Nothing is taken away because 
 import contextlib
 import functools
 import hashlib
-import os
 import posixpath
 import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from graphmem.core import foreign_pages, pages
 from graphmem.core.foreign_pages import ForeignPage, Link
@@ -27,13 +28,14 @@ from graphmem.exchange import to_okf
 from graphmem.exchange.importing import Steps, Tally, Target
 from graphmem.exchange.naming import Names
 from graphmem.exchange.noting import ForeignNote, take_in_note
-from graphmem.exchange.rooted import Rooted, checked_root, printable
+from graphmem.exchange.rooted import Rooted, is_text, printable
 from graphmem.records import drafts, notes, trees
 
 _AT_ONCE = 50  # files, in one transaction
 _LIST, _LOG = pages.INDEX_PAGE, "log.md"
 _DIGITS = 16  # of the hash that tells one version of a file from another
 _SCOPES = "files name a scope, which counts for nothing here: 'scope' says whose all of them are"
+_COPY = "another program left it as a copy: take over what is missing, and remove it"
 _LEFT_OUT = "{}: {} was left out"
 # What Obsidian shows within a note, by https://help.obsidian.md/file-formats: a link to it names no note.
 _MEDIA = {
@@ -44,11 +46,15 @@ _MEDIA = {
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """What lies in a folder. paths: of the files that may be notes, from the root. refused: others, with the reason."""
+    """What lies in a folder. paths: of the files that may be notes, from the root. refused: others, with the reason.
+
+    rules: of its first page, None where it has none. is_bundle: it is one of the Open Knowledge Format.
+    """
 
     files: Rooted
     paths: tuple[str, ...]
     refused: tuple[tuple[str, str], ...]
+    rules: list[str] | None
     is_bundle: bool
 
 
@@ -63,21 +69,25 @@ class _File:
 
 @dataclass(slots=True)
 class _Titles:
-    """The titles of files, by what links call them."""
+    """The titles of files: by path, by what a file is called, and by what else its note is called."""
 
     by_path: dict[str, str] = field(default_factory=dict)
+    by_file: dict[str, str] = field(default_factory=dict)
     by_name: dict[str, str] = field(default_factory=dict)
 
     def add(self, path: str, page: ForeignPage) -> None:
-        """Note what a file is called; of two files with one name links mean the one that came first."""
+        """Note what a file is called; of two with one name links mean the one that came first."""
         self.by_path[path] = page.title
         bare = posixpath.splitext(path)[0]
-        for name in (posixpath.basename(bare), bare, page.title, page.permalink, *page.aliases):
-            if key := entity_key(name):
-                self.by_name.setdefault(key, page.title)
+        for names, titles in (
+            ((bare, posixpath.basename(bare)), self.by_file),
+            ((page.title, page.permalink, *page.aliases), self.by_name),
+        ):
+            for key in map(entity_key, names):
+                titles.setdefault(key, page.title)
 
     def of(self, link: Link) -> str:
-        """Return the title that a link leads to. A name that no file has is the name of something; a path is nothing.
+        """Return the title that a link leads to; a name that no file has is the name of something.
 
         '' for a link to a file that is no note.
         """
@@ -85,41 +95,49 @@ class _Titles:
             return self.by_path.get(link.target, "")
         bare, suffix = posixpath.splitext(link.target)
         bare = bare if suffix.lower() in foreign_pages.SUFFIXES else link.target
-        return self.by_name.get(entity_key(bare), "" if suffix.lower() in _MEDIA else posixpath.basename(bare))
+        name = posixpath.basename(bare)
+        for key in map(entity_key, (bare, name)):
+            if known := self.by_file.get(key) or self.by_name.get(key):
+                return known
+        return "" if suffix.lower() in _MEDIA else name
 
 
 @contextlib.contextmanager
 def opened(path: str) -> Iterator[Callable[[Target, Tally], None]]:
     """Open a folder. Raises InvalidInput for one that is none, or holds no Markdown."""
-    root = checked_root(path)
-    if not os.path.isdir(root):
+    if not is_text(path):
+        raise InvalidInput("path", printable(path), "its name is no UTF-8: give the folder another one")
+    if not Path(path).is_dir():
         raise InvalidInput("path", path, "is no folder: give the folder of the notes")
-    files = Rooted(root)
+    files = Rooted(path)
     walk = files.walk("")
-    found = sorted(place for place in walk.stamps if place.lower().endswith(foreign_pages.SUFFIXES))
-    copies = {place for place in walk.stamps if ".md" in place and pages.is_copy(posixpath.basename(place))}
-    refused = [(place, reason) for place, reason in walk.passed]
-    refused += [(place, "another program left it as a copy: take over what is missing, and remove it")
-                for place in copies]  # fmt: skip
+    copies = [place for place in walk.stamps if ".md" in place and pages.is_copy(posixpath.basename(place))]
+    # Of two files with one id or name the one of the shorter path comes: the other may be a copy of it.
+    found = sorted(
+        {place for place in walk.stamps if place.lower().endswith(foreign_pages.SUFFIXES)}.difference(copies),
+        key=lambda place: (len(place), place),
+    )
     if not found:
         raise InvalidInput("path", path, "holds no Markdown: give the folder of the notes")
-    first = _text(files, _LIST) if _LIST in found else ""
-    paths = tuple(place for place in found if place not in copies)
-    yield functools.partial(_take_in, _Folder(files, paths, tuple(sorted(refused)), _says_bundle(first)))
+    refused = sorted([*walk.passed, *((place, _COPY) for place in copies)])
+    yield functools.partial(
+        _take_in,
+        _Folder(
+            files,
+            tuple(found),
+            tuple(refused),
+            foreign_pages.rules_of(_text(files, pages.ROOT_PAGE)),
+            foreign_pages.is_bundle(_text(files, _LIST)),
+        ),
+    )
 
 
 def _text(files: Rooted, path: str) -> str:
     """Return the text of a file, '' for one that cannot be read."""
     with contextlib.suppress(InvalidInput):
         read = files.read(path)
-        return "" if read is None else pages.text_of(read[0])
+        return "" if read is None else pages.readable(read[0])
     return ""
-
-
-def _says_bundle(text: str) -> bool:
-    with contextlib.suppress(InvalidInput):
-        return foreign_pages.is_bundle(text)
-    return False
 
 
 def _take_in(folder: _Folder, target: Target, tally: Tally) -> None:
@@ -139,7 +157,6 @@ class _Import:
         self._titles = _Titles()
         self._ids: dict[str, str] = {}  # of files, by path
         self._known: dict[str, tuple[int, str]] = {}  # by the id or the path of a file: its note, its version then
-        self._rules: list[str] = []
 
     def run(self) -> None:
         """Take in all files: first look what each is called, since links lead to those that come later too."""
@@ -156,7 +173,7 @@ class _Import:
             self._names.begin(tx)
             for note_id, version in notes.told_in(tx, self._scope, self._target.source, root):
                 self._known[version.rpartition("@")[0]] = (note_id, version)
-            for rule in self._rules:
+            for rule in self._folder.rules or ():
                 note = ForeignNote(rule, kind="rule", place=root, message=pages.ROOT_PAGE)
                 take_in_note(tx, note, self._scope, self._target, self._tally, "rule")
         for start in range(0, len(paths), _AT_ONCE):
@@ -173,11 +190,8 @@ class _Import:
         read = self._folder.files.read(path)
         if read is None:
             return None
-        text = pages.text_of(read[0])
-        if not text.removeprefix("\ufeff").strip():
-            raise InvalidInput("file", path, "is empty")
         digest = hashlib.sha256(read[0]).hexdigest()[:_DIGITS]
-        return _File(path, text, f"{self._ids.get(path, path)}@{digest}")
+        return _File(path, pages.readable(read[0]), f"{self._ids.get(path, path)}@{digest}")
 
     def _page(self, file: _File) -> ForeignPage:
         return foreign_pages.read(file.text, file.path, kinds=drafts.KINDS, is_bundle=self._folder.is_bundle)
@@ -188,17 +202,9 @@ class _Import:
 
     def _is_one(self, path: str, places: dict[str, str]) -> bool:
         """Tell whether a file is to be taken in, and note what it is called. places: the file that has an id."""
-        name = posixpath.basename(path)
         try:
             file = self._read(path)
-            if file is None or (name == _LIST and foreign_pages.is_listing(file.text)):
-                return False
-            if name == _LOG and self._folder.is_bundle:
-                self._tally.remark(_LEFT_OUT.format(path, "the log of a bundle"))
-                return False
-            if path == pages.ROOT_PAGE and (rules := foreign_pages.rules_of(file.text)) is not None:
-                self._rules = rules
-                self._tally.remark(_LEFT_OUT.format(path, "all but its hard rules"))
+            if file is None or not self._is_note(file):
                 return False
             page = self._page(file)
             if page.uid and (first := places.setdefault(page.uid, path)) != path:
@@ -210,6 +216,22 @@ class _Import:
             self._ids[path] = page.uid
         self._titles.add(path, page)
         return True
+
+    def _is_note(self, file: _File) -> bool:
+        """Tell whether a file is one of a note, and not one of those that list or log others."""
+        name = posixpath.basename(file.path)
+        if file.path == pages.ROOT_PAGE and self._folder.rules is not None:
+            self._tally.remark(_LEFT_OUT.format(file.path, "all but its hard rules"))
+            return False
+        if name == _LOG and self._folder.is_bundle:
+            self._tally.remark(_LEFT_OUT.format(file.path, "the log of a bundle"))
+            return False
+        if name != _LIST or foreign_pages.is_listing(file.text):
+            return name != _LIST
+        is_reserved = self._folder.is_bundle or (self._folder.rules is not None and "/" in file.path)
+        if is_reserved:
+            self._tally.remark(_LEFT_OUT.format(file.path, "the list of a folder"))
+        return not is_reserved
 
     def _looked_at(self, path: str) -> tuple[_File, ForeignPage] | None:
         """Return what a file says, None for one that is as it was when it was taken in."""

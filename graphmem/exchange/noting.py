@@ -123,8 +123,8 @@ def _follow(
     if not changes and not puts_away:
         tally.count(what, "known")
         return stored.id
-    acts = provenance.acts(tx, "note", stored.id)
-    ours = max(act.seq for act in acts if act.actor == target.source)
+    acts, own = provenance.acts(tx, "note", stored.id), _act(foreign, target, "edit")
+    ours = max(act.seq for act in acts if (act.actor, act.place) == (own.actor, own.place))
     others = next((act for act in acts[ours + 1 :] if act.act == "edit"), None)
     reason = (
         f"{named}, which it was, is {stored.status} here, and it was changed since"
@@ -135,9 +135,9 @@ def _follow(
     )
     try:
         if not reason and changes:
-            target.edit(tx, stored.id, changes, _act(foreign, target, "edit"))
+            target.edit(tx, stored.id, changes, own)
         if not reason and puts_away:
-            notes.put_away(tx, stored.id, _act(foreign, target, "forget"), target.config)
+            notes.put_away(tx, stored.id, replace(own, act="forget"), target.config)
     except Conflict as error:
         reason = str(error)
     if reason:
