@@ -43,6 +43,7 @@ _COMMANDS = {
     "enter": ("scenes", "Enter the scene of a turn."),
     "match": ("scenes", "Show which scenes answer a situation."),
     "scenes": ("scenes", "List scenes at and below a key."),
+    "scene": ("scenes", "Show one scene."),
     "scopes": ("scopes", "List the scopes: the user's own, projects, sessions."),
     "evidence": ("scenes", "List situations without a scene yet."),
     "tag": ("scenes", "Attach known facts to a scene."),
@@ -77,6 +78,7 @@ _COMMANDS = {
     "purge": ("edit", "Forget the facts that meet all criteria."),
     "verify-forgotten": ("edit", "Look whether a text is anywhere in a memory."),
     "secrets": ("secrets", "Find secrets in what is stored, and take them out."),
+    "growth": ("edit", "Show what each of the last days brought."),
     "overview": ("edit", "Show in numbers what the memory holds."),
     "entities": ("entities", "Find entities that may be one, merge them or keep them apart."),
     "mirror": ("sessions", "Keep what was said in a session, word for word."),
@@ -96,6 +98,7 @@ _COMMANDS = {
     "backup": ("files", "Copy the memory into a new file, also while it is in use."),
     "restore": ("files", "Make the memory anew from a backup."),
     "config": ("config", "Show every setting and where it comes from."),
+    "completion": ("completion", "Let a shell complete commands and options."),
     "check": ("files", "Tell whether the memory is sound."),
     "repair": ("files", "Mend what can be made anew from the rest."),
 }
