@@ -23,6 +23,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime as dt
+import hashlib
 import importlib.util
 import json
 import multiprocessing
@@ -539,7 +540,18 @@ def make_sources(folder: Path) -> dict[str, Path]:
     assert spec is not None and spec.loader is not None  # noqa: PT018
     maker = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(maker)
-    maker.build(sources["homeagent"], era="block").close()
+    with contextlib.closing(maker.build(sources["homeagent"], era="block")) as made, made:
+        made.execute("ALTER TABLE memory_blocks ADD COLUMN payload_digest TEXT DEFAULT ''")
+        for number in range(20):
+            payload = random.Random(number).randbytes(100_000)
+            digest = hashlib.sha256(payload).hexdigest()
+            file = folder / "media" / "blobs" / digest[:2] / digest[2:]
+            file.parent.mkdir(parents=True)
+            file.write_bytes(payload)
+            made.execute(
+                "INSERT INTO memory_blocks(id, modality, payload_digest) VALUES (?, 'image', ?)",
+                (f"medium {number}", digest),
+            )
     sources["tree"].mkdir()
     for number in range(300):
         text = f"---\ntags: [t{number % 7}]\npermalink: f{number}\n---\nText {number}, see [[f{number * 7 % 300}]].\n"

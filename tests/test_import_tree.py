@@ -306,6 +306,19 @@ def test_what_cannot_come_is_told_by_name_and_the_rest_goes_on(memory, path, vau
     assert SECRET[4:16] not in "\n".join(dump(path))
 
 
+def test_a_secret_in_the_name_of_a_file_is_shown_nowhere(memory, path, vault):
+    put(vault, {
+        f"{SECRET}.md": "---\nid: one\nid: one\n---\nText.", f"x/{SECRET}.md": "---\nid: one\n---\nText.",
+        "a.md": f"[[{SECRET}]]", "b.md": f"[b]({SECRET}.md)",
+    })  # fmt: skip
+
+    report = memory.import_from("tree", vault)
+
+    assert counts(report) == {"file": (0, 0, 0, 0, 1), "note": (0, 0, 0, 0, 3)}
+    assert SECRET[4:16] not in repr(report)
+    assert SECRET[4:16] not in "\n".join(dump(path))
+
+
 @pytest.mark.parametrize("make", [
     lambda place: place.mkdir(), lambda place: place.write_text("x"), lambda place: None,
     lambda place: put(place, {"a.txt": "x"}),

@@ -99,7 +99,7 @@ def changed_page(document: Document, note: Note, uid: str, usual_reason: str) ->
     wanted: dict[str, Value | None] = {}
     for key, value in _told(note, uid, usual_reason).items():
         said = page.uid if key == "id" else page.told.get(key, "")
-        if _same(said, value == "true" if key == "pinned" else value) or (key == "title" and value == named):
+        if is_same(said, value == "true" if key == "pinned" else value) or (key == "title" and value == named):
             continue
         wanted[names.get(key, key)] = value or None
     return frontmatter.changed(document, wanted, note.body).text()
@@ -197,10 +197,10 @@ def edits_of(page: Page, note: Note, usual_reasons: Mapping[str, str]) -> dict[s
         wanted[key] = wanted[key] or getattr(note, key)
     wanted["reason"] = wanted["reason"] or usual_reasons.get(str(wanted["kind"]), "")
     wanted["body"] = page.body
-    return {key: value for key, value in wanted.items() if not _same(value, getattr(note, key))}
+    return {key: value for key, value in wanted.items() if not is_same(value, getattr(note, key))}
 
 
-def _same(value: Value | bool, other: Value | bool) -> bool:
+def is_same(value: Value | bool, other: Value | bool) -> bool:
     """Tell whether two values say the same: the order of a list says nothing, and what is empty is empty."""
     if isinstance(value, tuple) and isinstance(other, tuple):
         return sorted(value) == sorted(other)

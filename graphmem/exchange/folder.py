@@ -25,7 +25,7 @@ from graphmem.core.keys import entity_key
 from graphmem.core.model import Triple
 from graphmem.errors import Conflict, InvalidInput
 from graphmem.exchange import to_okf
-from graphmem.exchange.importing import Steps, Tally, Target
+from graphmem.exchange.importing import Steps, Tally, Target, shown
 from graphmem.exchange.naming import Names
 from graphmem.exchange.noting import ForeignNote, take_in_note
 from graphmem.exchange.rooted import Rooted, is_text, printable
@@ -208,7 +208,7 @@ class _Import:
                 return False
             page = self._page(file)
             if page.uid and (first := places.setdefault(page.uid, path)) != path:
-                raise InvalidInput("id", page.uid, f"{first} has the same one: remove one of both, or its id")
+                raise InvalidInput("id", page.uid, f"{shown(first)} has the same one: remove one of both, or its id")
         except InvalidInput as error:
             self._refuse(path, error)
             return False
@@ -221,16 +221,16 @@ class _Import:
         """Tell whether a file is one of a note, and not one of those that list or log others."""
         name = posixpath.basename(file.path)
         if file.path == pages.ROOT_PAGE and self._folder.rules is not None:
-            self._tally.remark(_LEFT_OUT.format(file.path, "all but its hard rules"))
+            self._tally.remark(_LEFT_OUT.format(shown(file.path), "all but its hard rules"))
             return False
         if name == _LOG and self._folder.is_bundle:
-            self._tally.remark(_LEFT_OUT.format(file.path, "the log of a bundle"))
+            self._tally.remark(_LEFT_OUT.format(shown(file.path), "the log of a bundle"))
             return False
         if name != _LIST or foreign_pages.is_listing(file.text):
             return name != _LIST
         is_reserved = self._folder.is_bundle or (self._folder.rules is not None and "/" in file.path)
         if is_reserved:
-            self._tally.remark(_LEFT_OUT.format(file.path, "the list of a folder"))
+            self._tally.remark(_LEFT_OUT.format(shown(file.path), "the list of a folder"))
         return not is_reserved
 
     def _looked_at(self, path: str) -> tuple[_File, ForeignPage] | None:
@@ -248,7 +248,7 @@ class _Import:
             return None
 
     def _take_in(self, tx: sqlite3.Connection, file: _File, page: ForeignPage) -> None:
-        self._tally.remark(*(f"{file.path}: {odd}" for odd in page.odd))
+        self._tally.remark(*(f"{shown(file.path)}: {odd}" for odd in page.odd))
         facts = to_okf.facts_of(file.path, page.body) if self._folder.is_bundle else None
         if facts is not None:
             self._names.take_in_entity(tx, page.title, page.type)

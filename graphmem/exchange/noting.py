@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from graphmem.core.keys import clean_text
 from graphmem.core.model import Note, Provenance
 from graphmem.core.model.notes import LONGEST_TITLE, MOST_TRIGGERS
+from graphmem.core.pages import is_same
 from graphmem.core.redaction import refuse_secrets
 from graphmem.errors import Conflict, InvalidInput, SecretRefused
 from graphmem.exchange.importing import Tally, Target
@@ -14,7 +15,10 @@ from graphmem.records.drafts import Draft
 
 _FOLLOWED = ("title", "body", "kind", "slot", "labels", "load_when", "summary", "highlight")
 _SHORTENED = 200  # characters of a title that is too long: all of it stands in the body then
-_BINDS = "notes that bind wait for a person: 'graphmem notes --status proposed' lists them, 'graphmem approve' decides"
+_BINDS = (
+    "notes that bind, and those that were proposals, wait for a person: 'graphmem notes --status proposed' lists them, "
+    "'graphmem approve' decides"
+)
 _PINNED = "{} was pinned there; 'graphmem notes edit' pins it here, which is for a person to do"
 
 
@@ -117,31 +121,21 @@ def _follow(
     what: str,
 ) -> int | None:
     """Let a note be what it is told to be by now, unless somebody else changed it or put it away meanwhile."""
-    named = f"note {stored.id}"
-    changes = {field: getattr(draft, field) for field in _FOLLOWED if not _same(getattr(draft, field), stored, field)}
+    told = {field: getattr(draft, field) for field in _FOLLOWED}
+    changes = {field: value for field, value in told.items() if not is_same(value, getattr(stored, field))}
     puts_away = foreign.archived and stored.status == "live"
     if not changes and not puts_away:
         tally.count(what, "known")
         return stored.id
-    acts, own = provenance.acts(tx, "note", stored.id), _act(foreign, target, "edit")
-    ours = max(act.seq for act in acts if (act.actor, act.place) == (own.actor, own.place))
-    others = next((act for act in acts[ours + 1 :] if act.act == "edit"), None)
-    reason = (
-        f"{named}, which it was, is {stored.status} here, and it was changed since"
-        if stored.status not in ("live", "proposed")
-        else f"{named}, which it was, was changed here too: 'graphmem notes edit' brings both together"
-        if others is not None
-        else ""
-    )
+    act = _act(foreign, target, "edit")
     try:
-        if not reason and changes:
-            target.edit(tx, stored.id, changes, own)
-        if not reason and puts_away:
-            notes.put_away(tx, stored.id, replace(own, act="forget"), target.config)
+        _require_untouched(tx, stored, act)
+        if changes:
+            target.edit(tx, stored.id, changes, act)
+        if puts_away:
+            notes.put_away(tx, stored.id, replace(act, act="forget"), target.config)
     except Conflict as error:
-        reason = str(error)
-    if reason:
-        tally.refuse(what, foreign.name or foreign.title, reason)
+        tally.refuse(what, foreign.name or foreign.title, str(error))
         return None
     if foreign.updated_at:
         notes.confirm(tx, stored.id, foreign.updated_at)
@@ -149,14 +143,21 @@ def _follow(
     return stored.id
 
 
+def _require_untouched(tx: sqlite3.Connection, stored: Note, act: Provenance) -> None:
+    """Raise Conflict for a note that is out of force, or that was changed since who acts took it in last."""
+    if stored.status not in ("live", "proposed"):
+        raise Conflict(f"note {stored.id}, which it was, is {stored.status} here, and it was changed since")
+    acts = provenance.acts(tx, "note", stored.id)
+    own = max(each.seq for each in acts if (each.actor, each.place) == (act.actor, act.place))
+    if any(each.act == "edit" and each.seq > own for each in acts):
+        raise Conflict(
+            f"note {stored.id}, which it was, was changed here too: 'graphmem notes edit' brings both together"
+        )
+
+
 def _act(foreign: ForeignNote, target: Target, act: str) -> Provenance:
     place, session, message = map(clean_text, (foreign.place, foreign.session, foreign.message))
     return Provenance(0, act, target.source, place, session, message, "", "", target.at)
-
-
-def _same(value: object, stored: Note, field: str) -> bool:
-    known = getattr(stored, field)
-    return sorted(value) == sorted(known) if isinstance(value, tuple) else value == known
 
 
 def _fitting(title: str, body: str) -> tuple[str, str]:
