@@ -410,15 +410,17 @@ def test_media_that_are_not_what_the_database_says_stay_out(memory, small, tmp_p
         linked = lay(small, b"from outside")
         medium(connection, "linked", linked)
         medium(connection, "odd", "../../outside")
+        medium(connection, "folder", "cd" * 32)
+        (small.parent / "media" / "blobs" / "cd" / ("cd" * 31)).mkdir(parents=True)
     file = small.parent / "media" / "blobs" / linked[:2] / linked[2:]
     file.unlink()
     file.symlink_to(outside)
 
     report = memory.import_from("homeagent", small)
 
-    assert {each.name for each in report.refused if each.what == "payload"} == {"changed", "linked", "odd"}
-    assert "blocks without their media: 4" in " ".join(report.remarks)
-    assert counts(report)["block"] == (4, 0, 0, 0, 0)
+    assert {each.name for each in report.refused if each.what == "payload"} == {"changed", "linked", "odd", "folder"}
+    assert "blocks without their media: 5" in " ".join(report.remarks)
+    assert counts(report)["block"] == (5, 0, 0, 0, 0)
     assert memory.check().ok
 
 

@@ -124,12 +124,13 @@ class Rooted:
             return None
         except OSError as error:
             raise InvalidInput("file", path, f"cannot be read ({error.strerror})") from None
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(descriptor)
+            raise InvalidInput("file", path, "is no plain file")
         with open(descriptor, "rb") as stream:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise InvalidInput("file", path, "is no plain file")
-            data = stream.read(most + 1)
-        if len(data) > most:
+            data = stream.read(most + 1) if status.st_size <= most else b""
+        if max(len(data), status.st_size) > most:
             raise InvalidInput("file", path, f"has more than {most} bytes")
         return data, stamp_of(status)
 
