@@ -114,6 +114,7 @@ CALLS = {
     "export": ["jsonl", "all.jsonl"],
     "backup": ["copy.db"],
     "restore": [SAVED],
+    "serve": ["--port", "0", "--idle", "0.001"],
     "check": [],
     "config": [],
     "repair": [],
@@ -1495,7 +1496,7 @@ BAD_FILES = ["folder", "text file", "a byte", "truncated", "of another program",
         if command
         not in (
             *("enter", "commit", "turn", "replay", "block", "document", "remember", "record-failure", "restore"),
-            *("config", "completion", "mirror", "harvest", "import"),
+            *("config", "completion", "mirror", "harvest", "import", "serve"),
         )
     ],
 )
@@ -2024,7 +2025,7 @@ OF_OTHER_COMMANDS = {
 }
 
 
-SHOWN = {"surfaces.cli.group", "surfaces.output", "surfaces.wire"}
+SHOWN = {"surfaces.cli.group", "surfaces.output", "surfaces.places", "surfaces.wire"}
 OF_SCENES = {
     *(
         "memory",

@@ -13,6 +13,7 @@ import click
 from graphmem import log
 from graphmem.errors import InvalidInput, StoreFailed
 from graphmem.late import late
+from graphmem.surfaces import places
 
 if TYPE_CHECKING:
     import dataclasses
@@ -97,6 +98,7 @@ _COMMANDS = {
     "export": ("exchange", "Write what is known into a file for others."),
     "backup": ("files", "Copy the memory into a new file, also while it is in use."),
     "restore": ("files", "Make the memory anew from a backup."),
+    "serve": ("serve", "Serve the memory to programs and pages of this machine."),
     "config": ("config", "Show every setting and where it comes from."),
     "completion": ("completion", "Let a shell complete commands and options."),
     "check": ("files", "Tell whether the memory is sound."),
@@ -237,14 +239,7 @@ def read_input(argument: str) -> str:
 
 def default_settings_file() -> str:
     """Return the path of the user's own file of settings, whether or not there is one."""
-    if sys.platform in ("darwin", "win32"):
-        from platformdirs import user_config_path
-
-        return str(user_config_path("graphmem", appauthor=False) / _SETTINGS)
-    # As platformdirs has it, which takes a quarter of the time of a command to load; the rule is
-    # https://specifications.freedesktop.org/basedir-spec/latest/
-    home = os.environ.get("XDG_CONFIG_HOME", "").strip() or os.path.expanduser("~/.config")
-    return f"{home}/graphmem/{_SETTINGS}"
+    return os.path.join(places.settings_folder(), _SETTINGS)  # noqa: PTH118 (pathlib takes longer to load)
 
 
 class _LazyGroup(click.Group):
