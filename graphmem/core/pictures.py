@@ -27,6 +27,7 @@ _OTHER = "#8a8f98"
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442")
 _NARROW = frozenset("iIjl.,:;'|!()[]{} tfr-")
 _WIDE = frozenset("mwMW@%&—…")
+_NOWHERE = frozenset("\ufffe\uffff\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _STYLE = (
     "text{fill:#1d2129;paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}"
     ".fact{fill:none;stroke:#9aa1ab;stroke-width:1.2}.told{fill:#5b626d}.thin{display:none}"
@@ -423,15 +424,18 @@ _TIP = (
 )
 
 
-def linked(drawing: Drawing, name: str, address: Callable[[Thing], str]) -> str:
-    """Return a picture for a page that has styles of its own: its things are links. name: what it is a picture of."""
+def linked(drawing: Drawing, name: str, address: Callable[[Thing], str], *, here: str = "") -> str:
+    """Return a picture for a page that has styles of its own: its things are links. name: what it is a picture of.
+
+    here: the name of the thing that the page is about.
+    """
     width, height = drawing.placed.size
     return "\n".join(
         [
             f'<svg viewBox="0 0 {width:.0f} {height:.0f}" role="group" aria-label="{_escaped(name)}">',
             _TIP,
             *_lines(drawing),
-            *_nodes(drawing, hovers=True, address=address),
+            *_nodes(drawing, hovers=True, address=address, here=here),
             "</svg>",
         ]
     )
@@ -484,13 +488,16 @@ def _towards(start: tuple[float, float], end: tuple[float, float], way: float) -
     return start[0] + (end[0] - start[0]) / length * way, start[1] + (end[1] - start[1]) / length * way
 
 
-def _nodes(drawing: Drawing, *, hovers: bool, address: Callable[[Thing], str] | None = None) -> Iterator[str]:
+def _nodes(
+    drawing: Drawing, *, hovers: bool, address: Callable[[Thing], str] | None = None, here: str = ""
+) -> Iterator[str]:
     placed, colours = drawing.placed, drawing.colours
     for number, (x, y) in placed.middles.items():
         thing = drawing.things[number]
         title = _escaped(thing.name) + (f"\n{_escaped(thing.kind)}" if thing.kind else "")
         tag, leads = ("g", "") if address is None else ("a", f' href="{_escaped(address(thing))}"')
-        yield f'<{tag} class="node" id="n{number}"{leads}><title>{title}</title>'
+        current = ' aria-current="true"' if here and thing.name == here else ""
+        yield f'<{tag} class="node" id="n{number}"{leads}{current}><title>{title}</title>'
         colour = colours.get(thing.kind, _OTHER)
         yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius_of(thing):.1f}" fill="{colour}"/>'
         if number in placed.names:
@@ -511,14 +518,12 @@ def _text(text: str, x: float, y: float, size: float, *, anchor: str = "middle",
 
 
 def _escaped(text: str) -> str:
-    """Return a text for XML, which has no place for some characters, and for HTML.
+    """Return a text for XML, which has no place for some characters, and for HTML, without what turns lines around.
 
     >>> _escaped('<b a="1">\\x00')
     '&lt;b a=&quot;1&quot;&gt; '
     """
-    kept = "".join(
-        " " if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in "\ufffe\uffff" else c for c in text
-    )
+    kept = "".join(" " if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in _NOWHERE else c for c in text)
     return escaping.escape(kept)
 
 

@@ -15,7 +15,7 @@ from graphmem import log
 from graphmem.errors import GraphmemError
 from graphmem.surfaces.http.bodies import FORM, read_body
 from graphmem.surfaces.http.bounds import Bounds
-from graphmem.surfaces.panel import notes, overview, scenes
+from graphmem.surfaces.panel import health, history, notes, overview, scenes, situations
 from graphmem.surfaces.panel.asking import Asked, Done, Given, Shown, own_path
 from graphmem.surfaces.panel.rendering import render
 from graphmem.surfaces.panel.texts import LANGUAGES, TEXTS
@@ -40,6 +40,11 @@ _SHOWN: dict[str, Callable[[Asked], Shown]] = {
     "/scene": scenes.scene,
     "/entity": scenes.entity,
     "/notes": notes.notes,
+    "/situation": situations.situation,
+    "/history": history.history,
+    "/session": history.session,
+    "/parts/{number:int}": history.part,
+    "/upkeep": health.health,
     "/notes/new": notes.new,
     "/notes/{number:int}": notes.note,
 }
@@ -53,6 +58,7 @@ _CHANGED: dict[str, Callable[[Asked], Done | Shown]] = {
     "/notes/{number:int}/remove": notes.remove,
     "/incidents/{number:int}/forget": overview.forget_incident,
     "/operations/{number:int}/undo": overview.undo,
+    "/upkeep/pass": health.upkeep,
 }
 
 

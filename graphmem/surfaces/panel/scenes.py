@@ -45,7 +45,7 @@ def scene(asked: Asked) -> Shown:
             "held": replace(held, relations=held.relations[:_FACTS]),
             "most": _FACTS,
             "more": len(held.relations) > _FACTS,
-            "picture": drawn(asked.memory, key, scene=key) if held.relations else None,
+            "picture": drawn(asked, key, scene=key) if held.relations else None,
         },
     )
 
@@ -61,6 +61,6 @@ def entity(asked: Asked) -> Shown:
             "name": name,
             "depth": depth,
             "around": around,
-            "picture": drawn(asked.memory, name, entity=name, depth=depth),
+            "picture": drawn(asked, name, entity=name, depth=depth),
         },
     )
