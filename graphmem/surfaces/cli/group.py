@@ -93,6 +93,7 @@ _COMMANDS = {
     "incidents": ("failures", "List failures of tools that look alike."),
     "import": ("exchange", "Take in what another memory kept."),
     "export": ("exchange", "Write what is known into a file for others."),
+    "mcp": ("mcp", "Serve the memory to an agent (Model Context Protocol)."),
     "backup": ("files", "Copy the memory into a new file, also while it is in use."),
     "restore": ("files", "Make the memory anew from a backup."),
     "config": ("config", "Show every setting and where it comes from."),
@@ -123,6 +124,15 @@ class Session:
     def of(self, database: object) -> "Session":
         """Return the same options for another memory."""
         return Session(str(database), self.config_file, self._project, self._name)
+
+    def within(self, project: str | None) -> "Session":
+        """Return the same options for another current project, None for none."""
+        return Session(self.database, self.config_file, project or "", self._name)
+
+    @property
+    def names_project(self) -> bool:
+        """Whether a current project was named, or that there is none."""
+        return self._project is not None
 
     def path(self) -> str:
         """Return the path of the memory: the one that was named, else one in the folder of the settings or the user."""
