@@ -19,9 +19,7 @@ _LAST_PORT = 65535
 
 @click.command("mcp")
 @click.option("--http", "over_http", is_flag=True, help="Serve streamable HTTP on this machine alone, at /mcp.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=None, help="Its port, 0 for a free one.  [default: 8766]"
-)
+@click.option("--port", type=WholeNumber(0), default=None, help="Its port, 0 for a free one.  [default: 8766]")
 @click.option("--prefix", default="", help="Put this before the names of tools, as in graphmem_.")
 @click.pass_obj
 def mcp_command(session: Session, /, over_http: bool, port: int | None, prefix: str) -> None:
