@@ -37,6 +37,7 @@ def mcp_command(session: Session, /, over_http: bool, port: int | None, prefix: 
         raise click.UsageError("--port is for --http")
     if port is not None and port > _LAST_PORT:
         raise click.UsageError(f"--port {port}: ports end at {_LAST_PORT}")
+    serving.check(prefix)
     session.config()  # what is wrong with the settings is told at once
     table = desk.Desk(
         lambda folder: session.within(folder).open(create=True), session.project(), is_fixed=session.names_project
