@@ -39,6 +39,7 @@ class Desk:
         self._open = open_memory
         self._folder = folder
         self.is_fixed = is_fixed
+        self._is_moved = False
         self._opened: dict[str | None, Memory] = {}
         self._closing = contextlib.ExitStack()
         self._lock = threading.Lock()
@@ -65,7 +66,25 @@ class Desk:
                 with self._lock:
                     self._folder = before
                 continue
+            self._is_moved = folder != before
             return
+
+    def reminder(self) -> str:
+        """Return what a model is told beside an answer, '' for nothing.
+
+        That is what binds, once after the project changed, and what the user said and nobody saved, see
+        `Memory.remind`.
+        """
+        try:
+            memory = self.memory()
+            with self._lock:
+                is_moved, self._is_moved = self._is_moved, False
+            rules = memory.brief(Situation(), budget=_RULES).text if is_moved else ""
+            wish = "" if memory.config.read_only else memory.remind(memory.session)
+        except GraphmemError as error:  # the answer is there without
+            log.warning("nothing is reminded of: %s", error)
+            return ""
+        return "\n\n".join(text for text in (rules, wish) if text)
 
     def instructions(self) -> str:
         """Return what a model is told at the beginning: what the memory is for, and what binds in this project."""

@@ -17,7 +17,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from graphmem.errors import GraphmemError, InvalidInput
-from graphmem.surfaces.mcp.bounded import LIMIT, Page, Pages
+from graphmem.surfaces.mcp.bounded import LIMIT, Pages
 from graphmem.surfaces.mcp.desk import Desk
 from graphmem.surfaces.mcp.prompts import PROMPTS
 from graphmem.surfaces.mcp.resources import TEMPLATES, listed, read
@@ -147,6 +147,7 @@ def _told(name: str, tool: Tool) -> types.Tool:
                 "result": {each: of for each, of in answer.items() if each != "$defs"},
                 "next_cursor": {"type": "string", "description": "there is more: call again with it as cursor"},
                 "goes_on": {"type": "array", "items": {"type": "string"}, "description": "what was cut, and goes on"},
+                "reminder": {"type": "string", "description": "beside the answer: what binds, what nobody saved yet"},
             },
             "required": ["result"],
             **({"$defs": answer["$defs"]} if "$defs" in answer else {}),
@@ -168,13 +169,14 @@ def _called(desk: Desk, tool: Tool, given: Mapping[str, Any], pages: Pages) -> t
         page = pages.next(asked, given["cursor"])
     else:
         page = pages.first(asked, json.loads(to_json(tool.run(desk.memory(), arguments))))
-    reply = _reply(page)
+    reply = {"result": page.value}
+    if page.cursor:
+        reply["next_cursor"] = page.cursor
+    if page.cut:
+        reply["goes_on"] = list(page.cut)
+    if reminder := desk.reminder():
+        reply["reminder"] = reminder
     return types.CallToolResult(content=[types.TextContent(text=to_json(reply))], structured_content=reply)
-
-
-def _reply(page: Page) -> dict[str, Any]:
-    more = {"next_cursor": page.cursor} if page.cursor else {}
-    return {"result": page.value, **more, **({"goes_on": list(page.cut)} if page.cut else {})}
 
 
 def _invalid(error: InvalidInput) -> MCPError:

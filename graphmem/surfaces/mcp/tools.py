@@ -99,7 +99,7 @@ def _tool(
             if isinstance(value, dict) and "at" in value:
                 raise InvalidInput(f"{each}: at", value["at"], "it is now; leave it out")
         said = {each: value for each, value in given.items() if value is not None or each in needed}
-        if filled and memory.session:
+        if memory.session and "session" in verb.arguments and (filled or "session" not in names):
             said.setdefault("session", memory.session)
         if "source" in verb.arguments:
             said["source"] = SOURCE
