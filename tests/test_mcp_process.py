@@ -18,6 +18,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp_types import JSONRPCMessage, ListRootsResult, Root
 from pydantic import TypeAdapter
+from support import node_package
 from test_migrations import old_file
 
 from graphmem import Config, Memory
@@ -25,6 +26,7 @@ from graphmem.projects import canonical_path
 
 PROGRAM = [sys.executable, "-m", "graphmem"]
 MESSAGE = TypeAdapter(JSONRPCMessage)
+INSPECTOR = "@modelcontextprotocol/inspector@0.15.0"  # the last one for node 20
 PATIENCE = 60  # seconds, of a crowded machine
 IMPATIENT = Config(busy_timeout=0.02)
 
@@ -366,6 +368,8 @@ def test_the_project_is_where_it_was_started_or_named(talk, tmp_path, path, name
 @pytest.mark.parametrize("named", [False, True])
 def test_the_roots_of_a_client_go_before_where_it_was_started(environment, tmp_path, path, named):
     here, other, named_one = (tree(tmp_path / name) for name in ("here", "other one", "named"))
+    with Memory.open(path, project=other) as memory:
+        memory.remember("Never force push here", kind="rule", scope="project", source="user")
 
     async def roots(context):
         return ListRootsResult(
@@ -378,11 +382,50 @@ def test_the_roots_of_a_client_go_before_where_it_was_started(environment, tmp_p
             command=PROGRAM[0], args=[*PROGRAM[1:], "--db", str(path), *options, "mcp"], env=environment, cwd=here
         )
         async with Client(server, mode="legacy", list_roots_callback=roots) as client:
-            await client.call_tool("remember", {"title": "Deploy with pnpm", "kind": "lesson"})
+            return (
+                await client.call_tool("remember", {"title": "Deploy with pnpm", "kind": "lesson"})
+            ).structured_content
 
-    anyio.run(main)
+    reply = anyio.run(main)
 
-    assert places(path) == [canonical_path(str(named_one if named else other))]
+    assert reply["result"]["note"]["origin"]["place"] == canonical_path(str(named_one if named else other))
+    assert ("Never force push here" in reply.get("reminder", "")) is not named
+
+
+# ---- the client of the inspector
+
+
+@pytest.fixture(scope="session")
+def inspector():
+    return node_package(INSPECTOR) / "cli" / "build" / "cli.js"
+
+
+@pytest.mark.needs_node
+def test_the_inspector_lists_and_calls(inspector, environment, path, tmp_path):
+    def inspect(*arguments):
+        command = ["node", inspector, "--cli", *PROGRAM, "--db", path, "mcp", "--method", *arguments]
+        ran = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
+        return json.loads(ran.stdout) if ran.returncode == 0 else ran.stdout + ran.stderr
+
+    called = ("tools/call", "--tool-name")
+    tools = inspect("tools/list")["tools"]
+    written = inspect(*called, "remember", "--tool-arg", "title=Deploy with pnpm", "pinned=false", "kind=lesson")
+    found = inspect(*called, "recall", "--tool-arg", "query=deploy", "limit=1")
+    unknown = inspect(*called, "forget", "--tool-arg", "note_id=99")
+    wrong = inspect(*called, "recall", "--tool-arg", "query=deploy", "limit=-1")
+    resources = inspect("resources/list")["resources"]
+    note = inspect("resources/read", "--uri", resources[0]["uri"])
+    prompts = inspect("prompts/list")["prompts"]
+    brief = inspect("prompts/get", "--prompt-name", "brief", "--prompt-args", "query=deploy")
+
+    assert len(tools) == 9
+    assert written["structuredContent"]["result"]["created"] is True
+    assert [hit["text"] for hit in found["structuredContent"]["result"]] == ["Deploy with pnpm"]
+    assert unknown["isError"] is True
+    assert "-32602: limit = -1" in wrong
+    assert json.loads(note["contents"][0]["text"])["note"]["title"] == "Deploy with pnpm"
+    assert [prompt["name"] for prompt in prompts] == ["brief", "checkpoint"]
+    assert "Deploy with pnpm" in brief["messages"][0]["content"]["text"]
 
 
 # ---- over HTTP

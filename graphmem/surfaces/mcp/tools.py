@@ -112,10 +112,15 @@ def _tool(
 
 
 def _for_model(name: str, schema: Schema) -> Schema:
-    """Return the schema of an argument with what is told of it, and without the time, which is now."""
+    """Return the schema of an argument with what is told of it.
+
+    Null is not told of, since an argument may be left out, and a client that knows one type makes a number of "5"; nor
+    is the time of a situation, which is now.
+    """
+    forms = [_timeless(each) for each in schema.get("anyOf", (schema,)) if each != {"type": "null"}]
+    beside = {each: of for each, of in schema.items() if each == "default"}
     told = {"description": _TOLD[name]} if name in _TOLD else {}
-    forms = [_timeless(each) for each in schema.get("anyOf", ())]
-    return {**_timeless(schema), **({"anyOf": forms} if forms else {}), **told}
+    return {**(forms[0] if len(forms) == 1 else {"anyOf": forms}), **beside, **told}
 
 
 def _timeless(schema: Schema) -> Schema:
