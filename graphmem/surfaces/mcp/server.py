@@ -3,7 +3,7 @@
 import functools
 import importlib.metadata
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import anyio
@@ -19,7 +19,8 @@ from mcp.shared.exceptions import MCPError
 from graphmem.errors import GraphmemError, InvalidInput
 from graphmem.surfaces.mcp.bounded import LIMIT, Pages
 from graphmem.surfaces.mcp.desk import Desk
-from graphmem.surfaces.mcp.prompts import PROMPTS
+from graphmem.surfaces.mcp.profiles import PROFILES
+from graphmem.surfaces.mcp.prompts import PROMPTS, introduction
 from graphmem.surfaces.mcp.resources import TEMPLATES, listed, read
 from graphmem.surfaces.mcp.stdio import Wire
 from graphmem.surfaces.mcp.tools import Tool
@@ -34,9 +35,11 @@ _ROOTS_PATIENCE = 2.0  # seconds
 _CURSOR = {"type": "string", "description": "next_cursor of the last answer, with the same arguments: its next part"}
 
 
-def build_server(desk: Desk, tools: Sequence[Tool], *, prefix: str = "", limit: int = LIMIT) -> Server[Any]:
-    """Return a server of some tools over a memory. prefix: of their names. limit: characters of a reply."""
-    named = {prefix + tool.name: tool for tool in tools}
+def build_server(desk: Desk, *, profile: str = "graphmem", prefix: str = "", limit: int = LIMIT) -> Server[Any]:
+    """Return a server of the tools of a profile over a memory. prefix: of their names. limit: characters of a reply."""
+    offered = PROFILES[profile]
+    named = {prefix + tool.name: tool for tool in offered.tools()}
+    prompts = {name: prompt for name, prompt in PROMPTS.items() if not prompt.calls or prefix + prompt.calls in named}
     pages = Pages(limit)
     asking = anyio.Lock()
     are_roots_news = True
@@ -105,15 +108,15 @@ def build_server(desk: Desk, tools: Sequence[Tool], *, prefix: str = "", limit: 
                     description=each.told,
                     arguments=[types.PromptArgument(name=name, description=of) for name, of in each.arguments.items()],
                 )
-                for each in PROMPTS.values()
+                for each in prompts.values()
             ]
         )
 
     async def get_prompt(context: _Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        if params.name not in PROMPTS:
-            raise MCPError(types.INVALID_PARAMS, f"there is no prompt {params.name!r}; known are {', '.join(PROMPTS)}")
+        if params.name not in prompts:
+            raise MCPError(types.INVALID_PARAMS, f"there is no prompt {params.name!r}; known are {', '.join(prompts)}")
         await meet(context)
-        prompt = PROMPTS[params.name]
+        prompt = prompts[params.name]
         text = await _asked(lambda: prompt(desk.memory(), params.arguments or {}, prefix))
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(description=prompt.told, messages=[message])
@@ -121,6 +124,7 @@ def build_server(desk: Desk, tools: Sequence[Tool], *, prefix: str = "", limit: 
     server: Server[Any] = Server(
         "graphmem",
         version=importlib.metadata.version("graphmem"),
+        instructions=introduction(prefix + offered.search, offered.save and prefix + offered.save),
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,
@@ -168,15 +172,17 @@ def _called(desk: Desk, tool: Tool, given: Mapping[str, Any], pages: Pages) -> t
     if given.get("cursor") is not None:
         page = pages.next(asked, given["cursor"])
     else:
-        page = pages.first(asked, json.loads(to_json(tool.run(desk.memory(), arguments))))
+        page = pages.first(asked, json.loads(to_json(tool(desk.memory(), arguments))))
     reply = {"result": page.value}
     if page.cursor:
         reply["next_cursor"] = page.cursor
     if page.cut:
         reply["goes_on"] = list(page.cut)
-    if reminder := desk.reminder():
+    reminder = desk.reminder()
+    if reminder:
         reply["reminder"] = reminder
-    return types.CallToolResult(content=[types.TextContent(text=to_json(reply))], structured_content=reply)
+    texts = [to_json(reply)] if tool.words is None else [tool.words(page.value), *([reminder] if reminder else [])]
+    return types.CallToolResult(content=[types.TextContent(text=text) for text in texts], structured_content=reply)
 
 
 def _invalid(error: InvalidInput) -> MCPError:
@@ -207,6 +213,11 @@ async def _roots(context: _Context) -> list[str]:
     except (MCPError, ValueError, TimeoutError):
         return []
     return [str(root.uri) for root in found.roots]
+
+
+def instruct(server: Server[Any], more: str) -> None:
+    """Add something to what a model is told at the beginning."""
+    server.instructions = "\n\n".join(text for text in (server.instructions, more) if text)
 
 
 def run_stdio(server: Server[Any], wire: Wire) -> None:
