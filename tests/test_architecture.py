@@ -57,6 +57,7 @@ HOMES = {
     "mcp": "graphmem.surfaces.mcp",
     "mcp_types": "graphmem.surfaces.mcp",
     "starlette": "graphmem.surfaces.http",
+    "uvicorn": "graphmem.surfaces.http",
 }
 
 

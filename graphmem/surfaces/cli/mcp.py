@@ -14,9 +14,6 @@ else:
     serving = late("graphmem.surfaces.mcp.serving")
 
 
-_LAST_PORT = 65535
-
-
 @click.command("mcp")
 @click.option("--http", "over_http", is_flag=True, help="Serve streamable HTTP on this machine alone, at /mcp.")
 @click.option("--port", type=WholeNumber(0), default=None, help="Its port, 0 for a free one.  [default: 8766]")
@@ -41,8 +38,6 @@ def mcp_command(session: Session, /, over_http: bool, port: int | None, prefix: 
     """
     if port is not None and not over_http:
         raise click.UsageError("--port is for --http")
-    if port is not None and port > _LAST_PORT:
-        raise click.UsageError(f"--port {port}: ports end at {_LAST_PORT}")
     serving.check(prefix, profile)
     session.config()  # what is wrong with the settings is told at once
     table = desk.Desk(

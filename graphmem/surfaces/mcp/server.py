@@ -236,15 +236,16 @@ async def _run_stdio(server: Server[Any], wire: Wire) -> None:
 def run_http(server: Server[Any], port: int, ready: Callable[[str], object]) -> None:
     """Serve streamable HTTP at /mcp on the loopback interface; ready: is told the address.
 
-    Requests that name another host, or come from a page of one, are refused: the name of a stranger's page may lead to
-    this machine (DNS rebinding).
+    The name of a stranger's page may lead to this machine (DNS rebinding), so the gate refuses requests that name
+    another host or come from another page.
     """
-    import socket
+    from graphmem.surfaces.http import gate
+    from graphmem.surfaces.http import server as serving
 
-    import uvicorn
-
-    with socket.create_server((_LOOPBACK, port)) as listening:
-        address = f"{_LOOPBACK}:{listening.getsockname()[1]}"
-        ready(f"http://{address}/mcp")
-        app = server.streamable_http_app(host=_LOOPBACK)
-        uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False)).run(sockets=[listening])
+    with serving.listening(_LOOPBACK, port) as listener:
+        free = listener.getsockname()[1]
+        app = server.streamable_http_app(streamable_http_path="/mcp", host=_LOOPBACK)
+        running = serving.Server(gate.Gate(app, port=free))
+        with running.stopped_by_signals():
+            ready(f"http://{_LOOPBACK}:{free}/mcp")
+            running.run([listener])

@@ -1,7 +1,6 @@
 """Starting the server: standard output is kept for the protocol first, and the memory is opened beside all else."""
 
 import gc
-import importlib.util
 import re
 import threading
 from collections.abc import Callable
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from graphmem.errors import GraphmemError, InvalidInput
 from graphmem.late import late
+from graphmem.surfaces.extras import require
 from graphmem.surfaces.mcp.desk import Desk
 from graphmem.surfaces.mcp.stdio import Wire
 
@@ -26,9 +26,9 @@ _OPENING = 0.3  # seconds that the first answer may wait for a memory that is sl
 
 
 def check(prefix: str, profile: str) -> None:
-    """Raise InvalidInput for a prefix that no client takes, and where the package of the extra is not installed."""
-    if importlib.util.find_spec("mcp") is None:
-        raise InvalidInput("mcp", None, "serving it needs the package mcp: pip install 'graphmem[mcp]'")
+    """Raise InvalidInput for a prefix that no client takes, and where the packages of the extra are not installed."""
+    for package in ("pydantic", "mcp"):
+        require(package, "serving MCP", "mcp")
     longest = _LONGEST_NAME - max(len(tool.name) for tool in profiles.PROFILES[profile].tools())
     if not re.fullmatch(r"[A-Za-z0-9_-]*", prefix) or len(prefix) > longest:
         raise InvalidInput("prefix", prefix, f"give at most {longest} letters from A to Z, digits, - and _")
@@ -60,9 +60,13 @@ def serve_http(
 ) -> None:
     """Serve streamable HTTP on the loopback interface, until the process is told to end; ready: is told the address."""
     built = server.build_server(desk, prefix=prefix, profile=profile)
-    server.instruct(built, _rules(desk))
+
+    def begin(url: str) -> None:
+        server.instruct(built, _rules(desk))
+        ready(url)
+
     try:
-        server.run_http(built, port, ready)
+        server.run_http(built, port, begin)
     finally:
         desk.close()
 
