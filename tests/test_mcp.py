@@ -3,6 +3,7 @@
 import contextlib
 import json
 import re
+import sys
 
 import anyio
 import jsonschema
@@ -11,7 +12,7 @@ from contract import CALLS, REFUSED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp import Client, MCPError
-from mcp_types import INVALID_PARAMS
+from mcp_types import INVALID_PARAMS, CreateMessageResult, ErrorData, ImageContent, TextContent
 from test_store import FACT, fill
 
 from graphmem import Config, InvalidInput, Memory, Part
@@ -44,7 +45,16 @@ def twin(tmp_path, clock):
 
 def with_client(memory, use, *, mode="legacy", **options):
     """Return what is done with a client of a server over a memory."""
-    desk = Desk(lambda folder: contextlib.nullcontext(memory), is_fixed=True)
+
+    @contextlib.contextmanager
+    def open_memory(folder, writer):
+        if writer is None:
+            yield memory
+        else:
+            with Memory.open(memory.path, clock=memory._clock, writer=writer) as own:
+                yield own
+
+    desk = Desk(open_memory, is_fixed=True)
     told = {name: options.pop(name) for name in ("prefix", "profile", "limit") if name in options}
 
     async def main():
@@ -243,6 +253,78 @@ def test_a_read_only_memory_answers_and_reminds_of_nothing(path, clock):
     assert refused.meta["graphmem/error"]["type"] == "Conflict"
 
 
+# ---- the model of the client
+
+
+WRITTEN = """# Checkpoint
+Date: 2026-09-07T08:00:00Z
+
+## Summary
+The deployment was moved to pnpm.
+
+## Decisions
+- Deploy with pnpm.
+
+## Facts
+- The port is 8443.
+
+## Open
+（无）
+
+## Files
+（无）
+
+## Notes
+（无）
+
+CHECKPOINT_DONE
+"""
+
+
+@pytest.mark.parametrize("reply", ["a checkpoint", "a refusal", "no text", "nonsense"])
+def test_a_checkpoint_is_written_by_the_model_of_a_client_that_offers_it(memory, reply):
+    memory.mirror("s1", [Part("m1", role="user", text="We deploy with pnpm on port 8443.")])
+    asked = []
+
+    async def sample(context, params):
+        asked.append(params)
+        if reply == "a refusal":
+            return ErrorData(code=-1, message="the user said no")
+        content = TextContent(text=WRITTEN if reply == "a checkpoint" else "I will not.")
+        if reply == "no text":
+            content = ImageContent(data="", mime_type="image/png")
+        return CreateMessageResult(role="assistant", content=content, model="m")
+
+    answer = call(memory, "checkpoint", {"session": "s1"}, sampling_callback=sample).structured_content["result"]
+
+    assert "port 8443" in asked[0].messages[0].content.text
+    assert "CHECKPOINT_DONE" in asked[0].system_prompt
+    if reply == "a checkpoint":
+        assert answer["state"] == "written"
+        assert any("pnpm" in note["body"] for note in answer["notes"])
+    else:
+        told = {"a refusal": "the user said no", "no text": "no text", "nonsense": ""}
+        assert answer["state"] != "written"
+        assert told[reply] in answer["error"]
+
+
+def test_the_writer_of_the_settings_goes_before_the_model_of_the_client(path, clock):
+    command = (sys.executable, "-c", f"print({WRITTEN!r})")
+    asked = []
+
+    async def sample(context, params):
+        asked.append(params)
+        return ErrorData(code=-1, message="not to be asked")
+
+    with Memory.open(path, clock=clock, config=Config(writer_command=command)) as memory:
+        memory.mirror("s1", [Part("m1", role="user", text="We deploy with pnpm on port 8443.")])
+
+        reply = call(memory, "checkpoint", {"session": "s1"}, sampling_callback=sample)
+
+    assert reply.structured_content["result"]["state"] == "written"
+    assert asked == []
+
+
 # ---- what may be read, and what may be asked for
 
 
@@ -316,7 +398,7 @@ def test_instructions_carry_what_binds_and_no_mark_of_it_can_be_forged(memory):
     for number in range(300):
         memory.remember(f"Rule {number}: " + "x" * 80, kind="rule", source="user")
 
-    told = Desk(lambda folder: contextlib.nullcontext(memory)).rules()
+    told = Desk(lambda folder, writer: contextlib.nullcontext(memory)).rules()
 
     assert "Rule 299" in told
     assert (told.count("<memory>"), told.count("</memory>")) == (1, 1)

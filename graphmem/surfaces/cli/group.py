@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from graphmem import projects
     from graphmem.config import Config, Given
     from graphmem.core import situations
+    from graphmem.core.model import Writer
     from graphmem.core.situations import Situation
     from graphmem.memory import Memory
 else:
@@ -199,8 +200,10 @@ class Session:
                 yield trial
 
     @contextlib.contextmanager
-    def open(self, *, create: bool) -> "Iterator[Memory]":
+    def open(self, *, create: bool, writer: "Writer | None" = None) -> "Iterator[Memory]":
         """Open the memory. A file that was named and is missing is made by commands that write, and by no other.
+
+        writer: None for that of the settings.
 
         The refusal of one that cannot be written names the commands that need no more than to read it.
         """
@@ -212,6 +215,7 @@ class Session:
                 create=create or self.database is None,
                 project=self.project(),
                 session=self._name,
+                writer=writer,
             ) as memory:
                 yield memory
         except StoreFailed as error:

@@ -41,7 +41,9 @@ def mcp_command(session: Session, /, over_http: bool, port: int | None, prefix: 
     serving.check(prefix, profile)
     session.config()  # what is wrong with the settings is told at once
     table = desk.Desk(
-        lambda folder: session.within(folder).open(create=True), session.project(), is_fixed=session.names_project
+        lambda folder, writer: session.within(folder).open(create=True, writer=writer),
+        session.project(),
+        is_fixed=session.names_project,
     )
     if over_http:
         port = serving.PORT if port is None else port

@@ -15,8 +15,10 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
 
-from graphmem.errors import GraphmemError, InvalidInput
+from graphmem.core.model import Writer, WriterTask
+from graphmem.errors import GraphmemError, InvalidInput, WriterFailed, WriterUnavailable
 from graphmem.surfaces.mcp.bounded import LIMIT, Pages
 from graphmem.surfaces.mcp.desk import Desk
 from graphmem.surfaces.mcp.profiles import PROFILES
@@ -28,10 +30,12 @@ from graphmem.surfaces.wire import refusal_of, to_json
 
 _Context = ServerRequestContext[Any, Any]
 _Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result", bound=types.Result)
 
 _ERROR_KEY = "graphmem/error"
 _LOOPBACK = "127.0.0.1"
 _ROOTS_PATIENCE = 2.0  # seconds
+_WRITER_PATIENCE = 300.0  # seconds; its user may be asked first
 _CURSOR = {"type": "string", "description": "next_cursor of the last answer, with the same arguments: its next part"}
 
 
@@ -69,7 +73,9 @@ def build_server(desk: Desk, *, profile: str = "graphmem", prefix: str = "", lim
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}; known are {', '.join(named)}")
         await meet(context)
         try:
-            return await _in_thread(_called, desk, named[params.name], params.arguments or {}, pages)
+            tool = named[params.name]
+            writer = _host_writer(context) if tool.digests else None
+            return await _in_thread(_called, desk, tool, params.arguments or {}, pages, writer)
         except InvalidInput as error:
             raise _invalid(error) from None
         except GraphmemError as error:
@@ -165,14 +171,18 @@ def _told(name: str, tool: Tool) -> types.Tool:
     )
 
 
-def _called(desk: Desk, tool: Tool, given: Mapping[str, Any], pages: Pages) -> types.CallToolResult:
+def _called(
+    desk: Desk, tool: Tool, given: Mapping[str, Any], pages: Pages, writer: Writer | None
+) -> types.CallToolResult:
     """Run a tool and return its reply, the first part of a long one."""
     arguments = {name: value for name, value in given.items() if name != "cursor"}
     asked = (tool.name, arguments)
     if given.get("cursor") is not None:
         page = pages.next(asked, given["cursor"])
     else:
-        page = pages.first(asked, json.loads(to_json(tool(desk.memory(), arguments))))
+        with desk.with_writer(writer) as memory:
+            answer = tool(memory, arguments)
+        page = pages.first(asked, json.loads(to_json(answer)))
     reply = {"result": page.value}
     if page.cursor:
         reply["next_cursor"] = page.cursor
@@ -206,13 +216,49 @@ async def _in_thread(work: Callable[..., _Answer], *arguments: Any) -> _Answer:
 async def _roots(context: _Context) -> list[str]:
     """Return the roots of a client that offers them, none where it does not answer."""
     offered = context.session.client_capabilities
-    if offered is None or offered.roots is None or not context.session.can_send_request:
+    if offered is None or offered.roots is None:
         return []
     try:
-        found = await context.session.send_request(types.ListRootsRequest(), types.ListRootsResult, _ROOTS_PATIENCE)
-    except (MCPError, ValueError, TimeoutError):
+        found = await _ask_client(context, types.ListRootsRequest(), types.ListRootsResult, _ROOTS_PATIENCE)
+    except (MCPError, ValueError):
         return []
     return [str(root.uri) for root in found.roots]
+
+
+def _host_writer(context: _Context) -> Writer | None:
+    """Return a writer that asks the model of the client, by sampling; None where the client does not offer it.
+
+    The client shows its user what is asked, and may refuse.
+    """
+    offered = context.session.client_capabilities
+    if offered is None or offered.sampling is None or not context.session.can_send_request:
+        return None
+
+    def write(task: WriterTask, /) -> str:
+        request = types.CreateMessageRequest(
+            params=types.CreateMessageRequestParams(
+                messages=[types.SamplingMessage(role="user", content=types.TextContent(text=task.text))],
+                system_prompt=task.instructions,
+                max_tokens=task.limit,  # a token is a byte at least
+            )
+        )
+        try:
+            reply = anyio.from_thread.run(_ask_client, context, request, types.CreateMessageResult, _WRITER_PATIENCE)
+        except (MCPError, ValueError) as error:
+            raise WriterUnavailable(f"the client's model gave no answer: {error}") from None
+        if not isinstance(reply.content, types.TextContent):
+            raise WriterFailed(f"the client's model answered with {reply.content.type}, and no text")
+        return reply.content.text
+
+    return write
+
+
+async def _ask_client(
+    context: _Context, request: types.ServerRequest, answer: type[_Result], patience: float
+) -> _Result:
+    """Ask the client something on the way of the request that it waits for."""
+    way = ServerMessageMetadata(related_request_id=context.request_id)
+    return await context.session.send_request(request, answer, patience, way)
 
 
 def instruct(server: Server[Any], more: str) -> None:

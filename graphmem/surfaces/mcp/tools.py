@@ -19,8 +19,8 @@ class Tool:
     """Something that a model may call. told: what it is for, in the words for a model.
 
     reads: it changes nothing that is known. destroys: it may take away. repeats: to call it again with the same
-    arguments changes no more. run: from a memory and arguments to the answer. words: the answer as a text, where that
-    is not JSON.
+    arguments changes no more. digests: it asks a writer. run: from a memory and arguments to the answer. words: the
+    answer as a text, where that is not JSON.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Tool:
     destroys: bool = False
     repeats: bool = False
     words: Callable[[Any], str] | None = None
+    digests: bool = False
 
     def __call__(self, memory: Memory, given: Mapping[str, Any]) -> Any:
         """Run the tool. Raises what its verb raises, and InvalidInput for arguments that it does not know or lacks.
@@ -97,6 +98,7 @@ def _tool(
     reads: bool = False,
     destroys: bool = False,
     repeats: bool = False,
+    digests: bool = False,
 ) -> Tool:
     """Return a verb as a tool; offered: the arguments that a model may give."""
     verb = verb_of(name)
@@ -123,7 +125,7 @@ def _tool(
 
     return Tool(
         name, title, told, arguments, lambda: schemas.answer_schema(verb), run,
-        reads=reads, destroys=destroys, repeats=repeats,
+        reads=reads, destroys=destroys, repeats=repeats, digests=digests,
     )  # fmt: skip
 
 
@@ -198,6 +200,7 @@ def own_tools() -> tuple[Tool, ...]:
             "context is lost, or when asked to.",
             "session wait force",
             repeats=True,
+            digests=True,
         ),
         _tool(
             "enter_scene",
