@@ -43,7 +43,7 @@ def mcp_command(session: Session, /, over_http: bool, port: int | None, prefix: 
     table = desk.Desk(
         lambda folder, writer: session.within(folder).open(create=True, writer=writer),
         session.project(),
-        is_fixed=session.names_project,
+        is_fixed=session.names_project or over_http,  # over HTTP there may be several clients
     )
     if over_http:
         port = serving.PORT if port is None else port
