@@ -185,7 +185,7 @@ class Maintenance:
             relation=relation,
             entity=entity,
             session=session,
-            scope=self._scope(scope) if scope else None,
+            scope=None if scope == "" else self._scope(scope),
             scene=scene,
         )
 

@@ -58,6 +58,7 @@ HOMES = {
     "starlette": ("graphmem.surfaces.http", "graphmem.surfaces.panel"),
     "jinja2": "graphmem.surfaces.panel",
     "markupsafe": "graphmem.surfaces.panel",
+    "mcp_types": "graphmem.surfaces.mcp",
     "uvicorn": "graphmem.surfaces.http",
 }
 

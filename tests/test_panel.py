@@ -64,8 +64,8 @@ class Page(HTMLParser):
 
 
 @contextlib.contextmanager
-def browser(memory, *, let_in=True):
-    app = create_app(memory, port=PORT, token=TOKEN, pages=routes())
+def browser(memory, *, let_in=True, **options):
+    app = create_app(memory, port=PORT, token=TOKEN, pages=routes(), **options)
     with TestClient(app, base_url=ORIGIN, raise_server_exceptions=False) as client:
         if let_in:
             client.get(f"/enter?token={TOKEN}")
@@ -429,6 +429,17 @@ def test_no_other_page_sends_a_form(filled, address, cookie, headers, status):
 
     assert answer.status_code == status
     assert (filled.notes(statuses=()), filled.operations(), filled.incidents()) == before
+
+
+@pytest.mark.parametrize("address", EVERY_PAGE)
+def test_a_private_server_tells_nothing_without_the_token(filled, address):
+    with browser(filled, let_in=False, private=True) as client:
+        page = seen(client, address, 401, headers={"Sec-Fetch-Site": "none"})
+        assert "reading needs the token" in page.text
+        assert filled.path not in page.text
+        client.get(f"/enter?token={TOKEN}", headers={"Sec-Fetch-Site": "none"})
+        seen(client, address, headers={"Sec-Fetch-Site": "none"})
+        seen(client, address, headers={"Sec-Fetch-Site": "same-origin"})
 
 
 @pytest.mark.parametrize("address", ACTS)

@@ -4,10 +4,10 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from graphmem.core.keys import fold
 from graphmem.core.model import Note
 from graphmem.core.model.notes import EDITABLE
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, SecretRefused
+from graphmem.surfaces.http.ledger import holds
 from graphmem.surfaces.panel.asking import Asked, Done, Paging, Shown
 from graphmem.surfaces.wire import http_status
 
@@ -58,15 +58,9 @@ def _searched(
         found += [memory.inspect(hit.id).note for hit in hits if isinstance(hit.id, int)]
     others = [status for status in STATUSES if "," not in status and status not in ("live", "all")]
     if wanted := [status for status in others if not statuses or status in statuses]:
-        words = fold(query).split()
         listed = memory.notes(kinds=kinds, statuses=wanted, scopes=scopes, limit=_LOOKED_THROUGH)
-        found += [each for each in listed if _has(each, words)]
+        found += [each for each in listed if holds(each, query)]
     return [each for each in found if not kinds or each.kind in kinds]
-
-
-def _has(note: Note, words: Sequence[str]) -> bool:
-    text = fold("\n".join((note.title, note.body, note.summary, note.slot, *note.labels)))
-    return all(word in text for word in words)
 
 
 def note(asked: Asked) -> Shown:

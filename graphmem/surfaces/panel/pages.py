@@ -1,6 +1,5 @@
 """The routes of the panel: who asks, in which language, what is told of an error."""
 
-import asyncio
 import functools
 from collections.abc import Callable, Sequence
 from importlib import resources
@@ -13,6 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from graphmem import log
 from graphmem.errors import GraphmemError
+from graphmem.memory import Memory
 from graphmem.surfaces.http.bodies import FORM, read_body
 from graphmem.surfaces.http.bounds import Bounds
 from graphmem.surfaces.panel import health, history, notes, overview, scenes, situations
@@ -74,6 +74,10 @@ def routes() -> Sequence[BaseRoute]:
 
 async def _show(page: Callable[[Asked], Shown], request: Request) -> Response:
     here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    try:
+        request.app.state.keeper.require_reading(request)
+    except HTTPException as error:
+        return await _refused(request, error)
     return await _answered(page, request, here, request.query_params)
 
 
@@ -88,7 +92,7 @@ async def _change(act: Callable[[Asked], Done | Shown], request: Request) -> Res
         request.app.state.keeper.require(request)
         form = await _form_of(request)
     except HTTPException as error:
-        return await _refused(request, error.status_code, error.detail)
+        return await _refused(request, error)
     return await _answered(act, request, own_path(form.get("back", "/")), form)
 
 
@@ -98,31 +102,29 @@ async def _form_of(request: Request) -> Given:
 
 
 async def _answered(answer: Callable[[Asked], Done | Shown], request: Request, here: str, given: Given) -> Response:
-    asked = Asked(
-        request.app.state.memory,
-        here,
-        given,
-        request.path_params.get("number", 0),
-        request.app.state.keeper.knows(request),
-    )
-
+    number, may_write = request.path_params.get("number", 0), request.app.state.keeper.knows(request)
     back = here if request.method == "POST" else "/"
 
-    def work() -> Response:
+    def work(memory: Memory) -> Response:
+        asked = Asked(memory, here, given, number, may_write)
         try:
             found = answer(asked)
-            return _gone(found, here) if isinstance(found, Done) else _page(request, asked, found)
         except GraphmemError as error:
-            return _page(request, asked, _error(http_status(error), str(error), back))
+            found = _error(http_status(error), str(error), back)
         except Exception:  # noqa: BLE001 (told in the log)
             log.exception("%s %s failed", request.method, request.url.path)
-            return _page(request, asked, _error(500, "graphmem failed; its log tells why", back))
+            found = _error(500, "graphmem failed; its log tells why", back)
+        return _gone(found, here) if isinstance(found, Done) else _page(request, asked, found)
 
-    return await asyncio.get_running_loop().run_in_executor(request.app.state.threads, work)
+    found: Response = await request.app.state.memories.run(request, work)
+    return found
 
 
-async def _refused(request: Request, status: int, message: str) -> Response:
-    return await _answered(lambda asked: _error(status, message), request, "/", Given())
+async def _refused(request: Request, error: HTTPException) -> Response:
+    """Answer with an error of the protocol, on a page that tells nothing of the memory."""
+    found = await _answered(lambda asked: _error(error.status_code, error.detail), request, "/", Given())
+    found.headers.update(error.headers or {})
+    return found
 
 
 def _error(status: int, message: str, back: str = "/") -> Shown:
@@ -178,7 +180,7 @@ async def _display(request: Request) -> Response:
     try:
         form = await _form_of(request)
     except HTTPException as error:
-        return await _refused(request, error.status_code, error.detail)
+        return await _refused(request, error)
     answer = RedirectResponse(own_path(form.get("back", "/")), 303, _HEADERS)
     for name, cookie, choices in (("language", _LANGUAGE, LANGUAGES), ("look", _LOOK, _LOOKS)):
         if form.get(name) in choices:
