@@ -214,6 +214,24 @@ def test_what_cannot_be_shown_is_told_on_a_page(client, address, status, told):
     assert page.all("p", role="alert")
 
 
+def test_a_scene_shows_its_strength_by_day(memory, clock):
+    for _ in range(4):
+        memory.enter_scene(Situation.of(chan="qq", peer="boss"))
+        memory.enter_scene(Situation.of(chan="qq", peer="boss"))
+        memory.upkeep()
+        clock.advance(days=2)
+    (scene,) = memory.scenes()
+    assert len(memory.scene(scene.key).strengths) == 4
+    with browser(memory) as client:
+        page = seen(client, f"/scene?key={quote(scene.key)}")
+
+    (line,) = page.all("polyline")
+    places = [tuple(map(float, point.split(","))) for point in line["points"].split()]
+    assert [x for x, _ in places] == pytest.approx([0, 320 / 3, 640 / 3, 320], abs=0.1)
+    assert [y for _, y in places] == sorted((y for _, y in places), reverse=True)
+    assert page.wrong == []
+
+
 # ---- the catalogue
 
 

@@ -23,9 +23,10 @@ _PORT = 7345
 @json_option
 @click.pass_obj
 def serve_command(session: Session, /, host: str, port: int, idle: float | None, as_json: bool) -> None:
-    """Serve the memory to programs and pages of this machine, until it is stopped.
+    """Serve the memory to programs and browsers of this machine, until it is stopped.
 
-    Reading needs nothing; writing needs the token that is shown, which is new at each start. It needs
+    Reading needs nothing; writing needs the token that is shown, which is new at each start. A browser that opens the
+    address with it shows the panel, in which notes are edited, decided upon and put away. It needs
     `pip install 'graphmem[http]'`.
 
     \b
@@ -33,6 +34,7 @@ def serve_command(session: Session, /, host: str, port: int, idle: float | None,
       graphmem serve --port 0 --idle 0.01
     """
     server = required("graphmem.surfaces.http.server", "serving", "http")
+    panel = required("graphmem.surfaces.panel.pages", "serving", "http")
 
     def tell(running: "Running") -> None:
         if as_json:
@@ -43,4 +45,5 @@ def serve_command(session: Session, /, host: str, port: int, idle: float | None,
             click.echo(f"open in a browser: {running.entrance}")
 
     with session.open(create=True) as memory:
-        server.serve(memory, host=host, port=port, idle=None if idle is None else idle * 60, ready=tell)
+        seconds = None if idle is None else idle * 60
+        server.serve(memory, host=host, port=port, idle=seconds, ready=tell, pages=panel.routes())

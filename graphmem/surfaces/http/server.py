@@ -5,10 +5,11 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import uvicorn
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from graphmem.config import check_count
@@ -18,7 +19,6 @@ from graphmem.surfaces.http import running
 from graphmem.surfaces.http.app import create_app
 from graphmem.surfaces.http.bounds import Load
 from graphmem.surfaces.http.token import new_token
-from graphmem.surfaces.panel.pages import routes
 
 HOSTS = ("127.0.0.1", "::1", "localhost")
 _LONGEST_HEAD = 16 << 10  # bytes of a request before its body
@@ -28,11 +28,18 @@ _PATIENCE = 5  # seconds for what is still being answered at the end
 
 
 def serve(
-    memory: Memory, *, host: str, port: int, idle: float | None, ready: Callable[[running.Running], None]
+    memory: Memory,
+    *,
+    host: str,
+    port: int,
+    idle: float | None,
+    ready: Callable[[running.Running], None],
+    pages: Sequence[BaseRoute] = (),
 ) -> None:
     """Serve a memory until the process is told to end, or nothing was asked for `idle` seconds.
 
-    host: one of `HOSTS`. port: 0 for any that is free. ready: told how it is reached, as soon as it is.
+    host: one of `HOSTS`. port: 0 for any that is free. ready: told how it is reached, as soon as it is. pages: as in
+    `create_app`.
 
     Raises Conflict where the memory is served already or the port is taken, StoreFailed where no file can tell of the
     server, InvalidInput for a memory without a file.
@@ -44,7 +51,7 @@ def serve(
         url = f"http://[{name}]:{free}" if ":" in name else f"http://{name}:{free}"
         served = running.Running(memory.path, url, free, new_token(), os.getpid())
         load = Load()
-        app = create_app(memory, port=free, token=served.token, pages=routes(), load=load)
+        app = create_app(memory, port=free, token=served.token, pages=pages, load=load)
         server = Server(app, is_over=lambda: idle is not None and load.idle_for() > idle)
         with server.stopped_by_signals():
             running.tell(record, served)

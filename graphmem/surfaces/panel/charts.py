@@ -1,5 +1,6 @@
 """Numbers over days as places in a picture."""
 
+import datetime as dt
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -29,12 +30,25 @@ Column(x=20.0, y=0.0, width=8.0, height=20.0)]
     ]
 
 
-def steps(values: Sequence[int], width: float, height: float) -> str:
-    """Return the points of a line through values, from left to right, the greatest at the top and 0 at the ground.
+class Point(NamedTuple):
+    """A place in a picture, from its left and its top."""
 
-    >>> steps([1, 2, 4], 20, 40)
-    '0,30 10,20 20,0'
+    x: float
+    y: float
+
+
+def points(days: Sequence[str], values: Sequence[int], width: float, height: float) -> list[Point]:
+    """Return a point for each day (ISO 8601) and its value: by time from left to right, the greatest value at the top.
+
+    >>> points(["2026-09-01", "2026-09-02", "2026-09-05"], [1, 2, 4], 20, 40)
+    [Point(x=0.0, y=30.0), Point(x=5.0, y=20.0), Point(x=20.0, y=0.0)]
     """
-    most = max(values, default=0) or 1
-    room = width / max(len(values) - 1, 1)
-    return " ".join(f"{i * room:.4g},{height - height * value / most:.4g}" for i, value in enumerate(values))
+    if not days:
+        return []
+    most = max(values) or 1
+    numbers = [dt.date.fromisoformat(day).toordinal() for day in days]
+    span = numbers[-1] - numbers[0] or 1
+    return [
+        Point(round((number - numbers[0]) / span * width, 1), round(height - height * value / most, 1))
+        for number, value in zip(numbers, values, strict=True)
+    ]

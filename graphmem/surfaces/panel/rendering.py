@@ -90,4 +90,4 @@ _PAGES = jinja2.Environment(
     lstrip_blocks=True,
 )
 _PAGES.filters |= _FILTERS
-_PAGES.globals |= {"columns": charts.columns, "steps": charts.steps}
+_PAGES.globals |= {"columns": charts.columns, "points": charts.points}
