@@ -83,6 +83,8 @@ _COMMANDS = {
     "export": ("exchange", "Write what is known into a file for others."),
     "backup": ("files", "Copy the memory into a new file, also while it is in use."),
     "restore": ("files", "Make the memory anew from a backup."),
+    "claude": ("claude", "Let Claude Code use the memory, or no more."),
+    "hook": ("claude", "Answer an event of Claude Code."),
     "config": ("config", "Show every setting and where it comes from."),
     "check": ("files", "Tell whether the memory is sound."),
     "repair": ("files", "Mend what can be made anew from the rest."),
