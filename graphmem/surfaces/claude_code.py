@@ -55,9 +55,10 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """An event: what Claude Code told, of which nothing is relied upon."""
+    """An event: what Claude Code told, of which nothing is relied upon. started: the folder that it was started in."""
 
     given: Mapping[str, Any]
+    started: str = ""
 
     def text(self, name: str) -> str:
         """Return a text that was told, '' where it was not."""
@@ -67,7 +68,7 @@ class _Event:
     @property
     def folder(self) -> str:
         """The folder of the project: where Claude Code was started, else where it is now; '' where neither is there."""
-        folders = (os.environ.get("CLAUDE_PROJECT_DIR", ""), self.text("cwd"))
+        folders = (self.started, self.text("cwd"))
         return next((each for each in folders if each and "\0" not in each and os.path.isdir(each)), "")
 
     @property
@@ -81,12 +82,14 @@ class _Event:
         return "\n".join([*first, *rest])[:_LETTERS_OF_A_CALL]
 
 
-def answered(name: str, given: object, *, database: str | None = None, config_file: str | None = None) -> Answered:
-    """Return the answer to an event of Claude Code. given: what it wrote, whatever that is.
+def answered(
+    name: str, given: object, *, database: str | None = None, config_file: str | None = None, started: str = ""
+) -> Answered:
+    """Return the answer to an event of Claude Code. given: what it wrote, whatever that is. started: in which folder.
 
     Raises what opening the memory raises.
     """
-    event = _Event(given if isinstance(given, dict) else {})
+    event = _Event(given if isinstance(given, dict) else {}, started)
     if name not in _ANSWERS or not event.text("session_id").strip():
         return Answered()
     shown = Shown(event)
@@ -100,12 +103,14 @@ def answered(name: str, given: object, *, database: str | None = None, config_fi
         return _ANSWERS[name](memory, _seat(event), event, shown)
 
 
-def digest(cause: str, given: object, *, database: str | None = None, config_file: str | None = None) -> Answered:
+def digest(
+    cause: str, given: object, *, database: str | None = None, config_file: str | None = None, started: str = ""
+) -> Answered:
     """Harvest the transcript of a session, and make the checkpoints that are due. It may take long: nobody waits.
 
-    cause: why, one of the values of DIGESTED.
+    cause: why, one of the values of DIGESTED. started: in which folder.
     """
-    event = _Event(given if isinstance(given, dict) else {})
+    event = _Event(given if isinstance(given, dict) else {}, started)
     transcript = event.text("transcript_path")
     failed: list[str] = []
     with _session(event, database, config_file, None).open(create=True) as memory:
