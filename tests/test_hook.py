@@ -401,6 +401,9 @@ def test_the_first_event_leaves_a_helper_and_the_next_ones_ask_it(helped):
         input=json.dumps(helped.event("Stop")),
     )  # fmt: skip
 
+    helped.says(user("u1", "Where does it run?"))
+    assert helped.hook("Stop") is None
+    helped.waits_for("SELECT part FROM parts", [("u1",)])
     assert helped.hook("SessionStart", source="startup") == first
     assert (len(helped.sockets()), helper_of(place)) == (1, pid)
     assert stat.S_IMODE(place.stat().st_mode) == 0o600

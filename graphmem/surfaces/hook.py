@@ -25,7 +25,7 @@ else:
     _socket = late("_socket")
     hook_helper = late("graphmem.surfaces.hook_helper")
 
-_PATIENCE = 2.0  # seconds for an answer of the helper, which is busy with another one at the worst
+_PATIENCE = 1.0  # seconds for an answer of the helper, which is busy with another one at the worst
 _PIECE = 1 << 16
 
 
@@ -44,7 +44,8 @@ def answer(arguments: list[str]) -> bytes:
         place = "" if os.environ.get("GRAPHMEM_HOOK_ALONE") else socket_of(asked[0])
         told = _of_helper(place, asked) if place else None
         if told is None:
-            told = hook_helper.answer(*asked)
+            told, then = hook_helper.answer(*asked)
+            then()
             if place:
                 hook_helper.start(place)
         return told

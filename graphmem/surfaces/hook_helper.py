@@ -7,12 +7,14 @@ when its socket is gone or another helper's.
 
 import contextlib
 import datetime as dt
+import functools
 import json
 import os
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphmem.core import redaction
@@ -29,28 +31,48 @@ _DIGEST = "--digest"
 # ---- events
 
 
-def answer(shared: bytes, wanted: bytes, raw: bytes) -> bytes:
-    """Return what is to be printed for an event, b'' for nothing; what went wrong is logged. See `hook.request`."""
+Next = Callable[[], None]
+
+
+def answer(shared: bytes, wanted: bytes, raw: bytes, *, stays: bool = False) -> tuple[bytes, Next]:
+    """Return what is to be printed for an event, b'' for nothing, and what is to be done when it is printed.
+
+    shared, wanted, raw: see `hook.request`. stays: whether this process stays to read on in a transcript by itself.
+    Never raises; what went wrong is logged.
+    """
     started, *arguments = wanted.decode("utf-8", "surrogateescape").split("\0")
     try:
-        return _answered(started, arguments, raw)
+        return _answered(started, arguments, raw, stays=stays)
     except BaseException as error:  # noqa: BLE001 (no failure of ours is one of the host)
         log(arguments, [f"{type(error).__name__}: {error}"])
-        return b""
+        return b"", _nothing
 
 
-def _answered(started: str, arguments: list[str], raw: bytes) -> bytes:
+def _answered(started: str, arguments: list[str], raw: bytes, *, stays: bool) -> tuple[bytes, Next]:
     options, event, cause = _parsed(arguments)
     given = json.loads(raw) if raw.strip() else {}
     if cause:
         log(arguments, claude_code.digest(cause, given, started=started, **options).failed)
-        return b""
+        return b"", _nothing
     event = event or (given.get("hook_event_name", "") if isinstance(given, dict) else "")
     done = claude_code.answered(event, given, started=started, **options)
-    if event in claude_code.DIGESTED and isinstance(given, dict):
-        _go_on(claude_code.DIGESTED[event], given, started, options)
     log(arguments, done.failed)
-    return b"" if done.answer is None else json.dumps(done.answer).encode("ascii") + b"\n"
+    told = b"" if done.answer is None else json.dumps(done.answer).encode("ascii") + b"\n"
+    cause = claude_code.DIGESTED.get(event, "")
+    if not cause or not isinstance(given, dict):
+        return told, _nothing
+    if cause == "turn" and stays:  # as quick as an answer, but for a long transcript that is read for the first time
+        words = _joined(started, [_DIGEST, cause, *arguments])
+        return told, threading.Thread(target=answer, args=(b"", words, raw)).start
+    return told, functools.partial(_go_on, cause, given, started, options)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _joined(started: str, arguments: Sequence[str]) -> bytes:
+    return "\0".join((started, *arguments)).encode("utf-8", "surrogateescape")
 
 
 def _parsed(arguments: list[str]) -> tuple[dict[str, Any], str, str]:
@@ -161,7 +183,13 @@ def _converse(line: socket.socket, shared: bytes) -> None:
             return
         theirs, wanted = stream.read(first), stream.read(second)
         raw = stream.read(_LARGEST_EVENT)
-    line.sendall(b"-" if theirs != shared else b"+" + answer(theirs, wanted, raw))
+    if theirs != shared:
+        line.sendall(b"-")
+        return
+    told, then = answer(theirs, wanted, raw, stays=True)
+    line.sendall(b"+" + told)
+    line.close()  # it waits no longer
+    then()
 
 
 def _is_answered(place: str) -> bool:
