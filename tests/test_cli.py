@@ -60,6 +60,7 @@ CALLS = {
     "enter": BOSS,
     "match": BOSS,
     "scenes": [],
+    "scene": ["chan:qq"],
     "scopes": [],
     "consolidate": [],
     "distill": [],
@@ -96,6 +97,8 @@ CALLS = {
     "purge": ["--relation", "偏好"],
     "verify-forgotten": ["pelican-42"],
     "secrets": ["scan"],
+    "growth": ["--days", "2"],
+    "completion": ["bash"],
     "overview": [],
     "entities": ["review"],
     "mirror": ["s1", TALK],
@@ -113,6 +116,7 @@ CALLS = {
     "export": ["jsonl", "all.jsonl"],
     "backup": ["copy.db"],
     "restore": [SAVED],
+    "serve": ["--port", "0", "--idle", "0.001"],
     "check": [],
     "config": [],
     "repair": [],
@@ -1146,7 +1150,7 @@ def test_json_is_one_document_and_nothing_else(cli, path, request, command, plac
 
     assert isinstance(result.document, dict | list)
     needs_something = (
-        *("undo", "path", "edit", "delete", "untag", "rename", "drop"),
+        *("undo", "path", "edit", "delete", "untag", "rename", "drop", "scene"),
         *("approve", "reject", "forget", "restore-note", "part", "checkpoint"),
     )
     twins = command in ("check", "upkeep") and place == "filled"
@@ -1304,7 +1308,20 @@ def test_a_locked_file_is_busy_and_nothing_is_changed(cli, filled, monkeypatch, 
 
 @pytest.mark.parametrize(
     "command",
-    ["scenes", "evidence", "match", "recall", "brief", "neighbours", "path", "graph", "operations", "overview"],
+    [
+        "scenes",
+        "scene",
+        "growth",
+        "evidence",
+        "match",
+        "recall",
+        "brief",
+        "neighbours",
+        "path",
+        "graph",
+        "operations",
+        "overview",
+    ],
 )
 def test_reading_goes_on_while_another_process_writes(cli, filled, monkeypatch, command):
     monkeypatch.setenv("GRAPHMEM_BUSY_TIMEOUT", "0.01")
@@ -1319,6 +1336,8 @@ def test_reading_goes_on_while_another_process_writes(cli, filled, monkeypatch, 
     "command",
     [
         "scenes",
+        "scene",
+        "growth",
         "evidence",
         "match",
         "recall",
@@ -1466,15 +1485,20 @@ BAD_FILES = ["folder", "text file", "a byte", "truncated", "of another program",
 @pytest.mark.parametrize(
     ("kind", "command"),
     # A restore takes the place of a bad file, which is kept; the settings say where the file lies and leave it alone.
-    [(kind, command) for kind in BAD_FILES for command in COMMANDS if command not in ("restore", "config", "claude")]
-    + [("in a missing folder", command) for command in COMMANDS if command not in ("config", "claude")]
+    [
+        (kind, command)
+        for kind in BAD_FILES
+        for command in COMMANDS
+        if command not in ("restore", "config", "completion", "claude")
+    ]
+    + [("in a missing folder", command) for command in COMMANDS if command not in ("config", "completion", "claude")]
     + [
         ("missing", command)
         for command in COMMANDS
         if command
         not in (
             *("enter", "commit", "turn", "replay", "block", "document", "remember", "record-failure", "restore"),
-            *("config", "mirror", "harvest", "import", "claude"),
+            *("config", "completion", "mirror", "harvest", "import", "serve", "claude"),
         )
     ],
 )
@@ -2003,7 +2027,7 @@ OF_OTHER_COMMANDS = {
 }
 
 
-SHOWN = {"surfaces.cli.group", "surfaces.opening", "surfaces.output", "surfaces.wire"}
+SHOWN = {"surfaces.cli.group", "surfaces.opening", "surfaces.output", "surfaces.places", "surfaces.wire"}
 OF_SCENES = {
     *(
         "memory",
@@ -2190,3 +2214,25 @@ def test_options_of_a_list_of_notes_are_not_passed_over_by_its_commands(cli, opt
 
     assert (result.code, "behind 'search'" in result.out + result.err) == (2, True)
     assert cli("notes", "search", "pelican").code == 0
+
+
+def test_a_shell_completes_commands_and_options(monkeypatch):
+    def completed(*words):
+        asked = {
+            "_GRAPHMEM_COMPLETE": "bash_complete",
+            "COMP_WORDS": " ".join(words),
+            "COMP_CWORD": str(len(words) - 1),
+        }
+        ran = subprocess.run(
+            [sys.executable, "-m", "graphmem"], env={**os.environ, **asked}, capture_output=True, text=True, check=True
+        )
+        return [line.partition(",")[2] for line in ran.stdout.splitlines()]
+
+    assert completed("graphmem", "ev") == ["evidence"]
+    assert completed("graphmem", "notes", "--sta") == ["--status"]
+    assert completed("graphmem", "notes", "--status", "arch") == ["archived"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_a_shell_asks_graphmem(cli, shell):
+    assert f"_GRAPHMEM_COMPLETE={shell}_complete" in cli("completion", shell).out

@@ -110,8 +110,12 @@ class Rooted:
                             continue
         return Walk(stamps, tuple(sorted(passed)), left)
 
-    def read(self, path: str) -> tuple[bytes, str] | None:
-        """Return what a file holds and its stamp, None where there is none; raise InvalidInput for no plain file."""
+    def read(self, path: str, largest: int | None = None) -> tuple[bytes, str] | None:
+        """Return what a file holds and its stamp, None where there is none; raise InvalidInput for no plain file.
+
+        largest: bytes that it may have, None for those of a text.
+        """
+        most = LARGEST if largest is None else largest
         folder, name = _split(path)
         try:
             with self._folder(folder) as place:
@@ -120,13 +124,14 @@ class Rooted:
             return None
         except OSError as error:
             raise InvalidInput("file", path, f"cannot be read ({error.strerror})") from None
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(descriptor)
+            raise InvalidInput("file", path, "is no plain file")
         with open(descriptor, "rb") as stream:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise InvalidInput("file", path, "is no plain file")
-            data = stream.read(LARGEST + 1)
-        if len(data) > LARGEST:
-            raise InvalidInput("file", path, f"has more than {LARGEST} bytes")
+            data = stream.read(most + 1) if status.st_size <= most else b""
+        if max(len(data), status.st_size) > most:
+            raise InvalidInput("file", path, f"has more than {most} bytes")
         return data, stamp_of(status)
 
     def write(self, path: str, data: bytes, expected: str | None) -> str | None:

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from graphmem.errors import GraphmemError
 from graphmem.late import late
-from graphmem.surfaces.opening import Session, user_folder
+from graphmem.surfaces import places
+from graphmem.surfaces.opening import Session
 
 if TYPE_CHECKING:
     import hashlib
@@ -221,7 +222,7 @@ class Shown:
 
     def __init__(self, event: _Event) -> None:
         names = "\0".join((event.text("session_id"), event.text("agent_id")))
-        self._folder = f"{user_folder('state')}{os.sep}{HOST}"
+        self._folder = f"{places.state_folder()}{os.sep}{HOST}"
         self._file = f"{self._folder}{os.sep}{_digest(names)}"
         self._seen: set[str] = set()
         self.wish = ""

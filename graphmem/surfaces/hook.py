@@ -14,6 +14,7 @@ import os
 import sys
 
 from graphmem.late import late
+from graphmem.surfaces import places
 
 TYPE_CHECKING = False  # as `typing` has it, which takes longer to load than all else here
 if TYPE_CHECKING:
@@ -75,13 +76,15 @@ def _joined(words: list[str]) -> bytes:
 
 def socket_of(shared: bytes) -> str:
     """Return the path of the socket of a helper, in a folder of the user's own; '' where there can be none."""
-    home = os.environ.get("XDG_RUNTIME_DIR", "").strip() or os.environ.get("XDG_STATE_HOME", "").strip()
-    home = home or os.path.expanduser("~/.local/state")
+    if sys.platform == "win32":
+        return ""
+    folder = os.environ.get("XDG_RUNTIME_DIR", "").strip()
+    folder = f"{folder}/graphmem" if folder else places.state_folder()
     name = 0
     for byte in shared:  # the helper compares the whole of it
         name = (name * 31 + byte) % (1 << 48)
-    path = f"{home}/graphmem/hook-{name:x}"
-    return path if sys.platform != "win32" and len(os.fsencode(path)) < 100 and os.path.isabs(path) else ""
+    path = f"{folder}/hook-{name:x}"
+    return path if len(os.fsencode(path)) < 100 and os.path.isabs(path) else ""
 
 
 def _of_helper(place: str, asked: tuple[bytes, bytes, bytes]) -> bytes | None:

@@ -18,8 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphmem.core import redaction
-from graphmem.surfaces import claude_code, hook
-from graphmem.surfaces.opening import user_folder
+from graphmem.surfaces import claude_code, hook, places
 
 IDLE_MINUTES = 15
 _LOOKS_EVERY = 20.0  # seconds, whether its socket is still its own
@@ -120,7 +119,7 @@ def log(arguments: Sequence[str], lines: Sequence[str]) -> None:
     if not lines:
         return
     try:
-        folder = user_folder("state")
+        folder = places.state_folder()
         os.makedirs(folder, mode=0o700, exist_ok=True)
         path = f"{folder}{os.sep}hook.log"
         if os.path.exists(path) and os.path.getsize(path) > _LARGEST_LOG:
