@@ -203,6 +203,15 @@ def test_a_wish_that_was_saved_is_not_reminded_of(host):
     assert host.hook("Stop", stop_hook_active=False) is None
 
 
+def test_a_reminder_that_found_the_memory_busy_comes_with_the_next_turn(host):
+    host.prompt(WISH)
+    with host.memory() as memory, memory._store.write():
+        busy = host.hook("Stop")
+
+    assert busy is None
+    assert WISH in host.hook("Stop")["reason"]
+
+
 def test_no_secret_is_kept_of_a_prompt(host):
     token = "ghp_" + "a1B2" * 9
     host.prompt(f"From now on, always use {token} to log in.")

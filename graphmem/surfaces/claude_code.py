@@ -183,7 +183,8 @@ def _after_failure(memory: "Memory", seat: "hosts.Seat", event: _Event, shown: "
 
 def _stop(memory: "Memory", seat: "hosts.Seat", event: _Event, shown: "Shown") -> Answered:
     moment = hosts.stopped(memory, seat, wish=shown.wish, since=shown.since)
-    shown.keep_wish("", "")
+    if not moment.failed:  # else the next turn reminds of it
+        shown.keep_wish("", "")
     # Not as context, which versions before do not take at the end of a turn.
     return Answered({"decision": "block", "reason": moment.text} if moment.text else None, moment.failed)
 
