@@ -185,6 +185,7 @@ def test_a_wish_is_reminded_of_exactly_once_and_never_in_a_loop(host):  # C8.15
     host.prompt(f"Thanks. {WISH}")
 
     loop = host.hook("Stop", stop_hook_active=True)
+    host.hook("SessionStart", source="compact")
     answers = [host.hook("Stop", stop_hook_active=active) for active in (False, True, False)]
     host.prompt(WISH)
     answers.append(host.hook("Stop", stop_hook_active=False))

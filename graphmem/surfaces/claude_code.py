@@ -91,11 +91,12 @@ def answered(
     Raises what opening the memory raises.
     """
     event = _Event(given if isinstance(given, dict) else {}, started)
-    if name not in _ANSWERS or not event.text("session_id").strip():
+    if name not in EVENTS or not event.text("session_id").strip():
         return Answered()
     shown = Shown(event)
     if name == "SessionEnd":
         shown.forget()
+    if name not in _ANSWERS:
         return Answered()
     if name == "Stop" and (event.given.get("stop_hook_active") is True or not shown.wish):
         return Answered()
@@ -153,7 +154,10 @@ def _seat(event: _Event) -> "hosts.Seat":
 
 def _session_start(memory: "Memory", seat: "hosts.Seat", event: _Event, shown: "Shown") -> Answered:
     if event.text("source") != "resume":  # what was shown is not in the conversation (any more)
+        wish, since = shown.wish, shown.since
         shown.forget()
+        if event.text("source") == "compact" and wish and since:
+            shown.keep_wish(wish, since)
     moment = hosts.session_started(memory, seat)
     return Answered(_context("SessionStart", shown.fresh(moment.text)), moment.failed)
 
@@ -195,20 +199,15 @@ def _context(event: str, text: str) -> Answer | None:
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}, "suppressOutput": True}
 
 
-def _nothing(memory: "Memory", seat: "hosts.Seat", event: _Event, shown: "Shown") -> Answered:
-    return Answered()
-
-
 _ANSWERS: Mapping[str, Callable[["Memory", "hosts.Seat", _Event, "Shown"], Answered]] = {
     "SessionStart": _session_start,
     "UserPromptSubmit": _prompt,
     "PreToolUse": _before_tool,
     "PostToolUseFailure": _after_failure,
     "Stop": _stop,
-    "SessionEnd": _nothing,
 }
-# Those that Claude Code is to call; what comes before compaction needs no answer, it comes back behind it.
-EVENTS = (*_ANSWERS, "PreCompact")
+# Those that Claude Code is to call. PreCompact takes no context: what outlasts it is told at the SessionStart behind it.
+EVENTS = (*_ANSWERS, "PreCompact", "SessionEnd")
 
 
 # ---- what is kept between two events

@@ -1,7 +1,7 @@
 """What answers the events of Claude Code: in the process of a hook, or in a helper that several hooks ask.
 
 A helper keeps nothing but modules: it opens the memory for each event anew, so a memory may be restored or removed and
-settings may change at any time. It answers one event after the other, ends when nobody has asked for some minutes, and
+settings may change at any time. It answers one event after the other, ends when nobody has asked for an hour, and
 when its socket is gone or another helper's.
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 from graphmem.core import redaction
 from graphmem.surfaces import claude_code, hook, places
 
-IDLE_MINUTES = 15
+IDLE_MINUTES = 60  # a person thinks, reads and eats
 _LOOKS_EVERY = 20.0  # seconds, whether its socket is still its own
 _LARGEST_LOG = 1 << 20
 _LARGEST_EVENT = 1 << 26
