@@ -206,7 +206,7 @@ _ANSWERS: Mapping[str, Callable[["Memory", "hosts.Seat", _Event, "Shown"], Answe
     "PostToolUseFailure": _after_failure,
     "Stop": _stop,
 }
-# Those that Claude Code is to call. PreCompact takes no context: what outlasts it is told at the SessionStart behind it.
+# Those that Claude Code is to call. PreCompact takes no context: what outlasts it is told at the next SessionStart.
 EVENTS = (*_ANSWERS, "PreCompact", "SessionEnd")
 
 
