@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from graphmem import memory as memories
     from graphmem import projects
     from graphmem.config import Config, Given
+    from graphmem.core.model import Writer
     from graphmem.memory import Memory
 else:
     dataclasses = late("dataclasses")
@@ -61,6 +62,15 @@ class Session:
     def of(self, database: object) -> "Session":
         """Return the same options for another memory."""
         return Session(str(database), self.config_file, self._project, self._name, patience=self._patience)
+
+    def within(self, project: str | None) -> "Session":
+        """Return the same options for another current project, None for none."""
+        return Session(self.database, self.config_file, project or "", self._name, patience=self._patience)
+
+    @property
+    def names_project(self) -> bool:
+        """Whether a current project was named, or that there is none."""
+        return self._project is not None
 
     def path(self) -> str:
         """Return the path of the memory: the one that was named, else one in the folder of the settings or the user."""
@@ -123,8 +133,10 @@ class Session:
                 yield trial
 
     @contextlib.contextmanager
-    def open(self, *, create: bool) -> "Iterator[Memory]":
+    def open(self, *, create: bool, writer: "Writer | None" = None) -> "Iterator[Memory]":
         """Open the memory. A file that was named and is missing is made by commands that write, and by no other.
+
+        writer: None for that of the settings.
 
         The refusal of one that cannot be written names the commands that need no more than to read it.
         """
@@ -136,6 +148,7 @@ class Session:
                 create=create or self.database is None,
                 project=self.project(),
                 session=self._name,
+                writer=writer,
             ) as memory:
                 yield memory
         except StoreFailed as error:
