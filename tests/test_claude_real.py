@@ -1,26 +1,22 @@
-"""The real Claude Code with our hooks, against a scripted server on loopback: `npm install @anthropic-ai/claude-code`.
-
-It is looked for as `claude`, or where CLAUDE_PROGRAM says. Tried with 2.1.332.
-"""
+"""The real Claude Code with our hooks, against a scripted server on loopback."""
 
 import http.server
 import json
-import os
-import shutil
 import subprocess
 import sys
 import threading
 
 import pytest
+from support import node_package
 from test_hook import Host
 
 from graphmem.surfaces.hosts import Seat
 
-PROGRAM = os.environ.get("CLAUDE_PROGRAM") or shutil.which("claude")
+PACKAGE = "@anthropic-ai/claude-code@2.1.332"
 RULE = "Answer in plain text"
 WISH = "From now on, always answer in German."
 
-pytestmark = [pytest.mark.needs_node, pytest.mark.skipif(PROGRAM is None, reason="Claude Code is not installed")]
+pytestmark = pytest.mark.needs_node
 
 
 class Model:
@@ -95,6 +91,7 @@ def _events(block):
 @pytest.fixture
 def claude(tmp_path, tmp_path_factory):
     """Run Claude Code with our hooks installed; yields the host, the model and a function that asks it something."""
+    program = node_package(PACKAGE).parents[1] / ".bin" / "claude"
     host, model = Host(tmp_path, tmp_path_factory.mktemp("compiled")), Model()
     del host.environ["CLAUDE_PROJECT_DIR"]
     environ = {
@@ -106,7 +103,7 @@ def claude(tmp_path, tmp_path_factory):
     def ask(text):
         model.asked.clear()
         ran = subprocess.run(
-            [PROGRAM, "-p", text, "--allowedTools", "Bash"],
+            [program, "-p", text, "--allowedTools", "Bash"],
             env=environ, cwd=host.work, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert (ran.returncode, host.log()) == (0, ""), ran.stderr
