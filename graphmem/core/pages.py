@@ -99,7 +99,7 @@ def changed_page(document: Document, note: Note, uid: str, usual_reason: str) ->
     wanted: dict[str, Value | None] = {}
     for key, value in _told(note, uid, usual_reason).items():
         said = page.uid if key == "id" else page.told.get(key, "")
-        if _same(said, value == "true" if key == "pinned" else value) or (key == "title" and value == named):
+        if is_same(said, value == "true" if key == "pinned" else value) or (key == "title" and value == named):
             continue
         wanted[names.get(key, key)] = value or None
     return frontmatter.changed(document, wanted, note.body).text()
@@ -130,6 +130,11 @@ def read_page(data: bytes) -> Page:
     >>> page.told["title"], page.told["labels"], page.body
     ('部署', ('a',), 'Text.')
     """
+    return _page(frontmatter.parse(readable(data)))
+
+
+def readable(data: bytes) -> str:
+    """Return the text of a file; raise InvalidInput for one that nobody finished, or that is no text."""
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -137,8 +142,8 @@ def read_page(data: bytes) -> Page:
     if _MERGE_MARKS.search(text.replace("\r\n", "\n")):
         raise InvalidInput("file", "<<<<<<<", "it holds the marks of a merge: choose what is to stay, and sync again")
     if not text.strip():  # an editor may be about to write it
-        raise InvalidInput("file", text, "is empty: remove it to archive its note")
-    return _page(frontmatter.parse(text))
+        raise InvalidInput("file", text, "is empty: remove it to archive what it held")
+    return text
 
 
 def _page(document: Document) -> Page:
@@ -182,10 +187,10 @@ def edits_of(page: Page, note: Note, usual_reasons: Mapping[str, str]) -> dict[s
         wanted[key] = wanted[key] or getattr(note, key)
     wanted["reason"] = wanted["reason"] or usual_reasons.get(str(wanted["kind"]), "")
     wanted["body"] = page.body
-    return {key: value for key, value in wanted.items() if not _same(value, getattr(note, key))}
+    return {key: value for key, value in wanted.items() if not is_same(value, getattr(note, key))}
 
 
-def _same(value: Value | bool, other: Value | bool) -> bool:
+def is_same(value: Value | bool, other: Value | bool) -> bool:
     """Tell whether two values say the same: the order of a list says nothing, and what is empty is empty."""
     if isinstance(value, tuple) and isinstance(other, tuple):
         return sorted(value) == sorted(other)

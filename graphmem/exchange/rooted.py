@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,12 +31,14 @@ _FOLDER = os.O_RDONLY | _NO_LINK | getattr(os, "O_DIRECTORY", 0)
 class Walk:
     """The files below a folder: their stamps by path, with `/`; and what was passed over, with the reason.
 
-    left: stamps of temporary files that somebody who died left, by path.
+    left: stamps of temporary files that somebody who died left, by path. unread: files whose notes are not known, with
+    the reason.
     """
 
     stamps: dict[str, str]
     passed: tuple[tuple[str, str], ...]
     left: dict[str, str]
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 def stamp_of(status: os.stat_result) -> str:
@@ -72,6 +74,11 @@ class Rooted:
 
     root: str
     touched: set[str] = field(default_factory=set)
+    at_once = 50  # files, between two transactions
+
+    def exists(self) -> bool:
+        """Tell whether the root is there."""
+        return os.path.isdir(self.root)
 
     def walk(self, part: str) -> Walk:
         """Return the files with this part in their names; what is hidden is passed over, and so are links."""
@@ -173,12 +180,28 @@ class Rooted:
             raise StoreFailed(f"{os.path.join(self.root, path)}: cannot be removed ({error.strerror})") from error
         return True
 
-    def settle(self) -> None:
-        """Make durable which files there are; without it a power cut may take back what was renamed."""
+    def settle(self) -> list[str]:
+        """Make durable which files there are; without it a power cut may take back what was renamed.
+
+        Return what could not be written after all: nothing, here.
+        """
         for folder in sorted(self.touched) if _BY_FOLDER else ():
             with contextlib.suppress(FileNotFoundError), self._folder(folder) as place:
                 place.sync()
         self.touched.clear()
+        return []
+
+    def name(self, path: str, uid: str) -> str:
+        """Return the path of a note that has a name now: a file keeps its own."""
+        return path
+
+    def kept(self, stamp: str) -> str:
+        """Return the stamp by which a file is known from now on, '' where it has to be read once more."""
+        return stamp if stamp and is_settled(stamp) else ""
+
+    def shown(self, path: str) -> str:
+        """Return a path as people are told it."""
+        return path
 
     @contextlib.contextmanager
     def _folder(self, folder: str, *, create: bool = False) -> Iterator["_Place"]:

@@ -1,0 +1,364 @@
+"""`MEMORY.md` and `sessions/<id>/checkpoint.md`, as opencode-promemory has them: many notes in one file.
+
+In `MEMORY.md` a note is a section of the third level: its heading is the title, the heading above says what kind it is,
+and a comment below it names the note, so that it stays the same one whatever else is changed. A bullet right below a
+heading of the second level is a note too, as other programs append them, and becomes a section. In a checkpoint file
+each `# Checkpoint` is one. A line of a note that would begin another one has a backslash before it in the file.
+"""
+
+import re
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from textwrap import dedent
+from types import MappingProxyType
+
+from graphmem.core import checkpoints, frontmatter
+from graphmem.core.frontmatter import Value
+from graphmem.core.keys import slug
+from graphmem.core.model import Note
+from graphmem.core.pages import Page
+from graphmem.core.parted import Piece, digest_of, named
+from graphmem.core.times import foreign_time
+
+MEMORY_FILE = "MEMORY.md"
+_COPY_FILE = "MEMORY.conflict.md"
+HEADINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "rule": "Rules",
+        "decision": "Architecture decisions",
+        "fact": "Discovered durable knowledge",
+        "preference": "Preferences",
+        "lesson": "Lessons",
+        "pitfall": "Pitfalls",
+    }
+)
+KINDS = (*HEADINGS, "checkpoint")
+_KINDS = {heading.casefold(): kind for kind, heading in HEADINGS.items()} | {
+    "decisions": "decision",
+    "project context": "fact",
+    "global (cross-project facts)": "fact",
+}
+_NEW_FILE = "# Memory\n"
+_CHECKPOINT = "# Checkpoint"
+_NO_SESSION = "unknown"
+_CHECKPOINT_FILE = re.compile(r"sessions/(?P<session>[^/]+)/checkpoint(?:\.conflict)?\.md")
+_PLAIN_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
+_MARK = re.compile(r"<!-- graphmem: (?P<uid>[0-9A-Za-z_-]{1,64}) -->[ \t\r]*")
+_MARKED = re.compile(rf"(?:[ \t\r]*\n)*{_MARK.pattern}(?:\n|\Z)")
+_HEADING = re.compile(r"(?P<level>#{1,3})(?:[ \t]+(?P<text>.*?))?[ \t\r]*")
+_BULLET = re.compile(r"[-*+•][ \t]+(?P<text>\S.*)")
+_FENCE = re.compile(r"[ ]{0,3}(?P<fence>`{3,}|~{3,})(?P<info>.*)")
+_DATE = re.compile(r"^Date:[ \t]*(\S.*?)[ \t\r]*$", re.MULTILINE)
+# Lines that would begin something, by the file that they are in.
+_OF_MEMORY = re.compile(r"\\*(?:#{1,3}(?:[ \t\r]|\Z)|[ ]{0,3}(?:`{3}|~{3}))")
+_OF_CHECKPOINTS = re.compile(r"\\*(?:# Checkpoint[ \t\r]*\Z|[ ]{0,3}(?:`{3}|~{3}))")
+
+
+# ---- MEMORY.md
+
+
+def is_file(path: str) -> bool:
+    """Tell whether a path is a file of this form.
+
+    >>> is_file("MEMORY.md"), is_file("sessions/s1/checkpoint.md"), is_file("notes/MEMORY.md")
+    (True, True, False)
+    """
+    return path in (MEMORY_FILE, _COPY_FILE) or _CHECKPOINT_FILE.fullmatch(path) is not None
+
+
+def kind_of_heading(heading: str) -> str | None:
+    """Return the kind of the notes below a heading, None where it does not say.
+
+    >>> kind_of_heading("Architecture decisions"), kind_of_heading("Deployment")
+    ('decision', None)
+    """
+    return _KINDS.get(heading.strip().casefold())
+
+
+def file_of(note: Note) -> str:
+    """Return the file that a note belongs into."""
+    if note.kind != "checkpoint":
+        return MEMORY_FILE
+    session = note.origin.session or _NO_SESSION
+    return f"sessions/{session if _PLAIN_SESSION.fullmatch(session) else slug(session)}/checkpoint.md"
+
+
+def part(text: str, path: str) -> list[Piece]:
+    r"""Take a file apart.
+
+    >>> pieces = part("# Memory\n\n## Rules\n\n- never push\n\n### Deploy\n\nWith pnpm.\n", "MEMORY.md")
+    >>> [(piece.where, piece.page) for piece in pieces if piece.key]
+    [('line 5', '## Rules\n- never push'), ('line 7', '## Rules\n### Deploy\n\nWith pnpm.')]
+    """
+    return named(_checkpoints(text) if _CHECKPOINT_FILE.fullmatch(path) else _sections(text))
+
+
+@dataclass(slots=True)
+class _Open:
+    """A piece that goes on. begins: what its page begins with; None for a piece that is no note."""
+
+    line: int
+    begins: str | None = None
+    lines: list[str] = field(default_factory=list)
+
+    def piece(self) -> Piece:
+        raw = "".join(self.lines)
+        if self.begins is None:
+            return Piece("", f"line {self.line}", "", raw)
+        page = self.begins + raw.rstrip()
+        mark = _MARKED.match(raw.partition("\n")[2])
+        return Piece(mark["uid"] if mark else digest_of(page), f"line {self.line}", page, raw)
+
+
+def _sections(text: str) -> Iterator[Piece]:
+    now, group, has_section = _Open(1), "", False
+    lines = _lines(text)
+    for number, (line, is_code) in enumerate(zip(lines, _in_fences(lines), strict=True), 1):
+        bare = line.rstrip("\n")
+        heading = None if is_code else _HEADING.fullmatch(bare)
+        fresh: _Open | None = None
+        if heading is not None and heading["level"] != "###":
+            group = heading["text"] or "" if heading["level"] == "##" else ""
+            has_section = False
+            fresh = _Open(number)
+        elif heading is not None:
+            has_section = True
+            fresh = _Open(number, f"## {group}\n")
+        elif not has_section and group and not is_code:
+            if _BULLET.fullmatch(bare.rstrip("\r")):
+                fresh = _Open(number, f"## {group}\n")
+            elif now.begins is not None and bare.strip() and not bare[0].isspace():
+                fresh = _Open(number)
+        if fresh is not None:
+            yield now.piece()
+            now = fresh
+        now.lines.append(line)
+    yield now.piece()
+
+
+def joined(text: str, path: str, pages: Mapping[str, str | None]) -> str:
+    r"""Return a file in which some notes say something else.
+
+    A note stays where it is, and one that is new goes to the others of its heading, in the order of their names.
+
+    >>> print(joined("", "MEMORY.md", {"ab": "## Rules\n### Deploy\n<!-- graphmem: ab -->\n\nWith pnpm."}), end="")
+    # Memory
+    <BLANKLINE>
+    ## Rules
+    <BLANKLINE>
+    ### Deploy
+    <!-- graphmem: ab -->
+    <BLANKLINE>
+    With pnpm.
+    """
+    of_checkpoints = _CHECKPOINT_FILE.fullmatch(path) is not None
+    left = part(text or ("" if of_checkpoints else _NEW_FILE), path)
+    waiting = {key: page for key, page in pages.items() if page is not None}
+    made: list[Piece] = []
+    for piece in left:
+        page = pages.get(piece.key, piece.page) if piece.key else piece.page
+        if page is None:
+            continue
+        if piece.key in waiting and _group(page) == _group(piece.page) and not _BULLET.match(piece.raw):
+            del waiting[piece.key]
+            made.append(_written(piece.key, page))
+        elif piece.key not in waiting:
+            made.append(piece)
+    for key, page in sorted(waiting.items()):
+        place = _place_in(made, key, _group(page)) if not of_checkpoints else len(made)
+        if place is None:
+            made.append(Piece("", "", "", f"## {_group(page)}\n\n"))
+            place = len(made)
+        made.insert(place, _written(key, page))
+    return _put_together(made)
+
+
+def _written(key: str, page: str) -> Piece:
+    return Piece(key, "", page, page.partition("\n")[2] + "\n\n" if page.startswith("## ") else page + "\n\n")
+
+
+def _put_together(pieces: Iterable[Piece]) -> str:
+    text = ""
+    for piece in pieces:
+        begins = piece.key != "" or piece.raw.startswith("#")
+        if begins and text and not text.endswith("\n\n"):
+            text += "\n" if text.endswith("\n") else "\n\n"
+        text += piece.raw
+    return text.rstrip("\n") + "\n"
+
+
+def _place_in(pieces: list[Piece], key: str, group: str) -> int | None:
+    """Return where a note of a heading goes, None where there is no such heading yet."""
+    is_here, place = False, None
+    for number, piece in enumerate(pieces):
+        heading = None if piece.key else _HEADING.match(piece.raw.partition("\n")[0])
+        if heading is not None and heading["level"] != "###":
+            if is_here:
+                break
+            is_here = heading["level"] == "##" and (heading["text"] or "") == group
+        if is_here:
+            if piece.key > key and piece.raw.startswith("###"):
+                return number
+            place = number + 1
+    return place
+
+
+def _group(page: str) -> str:
+    return page.partition("\n")[0].removeprefix("##").strip() if page.startswith("## ") else ""
+
+
+def read_memory(data: bytes) -> Page:
+    r"""Return what a section says, or a bullet.
+
+    >>> page = read_memory(b"## Rules\n### Deploy\n<!-- graphmem: ab -->\n\nWith pnpm.")
+    >>> page.uid, dict(page.told), page.body
+    ('ab', {'kind': 'rule', 'title': 'Deploy'}, 'With pnpm.')
+    """
+    group, _, rest = data.decode().partition("\n")
+    first, _, body = rest.partition("\n")
+    told: dict[str, Value | bool] = {}
+    if kind := kind_of_heading(group.removeprefix("##")):
+        told["kind"] = kind
+    bullet = _BULLET.fullmatch(first.rstrip("\r"))
+    told["title"] = (bullet["text"] if bullet else first.lstrip("#")).strip()
+    uid, body = _after_mark(body)
+    return Page(uid, told, dedent(body).strip() if bullet else _unescaped(body, _OF_MEMORY).strip(), _NO_DOCUMENT, ())
+
+
+def compose_memory(note: Note, uid: str) -> str:
+    """Return the page of a note in `MEMORY.md`."""
+    return f"## {HEADINGS[note.kind]}\n" + _section(note, uid)
+
+
+def changed_memory(page: str, note: Note, uid: str) -> str:
+    """Return the page of a note that stays below its heading, unless that says that it is of another kind."""
+    group = _group(page)
+    return (
+        f"## {group}\n{_section(note, uid)}"
+        if kind_of_heading(group) in (None, note.kind) and group
+        else (compose_memory(note, uid))
+    )
+
+
+def _section(note: Note, uid: str) -> str:
+    body = f"\n\n{_escaped(note.body, _OF_MEMORY)}" if note.body else ""
+    return f"### {one_line(note.title)}\n<!-- graphmem: {uid} -->{body}"
+
+
+def one_line(title: str) -> str:
+    """Return a title as a heading has it."""
+    return " ".join(title.split())
+
+
+# ---- checkpoint.md
+
+
+def _checkpoints(text: str) -> Iterator[Piece]:
+    now = _Open(1)
+    lines = _lines(text)
+    for number, (line, is_code) in enumerate(zip(lines, _in_fences(lines), strict=True), 1):
+        if not is_code and line.rstrip() == _CHECKPOINT:
+            yield now.piece()
+            now = _Open(number, "")
+        now.lines.append(line)
+    yield now.piece()
+
+
+def read_checkpoint(data: bytes, path: str) -> Page:
+    """Return what a checkpoint says. path: of its file, which names the session."""
+    _, _, rest = data.decode().partition("\n")
+    uid, rest = _after_mark(rest)
+    text = _unescaped(rest, _OF_CHECKPOINTS).strip()
+    match = _CHECKPOINT_FILE.match(path)
+    session = "" if match is None or match["session"] == _NO_SESSION else match["session"]
+    date = _DATE.search(text)
+    at = foreign_time(date[1]) if date else ""
+    shown = (at or (date[1] if date else ""))[:16].replace("T", " ")
+    told: dict[str, Value | bool] = {
+        "kind": "checkpoint",
+        "title": ", ".join(filter(None, (f"Checkpoint of {session or 'a session'}", shown))),
+        "session": session,
+        "created": at,
+    }
+    return Page(uid, told, f"{_CHECKPOINT}\n{text}", _NO_DOCUMENT, ())
+
+
+def compose_checkpoint(note: Note, uid: str) -> str:
+    """Return a checkpoint as its file has it."""
+    text = _escaped(text_of_checkpoint(note.body), _OF_CHECKPOINTS)
+    return f"{_CHECKPOINT}\n<!-- graphmem: {uid} -->" + (f"\n{text}" if text else "")
+
+
+def text_of_checkpoint(body: str) -> str:
+    """Return what a checkpoint says below its first heading."""
+    first, _, rest = body.partition("\n")
+    return rest.strip() if first.rstrip() == _CHECKPOINT else body
+
+
+def summary_of(body: str, most: int) -> str:
+    """Return the summary of a checkpoint, as it is made when one is written."""
+    return checkpoints.summary_of(body, most)
+
+
+# ---- lines
+
+_NO_DOCUMENT = frontmatter.parse("")
+
+
+def _lines(text: str) -> list[str]:
+    return re.findall(r"[^\n]*\n|[^\n]+", text)  # and not at what else Unicode calls the end of a line
+
+
+def _in_fences(lines: list[str]) -> list[bool]:
+    """Tell of each line whether it is code between fences, or one of them. A fence that is not closed is none.
+
+    No fence reaches beyond the name of a note, so one that somebody is about to close hides no other note.
+    """
+    found = [False] * len(lines)
+    fences = [_FENCE.match(line.rstrip("\n")) for line in lines]
+    marks = [
+        number for number, line in enumerate(lines) if line.startswith("<!--") and _MARK.fullmatch(line.rstrip("\n"))
+    ]
+    failed: dict[str, tuple[int, int]] = {}  # how long a fence was that was not closed, and before which line
+    number = 0
+    while number < len(lines):
+        opened = fences[number]
+        if opened is not None and "`" not in opened["info"]:
+            fence = opened["fence"]
+            length, before = failed.get(fence[0], (0, 0))
+            if number >= before or len(fence) < length:
+                before = next(iter(marks[bisect(marks, number) :]), len(lines))
+                closes = (
+                    place for place in range(number + 1, before)
+                    if (closed := fences[place]) and closed["fence"].startswith(fence) and not closed["info"].strip()
+                )  # fmt: skip
+                end = next(closes, None)
+                if end is None:
+                    failed[fence[0]] = (len(fence), before)
+                else:
+                    found[number : end + 1] = [True] * (end + 1 - number)
+                    number = end
+        number += 1
+    return found
+
+
+def _after_mark(text: str) -> tuple[str, str]:
+    mark = _MARKED.match(text)
+    return (mark["uid"], text[mark.end() :]) if mark else ("", text)
+
+
+def _escaped(body: str, begins: re.Pattern[str]) -> str:
+    lines = _lines(body)
+    return "".join(
+        f"\\{line}" if not is_code and begins.match(line.removesuffix("\n")) else line
+        for line, is_code in zip(lines, _in_fences(lines), strict=True)
+    )
+
+
+def _unescaped(body: str, begins: re.Pattern[str]) -> str:
+    lines = _lines(body)
+    return "".join(
+        line[1:] if not is_code and line[0] == "\\" and begins.match(line.removesuffix("\n")) else line
+        for line, is_code in zip(lines, _in_fences(lines), strict=True)
+    )
