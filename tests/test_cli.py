@@ -2001,7 +2001,7 @@ OF_OTHER_COMMANDS = {
 }
 
 
-SHOWN = {"surfaces.cli.group", "surfaces.output"}
+SHOWN = {"surfaces.cli.group", "surfaces.output", "surfaces.wire"}
 OF_SCENES = {
     *(
         "memory",

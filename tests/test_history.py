@@ -11,9 +11,10 @@ import pytest
 from conftest import FakeClock
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import dump, sql, text_index_of
+from support import dump, plans_of_writing, sql, text_index_of
 
 from graphmem import Config, Conflict, InvalidInput, Memory, Part, StoreFailed
+from graphmem.store import text_index
 
 LUNCH = [
     Part("m1", author="Ann", role="user", text="Where shall we have lunch?", at="2026-09-01T10:00:00Z"),
@@ -313,6 +314,48 @@ def test_ten_thousand_parts_in_one_call(memory, path):
     assert ids(path) == [part.id for part in parts]
     assert found(memory, "needle", limit=1) == ["new"]
     assert found(memory, "n9999", mode="keyword") == ["m9999"]
+
+
+def test_what_moves_for_a_part_in_front_or_behind_one_that_goes_is_told_in_few_statements(memory, path):
+    memory.mirror("s1", [Part(f"m{n}", text=f"text {n}") for n in range(500)])
+
+    def statements(act):
+        return len(plans_of_writing(memory, act))
+
+    in_front = statements(lambda: memory.mirror("s1", [Part("new", text="new"), Part("m0", text="text 0")]))
+    first = statements(lambda: memory.delete_parts("s1", "new"))
+    last = statements(lambda: memory.delete_parts("s1", "m499"))
+
+    assert max(in_front, first) < 40
+    assert last < first
+    assert ids(path) == [f"m{n}" for n in range(499)]
+
+
+def test_the_words_of_long_texts_are_made_before_anybody_has_to_wait(memory, monkeypatch):
+    made = []
+    tokens = text_index.tokens
+
+    def noted(**texts):
+        made.append(memory._store._writer.in_transaction)
+        return tokens(**texts)
+
+    monkeypatch.setattr(text_index, "tokens", noted)
+    long = [Part(f"m{n}", text=f"word{n} " * 10_000) for n in range(3)]
+    memory.mirror("s1", long)
+    memory.mirror("s1", [*long, Part("m9", text="another " * 10_000)])
+
+    assert made == [False] * 4
+
+
+@given(st.lists(st.integers(0, 30), unique=True), st.integers(0, 30))
+@settings(max_examples=30)
+def test_places_close_up_behind_whatever_goes(gone, extra):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "m.db"
+        with Memory.open(path) as memory:
+            memory.mirror("s1", [Part(f"m{n}", text=f"text {n}") for n in range(30)])
+            memory.delete_parts("s1", [f"m{n}" for n in (*gone, extra)])
+        assert ids(path) == [f"m{n}" for n in range(30) if n not in (*gone, extra)]
 
 
 # ---- failures and others

@@ -62,12 +62,14 @@ def parse_events(text: str, name: str) -> list[Event]:
     """
     if text.lstrip().startswith("["):
         return list(_locomo(text, name))
-    return [_event(line, f"{name} line {number}") for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    lines = ((f"{name} line {number}", line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+    return [event_of(parse_json(line, place), place) for place, line in lines]
 
 
-def _event(line: str, place: str) -> Event:
-    found = parse_json(line, place)
+def event_of(found: object, place: str) -> Event:
+    """Return the event of a JSON object, see `parse_events`; raise InvalidInput naming the place when it is none."""
     _check_fields(found, _FIELDS, place)
+    assert isinstance(found, dict)
     for name in _FIELDS - {"payload", "facts"}:
         if not isinstance(found.get(name, ""), str):
             raise InvalidInput(f"{place}: {name}", found[name], "give a text")

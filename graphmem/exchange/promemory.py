@@ -183,7 +183,7 @@ def _mirror(
     if not session.strip() or not told:
         tally.refuse("session", session, "has no name, or no parts")
         return
-    report = history.mirror(tx, session, told, target.at, scope=None, home=home)
+    report = history.mirror(tx, session, told, {}, target.at, scope=None, home=home)
     for outcome, number in (("added", report.added), ("changed", report.changed), ("known", report.known)):
         tally.count("part", outcome, number)
     tally.remark(*(f"session {session}: {remark}" for remark in (*remarks, *report.remarks)))

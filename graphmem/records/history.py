@@ -1,11 +1,12 @@
 """Sessions and their parts: what was said, verbatim and in order."""
 
-import bisect
 import datetime as dt
 import hashlib
+import itertools
 import json
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,7 +24,12 @@ from graphmem.store.lists import in_list, in_parts, of_scopes
 
 _AT_ONCE = 10_000
 _DIGEST_BYTES = 16
+_SOON_INDEXED = 1 << 16  # letters, that keep nobody waiting
 _LAST_SAID = 200  # parts of the user: a statement further back backs nothing that is said now
+
+
+# What the index will hold of a text, by the text.
+Ready = Mapping[str, text_index.Tokens]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +129,34 @@ def _told_again(before: Told, again: Told) -> Told:
     )
 
 
+def unwritten(tx: sqlite3.Connection, session: str, told: Sequence[Told]) -> list[str]:
+    """Return the texts of parts that a session does not hold as they are; none where they are too short to matter."""
+    if sum(len(part.text) for part in told) < _SOON_INDEXED:
+        return []
+    row = tx.execute("SELECT id FROM sessions WHERE name = ?", (session,)).fetchone()
+    known = {} if row is None else _known(tx, row[0], [part.part for part in told])
+    return [part.text for part in told if part.part not in known or known[part.part].told.text != part.text]
+
+
+def prepare(texts: Iterable[str]) -> Ready:
+    """Return what the index will hold of texts; it takes long, and nobody has to wait for it."""
+    return {text: text_index.tokens(body=text) for text in texts}
+
+
 def mirror(
-    tx: sqlite3.Connection, session: str, told: Sequence[Told], at: str, *, scope: str | None, home: str
+    tx: sqlite3.Connection,
+    session: str,
+    told: Sequence[Told],
+    ready: Ready,
+    at: str,
+    *,
+    scope: str | None,
+    home: str,
 ) -> MirrorReport:
     """Write the parts of a session that are new or changed; new ones go behind the part they were told after.
 
-    scope: that of the session, None where none is named; then it is `home`, '' where that is not known. Raises Conflict
-    for a session of another one.
+    ready: what `prepare` made of their texts; what it lacks is made here. scope: that of the session, None where none
+    is named; then it is `home`, '' where that is not known. Raises Conflict for a session of another one.
     """
     session_id = _session(tx, session, scope, home, at)
     known = _known(tx, session_id, [part.part for part in told])
@@ -140,10 +167,10 @@ def mirror(
     if fresh:
         (length,) = tx.execute("SELECT parts FROM sessions WHERE id = ?", (session_id,)).fetchone()
         places = _places([part.part for part in told], {name: stored.seq for name, stored in known.items()}, length)
-        _make_room(tx, session_id, places)
-        grown += _insert(tx, session_id, [place + shift for shift, place in enumerate(places)], fresh, at)
+        _make_room(tx, session_id, places, length)
+        grown += _insert(tx, session_id, [place + shift for shift, place in enumerate(places)], fresh, ready, at)
     if changed:
-        grown += _rewrite(tx, changed)
+        grown += _rewrite(tx, changed, ready)
     if fresh or changed:
         tx.execute(
             "UPDATE sessions SET parts = parts + ?, length = length + ?, updated_at = MAX(updated_at, ?) WHERE id = ?",
@@ -277,9 +304,11 @@ def _known(tx: sqlite3.Connection, session_id: int, names: Sequence[str]) -> dic
     return found
 
 
-def _insert(tx: sqlite3.Connection, session_id: int, seqs: Sequence[int], fresh: Sequence[Told], at: str) -> int:
+def _insert(
+    tx: sqlite3.Connection, session_id: int, seqs: Sequence[int], fresh: Sequence[Told], ready: Ready, at: str
+) -> int:
     """Write new parts to their places, which are free; return their length in tokens."""
-    tokens = [text_index.tokens(body=part.text) for part in fresh]
+    tokens = [_tokens(part.text, ready) for part in fresh]
     tx.executemany(
         """INSERT INTO parts(session_id, seq, part, author, author_key, role, text, length, at, recorded_at, message,
                              tool, outcome)
@@ -318,21 +347,31 @@ def _places(told: Sequence[str], known: Mapping[str, int], stored: int) -> list[
     return places
 
 
-def _make_room(tx: sqlite3.Connection, session_id: int, places: Sequence[int]) -> None:
+def _make_room(tx: sqlite3.Connection, session_id: int, places: Sequence[int], stored: int) -> None:
     """Move stored parts back to where the new ones, each before its place, let them be."""
-    rows = tx.execute(
-        "SELECT id, seq FROM parts WHERE session_id = ? AND seq >= ? ORDER BY seq DESC", (session_id, places[0])
-    ).fetchall()
-    # From the last one on, so that no two are ever in one place.
-    tx.executemany(
-        "UPDATE parts SET seq = ? WHERE id = ?",
-        [(seq + bisect.bisect_right(places, seq), part_id) for part_id, seq in rows],
-    )
+    counts = Counter(places)
+    gaps = itertools.pairwise([*sorted(counts), stored])
+    shifts = itertools.accumulate(counts[place] for place in sorted(counts))
+    _shift(tx, session_id, [(first, end, by) for (first, end), by in zip(gaps, shifts, strict=True)])
 
 
-def _rewrite(tx: sqlite3.Connection, changed: Sequence[tuple[_Stored, Told]]) -> int:
+def _shift(tx: sqlite3.Connection, session_id: int, moves: Iterable[tuple[int, int, int]]) -> None:
+    """Move the parts from a place on, up to another, by so many places, for each of some moves."""
+    steps = [(by, session_id, first, end) for first, end, by in moves if first < end]
+    if not steps:
+        return
+    # By way of negative places, so that no two parts are ever in one.
+    tx.executemany("UPDATE parts SET seq = -1 - seq - ? WHERE session_id = ? AND seq >= ? AND seq < ?", steps)
+    tx.execute("UPDATE parts SET seq = -1 - seq WHERE session_id = ? AND seq < 0", (session_id,))
+
+
+def _tokens(text: str, ready: Ready) -> text_index.Tokens:
+    return ready[text] if text in ready else text_index.tokens(body=text)
+
+
+def _rewrite(tx: sqlite3.Connection, changed: Sequence[tuple[_Stored, Told]], ready: Ready) -> int:
     """Write parts as they are now; return by how many tokens they grew. What says something else is digested again."""
-    texts = [(stored.id, text_index.tokens(body=now.text)) for stored, now in changed]
+    texts = [(stored.id, _tokens(now.text, ready)) for stored, now in changed]
     text_index.drop(tx, "part", [part_id for part_id, _ in texts])
     text_index.put(tx, "part", texts)
     tx.executemany(
@@ -442,26 +481,23 @@ def delete_parts(tx: sqlite3.Connection, session: str, names: Sequence[str], mes
     Raises NotFound for a session that is not mirrored. The places of the others close up.
     """
     session_id = require_session(tx, session).id
-    gone: list[tuple[int, int]] = []
+    gone: dict[int, tuple[int, int]] = {}
     for column, wanted in (("part", names), ("message", messages)):
         for chunk, marks in in_parts([name for name in wanted if name]):
-            gone += tx.execute(
-                f"SELECT id, length FROM parts WHERE session_id = ? AND {column} IN ({marks})", (session_id, *chunk)
-            ).fetchall()
-    lengths = dict(gone)
-    _remove(tx, session_id, lengths)
+            gone |= _by_place(tx, f"session_id = ? AND {column} IN ({marks})", (session_id, *chunk))
+    _remove(tx, session_id, gone)
     if tx.execute("SELECT own FROM sessions WHERE id = ?", (session_id,)).fetchone() == (1,):
         _mark_own(tx, session_id)
-    return len(lengths)
+    return len(gone)
 
 
 def delete_session(tx: sqlite3.Connection, session: str) -> int:
     """Remove a session with all its parts; return how many there were. What was distilled of it stays."""
     session_id = require_session(tx, session).id
-    lengths = dict(tx.execute("SELECT id, length FROM parts WHERE session_id = ?", (session_id,)).fetchall())
-    _remove(tx, session_id, lengths)
+    gone = _by_place(tx, "session_id = ?", (session_id,))
+    _remove(tx, session_id, gone)
     tx.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
-    return len(lengths)
+    return len(gone)
 
 
 class Session(NamedTuple):
@@ -481,17 +517,22 @@ def require_session(tx: sqlite3.Connection, name: str) -> Session:
     return Session(*row)
 
 
-def _remove(tx: sqlite3.Connection, session_id: int, lengths: Mapping[int, int]) -> None:
-    text_index.drop(tx, "part", list(lengths))
-    tx.executemany("DELETE FROM parts WHERE id = ?", [(part_id,) for part_id in lengths])
-    places = tx.execute("SELECT id, seq FROM parts WHERE session_id = ? ORDER BY seq", (session_id,)).fetchall()
-    tx.executemany(
-        "UPDATE parts SET seq = ? WHERE id = ?",
-        [(place, part_id) for place, (part_id, seq) in enumerate(places) if seq != place],
-    )
+def _by_place(tx: sqlite3.Connection, condition: str, parameters: Sequence[object]) -> dict[int, tuple[int, int]]:
+    rows = tx.execute(f"SELECT seq, id, length FROM parts WHERE {condition}", parameters)
+    return {seq: (part_id, length) for seq, part_id, length in rows}
+
+
+def _remove(tx: sqlite3.Connection, session_id: int, gone: Mapping[int, tuple[int, int]]) -> None:
+    """Remove parts by their places, with id and length of each, and close up the places behind."""
+    text_index.drop(tx, "part", [part_id for part_id, _ in gone.values()])
+    tx.executemany("DELETE FROM parts WHERE id = ?", [(part_id,) for part_id, _ in gone.values()])
+    (stored,) = tx.execute("SELECT parts FROM sessions WHERE id = ?", (session_id,)).fetchone()
+    places = sorted(gone)
+    gaps = itertools.pairwise([*places, stored])
+    _shift(tx, session_id, [(place + 1, end, -by) for by, (place, end) in enumerate(gaps, 1)])
     tx.execute(
         "UPDATE sessions SET parts = parts - ?, length = length - ? WHERE id = ?",
-        (len(lengths), sum(lengths.values()), session_id),
+        (len(gone), sum(length for _, length in gone.values()), session_id),
     )
 
 

@@ -3,22 +3,19 @@
 import contextlib
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from graphmem.late import late
+from graphmem.surfaces import wire
 
 if TYPE_CHECKING:
-    import dataclasses
-    import json
     import shutil
 
     from graphmem.surfaces import tables
 else:
-    dataclasses = late("dataclasses")
-    json = late("json")
     shutil = late("shutil")
     tables = late("graphmem.surfaces.tables")
 
@@ -28,8 +25,7 @@ _BIDI_CONTROLS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FS
 
 def to_json(value: object, *, one_line: bool = False) -> str:
     """Return a value as JSON; ASCII alone where the output is not UTF-8."""
-    indent = None if one_line else 2
-    return json.dumps(value, default=_plain, ensure_ascii=not _is_utf8(), allow_nan=False, indent=indent)
+    return wire.to_json(value, ascii_only=not _is_utf8(), indent=None if one_line else 2)
 
 
 def counted(number: int, one: str, several: str = "") -> str:
@@ -48,16 +44,6 @@ def none_of(limit: int | None, told: str) -> str:
     ('no scenes', '--limit 0 shows none')
     """
     return "--limit 0 shows none" if limit == 0 else told
-
-
-def _plain(value: object) -> object:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        properties = [name for name, member in vars(type(value)).items() if isinstance(member, property)]
-        fields = [field.name for field in dataclasses.fields(value)]
-        return {name: getattr(value, name) for name in (*fields, *properties)}
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
 @contextlib.contextmanager

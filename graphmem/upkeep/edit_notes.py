@@ -7,13 +7,13 @@ from typing import Any
 from graphmem.config import Config
 from graphmem.core.keys import title_key
 from graphmem.core.model import Note, NoteEditReport, Provenance
+from graphmem.core.model.notes import EDITABLE as EDITABLE
 from graphmem.core.trust import class_of, is_person, suffices
 from graphmem.errors import Conflict, InvalidInput
 from graphmem.records import drafts, notes, provenance
 from graphmem.store import text_index
 from graphmem.upkeep.journal import Journal, rows_of
 
-EDITABLE = ("title", "body", "kind", "slot", "labels", "load_when", "summary", "highlight", "pinned", "reason")
 # What an agent may change of a note that binds: how it is found and why it is kept, not what it says.
 _HARMLESS = {"labels", "load_when", "summary", "reason"}
 _COLUMNS = ("title", "body", "kind", "slot", "summary", "highlight", "pinned", "reason")

@@ -6,6 +6,8 @@ from graphmem.core.model.planted import TreeConflict
 
 LONGEST_TITLE = 500
 MOST_TRIGGERS = 8
+# What `edit_note` changes.
+EDITABLE = ("title", "body", "kind", "slot", "labels", "load_when", "summary", "highlight", "pinned", "reason")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphmem.errors import GraphmemError, NotFound, StoreBusy
+from graphmem.errors import GraphmemError
 from graphmem.late import late
+from graphmem.surfaces import wire
 from graphmem.surfaces.cli.group import graphmem
 from graphmem.surfaces.output import printable, to_json
 
@@ -61,18 +62,18 @@ def _run(arguments: list[str]) -> int:
         click.echo(error.format_message(), err=True)
         return error.exit_code
     except click.ClickException as error:
-        _print_error("Usage", error.format_message(), as_json=as_json)
+        _print_error(wire.refusal("Usage", error.format_message()), as_json=as_json)
         return error.exit_code
     except GraphmemError as error:
         logging.getLogger("graphmem").debug("failed", exc_info=True)
-        _print_error(type(error).__name__, str(error), as_json=as_json)
-        return 3 if isinstance(error, NotFound) else 4 if isinstance(error, StoreBusy) else 1
+        _print_error(wire.refusal_of(error), as_json=as_json)
+        return wire.exit_code(error)
     return result if isinstance(result, int) else 0
 
 
-def _print_error(kind: str, message: str, *, as_json: bool) -> None:
+def _print_error(refusal: dict[str, dict[str, str]], *, as_json: bool) -> None:
     if as_json:
         # On one line, since it may follow others: `upkeep --every` prints one document a line.
-        click.echo(to_json({"error": {"type": kind, "message": message}}, one_line=True))
+        click.echo(to_json(refusal, one_line=True))
     else:
-        click.echo(f"graphmem: {printable(message)}", err=True)
+        click.echo(f"graphmem: {printable(refusal['error']['message'])}", err=True)

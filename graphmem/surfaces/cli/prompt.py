@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphmem.errors import InvalidInput
+from graphmem.late import late
 from graphmem.surfaces.cli.group import (
     Session,
     WholeNumber,
@@ -19,9 +20,11 @@ from graphmem.surfaces.cli.group import (
 from graphmem.surfaces.output import counted, printable, to_json
 
 if TYPE_CHECKING:
-    from graphmem.config import Config
     from graphmem.core.events import Event
     from graphmem.core.model import Brief
+    from graphmem.surfaces import verbs
+else:
+    verbs = late("graphmem.surfaces.verbs")
 
 budget_option = click.option(
     "--budget", type=WholeNumber(0), default=2000, help="Its length in characters.  [default: 2000]"
@@ -81,19 +84,15 @@ def turn_command(session: Session, /, event: str | None, scopes: tuple[str, ...]
     Example:
       graphmem turn '{"source": "qq", "payload": {"user_id": "laoda"}, "text": "早上好"}'
     """
-    told = _event(event, session.config())
-    with session.open(create=True) as memory:
-        with memory.turn(told, scopes=scopes or None) as turn:
-            brief = turn.brief(budget=budget)
-            report = turn.commit(told.facts, source="user") if told.facts else None
-        visit = turn.visit
+    told = _event(event)
+    report = session.run(lambda memory: verbs.run_turn(memory, told, scopes=scopes or None, budget=budget))
     if as_json:
-        click.echo(to_json({"visit": visit, "brief": brief, "commit": report}))
+        click.echo(to_json(report))
     else:
-        _print_brief(brief, budget)
-        for refusal in report.refused if report else ():
+        _print_brief(report.brief, budget)
+        for refusal in report.commit.refused if report.commit else ():
             click.echo(printable(f"refused: {refusal.reason}"), err=True)
-    return 0 if report is None or report.written else 1
+    return 0 if report.commit is None or report.commit.written else 1
 
 
 def _print_brief(brief: "Brief", budget: int) -> None:
@@ -103,10 +102,9 @@ def _print_brief(brief: "Brief", budget: int) -> None:
         click.echo(f"--budget {budget} has no room: {counted(len(brief.left_out), 'item')} left out", err=True)
 
 
-def _event(text: str | None, config: "Config") -> "Event":
-    """Return the one event that was given, checked, so that what is refused makes no file."""
+def _event(text: str | None) -> "Event":
+    """Return the one event that was given."""
     from graphmem.core.events import parse_events
-    from graphmem.core.policies import ChannelPolicy, effective_policy, payload_scenes
 
     place = "standard input" if text is None else "event"
     if text is None:
@@ -116,9 +114,4 @@ def _event(text: str | None, config: "Config") -> "Event":
     events = parse_events(text.replace("\n", " "), place)  # an object over several lines is one event too
     if len(events) != 1:
         raise InvalidInput(place, text.strip(), "give one event, a JSON object")
-    (event,) = events
-    event.situation(config)
-    payload_scenes(event.payload)
-    if effective_policy(event.payload, ChannelPolicy()).no_memory and event.facts:
-        raise InvalidInput(f"{place}: facts", len(event.facts), "no_memory is set; leave out one of them")
-    return event
+    return events[0]

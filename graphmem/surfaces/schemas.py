@@ -1,0 +1,121 @@
+"""JSON Schemas of what verbs take and answer, made of their types in Python."""
+
+import datetime as dt
+import inspect
+from typing import Any
+
+import pydantic
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import core_schema
+
+from graphmem.core.events import Event
+from graphmem.core.model import Part, Triple
+from graphmem.core.situations import Situation
+from graphmem.surfaces.verbs import REQUIRED, SITUATION_FIELDS, Verb, item_of, members_of
+from graphmem.surfaces.wire import told_names
+
+Schema = dict[str, Any]
+
+_BASE64: Schema = {"type": "string", "contentEncoding": "base64"}
+_TEXTS: Schema = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+_FEATURE: Schema = {
+    "type": "object",
+    "properties": {
+        "kind": {"type": "string"},
+        "value": {"type": "string"},
+        "weight": {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "null"}]},
+    },
+    "required": ["kind", "value"],
+    "additionalProperties": False,
+}
+_SITUATION: Schema = {
+    "type": "object",
+    "description": "Who, where, with what, about what; at: when, in ISO 8601",
+    "properties": {
+        **dict.fromkeys(SITUATION_FIELDS, _TEXTS),
+        "features": {"type": "array", "items": _FEATURE},
+        "at": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+    },
+    "additionalProperties": False,
+}
+
+
+def arguments_schema(verb: Verb, *, without: frozenset[str] = frozenset()) -> Schema:
+    """Return the schema of the object that holds the arguments of a verb. without: arguments that are not offered."""
+    offered = {name: argument for name, argument in verb.arguments.items() if name not in without}
+    return {
+        "type": "object",
+        "properties": {name: _taken(argument.annotation, argument.default) for name, argument in offered.items()},
+        "required": [name for name, argument in offered.items() if argument.default is REQUIRED],
+        "additionalProperties": False,
+    }
+
+
+def _taken(annotation: Any, default: Any) -> Schema:
+    kinds = members_of(annotation)
+    forms = [_form(kind) for kind in kinds]
+    forms = [form for i, form in enumerate(forms) if form not in forms[:i]]
+    schema = dict(forms[0]) if len(forms) == 1 else {"anyOf": forms}
+    return schema if default is REQUIRED or default is None else {**schema, "default": _told(default)}
+
+
+def _form(kind: Any) -> Schema:
+    if kind is Situation:
+        return _SITUATION
+    if kind is bytes:
+        return _BASE64
+    if kind is dt.datetime:  # as text in ISO 8601, which a verb reads in the time zone of the memory where none is told
+        return {"type": "string"}
+    if kind in (Event, Triple, Part):
+        return _closed(kind)
+    if (item := item_of(kind)) is not None:
+        return {"type": "array", "items": _form(item)}
+    return _answered(kind)
+
+
+def _closed(kind: Any) -> Schema:
+    """Return the schema of a value of the model that is given: its fields, and no other."""
+    parameters = inspect.signature(kind, eval_str=True).parameters
+    given = {name: each for name, each in parameters.items() if name != "place"}
+    return {
+        "type": "object",
+        "properties": {name: _taken(each.annotation, each.default) for name, each in given.items()},
+        "required": [name for name, each in given.items() if each.default is REQUIRED],
+        "additionalProperties": False,
+    }
+
+
+def _told(default: Any) -> Any:
+    return list(default) if isinstance(default, tuple) else default
+
+
+def answer_schema(verb: Verb) -> Schema:
+    """Return the schema of what a verb answers, with the shapes of its parts in $defs."""
+    return _answered(verb.answer)
+
+
+def _answered(kind: Any) -> Schema:
+    return pydantic.TypeAdapter(kind).json_schema(mode="serialization", schema_generator=_AsTold)
+
+
+class _AsTold(GenerateJsonSchema):
+    """Schemas of values as `surfaces.wire` tells them: with their properties, all fields there, bytes in Base64."""
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> Schema:
+        """Return the schema of a value of the model, what its properties give included."""
+        found = super().dataclass_schema(schema)
+        kind = schema["cls"]
+        for name in told_names(kind):
+            if name not in found["properties"]:
+                found["properties"][name] = _property(kind, name)
+        found["required"] = list(told_names(kind))
+        return found
+
+    def bytes_schema(self, schema: core_schema.BytesSchema) -> Schema:
+        """Return the schema of bytes as they are told."""
+        return dict(_BASE64)
+
+
+def _property(kind: type[Any], name: str) -> Schema:
+    getter = vars(kind)[name].fget
+    return _answered(inspect.signature(getter, eval_str=True).return_annotation)

@@ -1,0 +1,83 @@
+"""The verbs by name, with arguments and answers in JSON: what MCP, HTTP and hooks are made of."""
+
+import inspect
+import json
+
+import jsonschema
+import pytest
+from contract import CALLS, HERE, REFUSED
+from test_store import NO_VERBS, fill
+
+from graphmem import GraphmemError, InvalidInput, Memory, Situation
+from graphmem.surfaces.schemas import answer_schema, arguments_schema
+from graphmem.surfaces.verbs import CHANGING, READING, verb_of
+from graphmem.surfaces.wire import refusal_of, to_json
+
+# They name files of the machine, or are of Python alone.
+ELSEWHERE = {"export_to", "export_tree", "graph", "harvest", "import_from", "replay", "settle_entities", "sync_tree"}
+ELSEWHERE |= NO_VERBS - {"embed", "observe", "run_jobs", "turn"}
+
+
+@pytest.fixture
+def filled(memory):
+    fill(memory)
+    return memory
+
+
+def test_each_public_verb_is_told_or_left_out_on_purpose():
+    assert not set(READING) & set(CHANGING)
+    public = {name for name, _ in inspect.getmembers(Memory) if not name.startswith("_")}
+    assert public - ELSEWHERE == {*READING, *CHANGING} == {*CALLS, "embed"}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_schemas_tell_what_a_verb_takes_and_answers(filled, name):
+    verb = verb_of(name)
+    jsonschema.Draft202012Validator.check_schema(answer_schema(verb))
+    jsonschema.validate(CALLS[name], arguments_schema(verb))
+
+    answer = json.loads(to_json(verb(filled, CALLS[name])))
+
+    jsonschema.validate(answer, answer_schema(verb))
+
+
+@pytest.mark.parametrize(("name", "arguments", "kind", "argument"), REFUSED)
+def test_what_cannot_be_used_is_refused_by_name(filled, name, arguments, kind, argument):
+    with pytest.raises(GraphmemError) as caught:
+        verb_of(name)(filled, arguments)
+
+    told = refusal_of(caught.value)["error"]
+    assert (told["type"], told.get("argument", "")) == (kind, argument)
+
+
+def test_an_unknown_verb_is_told_what_there_is():
+    with pytest.raises(InvalidInput, match="recall_by_scene"):
+        verb_of("recal")
+
+
+def test_lists_may_come_as_texts_of_json(filled):
+    asked = verb_of("recall_by_scene")
+    assert asked(filled, {"keys": '["chan:qq"]'}) == asked(filled, {"keys": ["chan:qq"]})
+    assert asked(filled, {"keys": "chan:qq"}) == asked(filled, {"keys": ["chan:qq"]})
+    told, listed = ({"chan": "qq", "topics": topics} for topics in ('["a", "b"]', ["a", "b"]))
+    asked = verb_of("match_scenes")
+    assert asked(filled, {"situation": told}) == asked(filled, {"situation": listed})
+
+
+def test_a_whole_number_may_come_as_a_float(filled):
+    assert verb_of("notes")(filled, {"limit": 1.0}) == filled.notes(limit=1)
+
+
+def test_what_is_observed_can_be_given_back(filled):
+    seen = verb_of("observe")(filled, CALLS["observe"])
+
+    told = json.loads(to_json(seen))
+    assert verb_of("match_scenes")(filled, {"situation": told["situation"]}) == filled.match_scenes(
+        filled.observe(**CALLS["observe"])
+    )
+
+
+def test_a_situation_is_weighed_by_the_settings_of_the_memory(filled):
+    assert verb_of("match_scenes")(filled, {"situation": HERE}) == filled.match_scenes(
+        Situation.of(**HERE, config=filled.config)
+    )
