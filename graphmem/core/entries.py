@@ -27,7 +27,7 @@ _KINDS = {
     "fact": "fact", "preference": "fact", "decision": "fact", "rule": "fact", "lesson": "lesson", "pitfall": "lesson",
 }  # fmt: skip
 KINDS = tuple(_KINDS)
-_OWN_KIND = "noteKind"
+OWN_KIND = "noteKind"
 _UID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _NO_DOCUMENT = frontmatter.parse("")
 
@@ -90,10 +90,7 @@ def read_entry(data: bytes) -> Page:
     if not isinstance(entry, dict):
         raise InvalidInput("entry", entry, "give an object with a kind and a title")
     told: dict[str, Value | bool] = {}
-    kind, own = _text(entry, "kind"), _text(entry, _OWN_KIND)
-    if own and _KINDS.get(own) == kind:
-        kind = own
-    if kind:
+    if kind := kind_of(_text(entry, "kind"), _text(entry, OWN_KIND)):
         told["kind"] = kind
     for name, key in (("title", "title"), ("slot", "key"), ("reason", "reason"), ("source", "source")):
         if text := _text(entry, key).strip():
@@ -124,6 +121,15 @@ def read_entry(data: bytes) -> Page:
     return Page(uid if isinstance(uid, str) else "", told, _text(entry, "body").strip(), _NO_DOCUMENT, ())
 
 
+def kind_of(kind: str, own: str) -> str:
+    """Return the kind of a note by that of its entry, and by the one that stands beside it where both agree.
+
+    >>> kind_of("fact", "rule"), kind_of("lesson", "rule"), kind_of("lesson", "")
+    ('rule', 'lesson', 'lesson')
+    """
+    return own if _KINDS.get(own) == kind else kind
+
+
 def compose_entry(note: Note, uid: str, usual_reason: str) -> str:
     """Return the entry of a note."""
     return _page({key: value for key, value in _told(note, uid).items() if value not in ("", [])})
@@ -144,7 +150,7 @@ def _told(note: Note, uid: str) -> dict[str, Any]:
     return {
         "id": uid,
         "kind": kind,
-        _OWN_KIND: note.kind if note.kind != kind else "",
+        OWN_KIND: note.kind if note.kind != kind else "",
         "title": note.title,
         "body": note.body,
         "key": note.slot,

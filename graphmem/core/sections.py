@@ -81,7 +81,9 @@ def file_of(note: Note) -> str:
     if note.kind != "checkpoint":
         return MEMORY_FILE
     session = note.origin.session or _NO_SESSION
-    return f"sessions/{session if _PLAIN_SESSION.fullmatch(session) else slug(session)}/checkpoint.md"
+    safe = slug(session)
+    is_safe = _PLAIN_SESSION.fullmatch(session) and safe == session.casefold()
+    return f"sessions/{session if is_safe else safe}/checkpoint.md"
 
 
 def part(text: str, path: str) -> list[Piece]:
@@ -168,8 +170,9 @@ def joined(text: str, path: str, pages: Mapping[str, str | None]) -> str:
     for key, page in sorted(waiting.items()):
         place = _place_in(made, key, _group(page)) if not of_checkpoints else len(made)
         if place is None:
-            made.append(Piece("", "", "", f"## {_group(page)}\n\n"))
-            place = len(made)
+            place = _place_of_heading(made, _group(page))
+            made.insert(place, Piece("", "", "", f"## {_group(page)}\n\n"))
+            place += 1
         made.insert(place, _written(key, page))
     return _put_together(made)
 
@@ -202,6 +205,16 @@ def _place_in(pieces: list[Piece], key: str, group: str) -> int | None:
                 return number
             place = number + 1
     return place
+
+
+def _place_of_heading(pieces: list[Piece], group: str) -> int:
+    """Return where a heading goes: before the first one that comes after it in the usual order."""
+    usual = list(HEADINGS.values())
+    later = usual[usual.index(group) + 1 :] if group in usual else []
+    for number, piece in enumerate(pieces):
+        if not piece.key and _group(piece.raw) in later:
+            return number
+    return len(pieces)
 
 
 def _group(page: str) -> str:
