@@ -43,7 +43,7 @@ def test_notes_go_out_and_come_in(cli, path, tmp_path):
     assert ("refused", 1) in [(one["what"], one["note_id"]) for one in told["changes"]]
 
 
-def test_the_usual_place_is_that_of_the_project_or_of_the_user(cli, tmp_path):
+def test_the_usual_place_is_that_of_the_project_or_of_the_user(cli, tmp_path):  # A6.1
     (tmp_path / "work").mkdir()
     assert cli("tree", "export")[0] == 0
     assert (tmp_path / "settings/graphmem/memory/facts/likes-tea.md").exists()

@@ -66,7 +66,7 @@ def filled(memory, root):
 # ---- out
 
 
-def test_a_note_is_a_file_with_one_line_in_the_list_and_in_the_tables(filled, root):
+def test_a_note_is_a_file_with_one_line_in_the_list_and_in_the_tables(filled, root):  # A6.1
     assert set(files(root)) == {
         *("ROOT.md", "facts/index.md", "facts/likes-tea.md", "lessons/deploy-with-pnpm.md", "lessons/index.md")
     }
@@ -106,7 +106,7 @@ def test_a_dry_run_tells_the_same_and_changes_nothing(memory, root, path):
     assert whats(dry) == whats(memory.sync_tree(root))
 
 
-def test_recalls_change_no_file(filled, root):
+def test_recalls_change_no_file(filled, root):  # A6.3
     before = {path: os.stat(root / path).st_mtime_ns for path in files(root)}
     for _ in range(10):
         assert filled.recall("pnpm")
@@ -116,7 +116,7 @@ def test_recalls_change_no_file(filled, root):
     assert filled.inspect(1).uses == 10
 
 
-def test_titles_that_would_share_a_file_have_two(memory, root):
+def test_titles_that_would_share_a_file_have_two(memory, root):  # A6.15
     for title in ("部署脚本必须使用固定版本", "部署脚本必须使用最新镜像", "Index", "n.conflict"):
         memory.remember(title)
     memory.remember("Same title", slot="a")
@@ -144,7 +144,7 @@ def test_two_scopes_have_two_trees(memory, root, tmp_path):
 # ---- in
 
 
-def test_an_edit_by_hand_is_taken_over_and_the_lists_follow(filled, root):
+def test_an_edit_by_hand_is_taken_over_and_the_lists_follow(filled, root):  # A6.2
     change(root, "ROOT.md", "## Goals\n", "## Goals\r\n\r\nBe kind.  \r\n")
     change(root, "ROOT.md", "## Folders", "## Folders\n\nmine")
     change(root, "facts/index.md", "- [", "- mine\n- [")
@@ -179,7 +179,7 @@ def test_what_people_wrote_stays_where_the_marks_were_taken_away(filled, root):
         assert now.count("## Folders") == 1
 
 
-def test_a_new_file_is_a_note_and_keeps_its_bytes(filled, root):
+def test_a_new_file_is_a_note_and_keeps_its_bytes(filled, root):  # MD-01, MD-03
     text = b"\xef\xbb\xbf---\r\ntitle: no\r\ncountry: no\r\ntags: [on, 0123]\r\nkind:\tfact\r\n---\r\nOne\r\ntwo\r\n"
     put(root, "facts/odd name.md", text)
     put(root, "lessons/bare.md", "# A heading\n\nText: with a colon.")
@@ -372,7 +372,7 @@ COPIES = (
 )  # fmt: skip
 
 
-def test_copies_of_sync_programs_are_told_of_and_not_read(filled, root):
+def test_copies_of_sync_programs_are_told_of_and_not_read(filled, root):  # MD-06
     for name in COPIES:
         put(root, f"facts/{name}", (root / "facts/likes-tea.md").read_bytes())
     report = filled.sync_tree(root)
@@ -380,7 +380,7 @@ def test_copies_of_sync_programs_are_told_of_and_not_read(filled, root):
     assert len(filled.notes()) == 2
 
 
-def test_nothing_leads_out_of_the_root(filled, root, tmp_path):
+def test_nothing_leads_out_of_the_root(filled, root, tmp_path):  # SCP-07
     outside = tmp_path / "outside"
     outside.mkdir()
     put(outside, "x.md", page("title: Outside"))
@@ -398,7 +398,7 @@ def test_nothing_leads_out_of_the_root(filled, root, tmp_path):
     assert list(outside.iterdir()) == [outside / "x.md"]
 
 
-def test_a_root_that_is_a_link_is_refused_and_one_below_a_link_is_not(memory, tmp_path):
+def test_a_root_that_is_a_link_is_refused_and_one_below_a_link_is_not(memory, tmp_path):  # SCP-07
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     (tmp_path / "file").write_text("")
