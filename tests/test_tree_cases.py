@@ -39,8 +39,10 @@ def test_one_slug_in_two_trees_is_two_notes_and_the_projects_goes_first(tmp_path
         (own,) = (hit for hit in memory.recall("deploy") if hit.kind == "note")
         assert memory.inspect(own.id).note.body == "with pnpm"
         assert (1, 3) in memory.inspect(scopes="all").overridden
-        rules = memory.rules_for(Situation.of(chan="cli"), text="")
-        assert [(note.title, note.scope, note.overridden) for note in rules] == [("Never force push", "", False)]
+        rules = memory.recall_by_situation(Situation.of(chan="cli")).notes
+        assert [(note.title, note.scope, note.overridden) for note in rules if note.kind == "rule"] == [
+            ("Never force push", "", False)
+        ]
         assert files(config)["facts/deploy.md"] != files(work / ".memory")["facts/deploy.md"]
 
 
