@@ -43,7 +43,7 @@ def test_one_slug_in_two_trees_is_two_notes_and_the_projects_goes_first(tmp_path
         assert [(note.title, note.scope, note.overridden) for note in rules if note.kind == "rule"] == [
             ("Never force push", "", False)
         ]
-        assert files(config)["facts/deploy.md"] != files(work / ".memory")["facts/deploy.md"]
+        assert (config / "facts/deploy.md").read_bytes() != (work / ".memory/facts/deploy.md").read_bytes()
 
 
 def test_a_trigger_written_by_hand_routes_the_note_in(memory, root):  # A6.7
