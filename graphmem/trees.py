@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphmem.config import check_flags
 from graphmem.core import model
-from graphmem.errors import Conflict
+from graphmem.errors import Conflict, StoreFailed
 from graphmem.late import late
 from graphmem.sessions import Sessions
 
@@ -114,15 +114,25 @@ class Trees(Sessions):
         """Sync a tree now, whenever a file of it changes, and every ten seconds, until `stop` is set.
 
         Without `stop` that is when the memory is closed. report: is told of the first sync, and of each that changed
-        anything. Raises InvalidInput where the extra `graphmem[tree]` is not installed, and what `sync_tree` raises.
+        anything or failed, with the reason as a remark; it goes on after that. Raises InvalidInput where the extra
+        `graphmem[tree]` is not installed, and what the first sync raises.
         """
         watching.require()
         place = rooted.checked_root(root)
         report(self.sync_tree(place, scope=scope, form=form, trust=trust))
+        failed: model.TreeReport | None = None
         for _ in watching.changes(place, self._closing if stop is None else stop):
-            told = self.sync_tree(place)
-            if told.changes:
-                report(told)
+            try:
+                told = self.sync_tree(place)
+            except (Conflict, StoreFailed) as error:  # a folder that is away for a moment, a full disk
+                told = model.TreeReport(place, scope or "", (), 0, applied=False, remarks=(str(error),))
+                if told != failed:  # and not every ten seconds
+                    report(told)
+                failed = told
+            else:
+                failed = None
+                if told.changes:
+                    report(told)
 
     # ---- within
 

@@ -15,13 +15,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphmem.errors import InvalidInput, StoreFailed
+from graphmem.errors import GraphmemError, InvalidInput, StoreFailed
 
 LARGEST = 16 << 20  # bytes of a file that is read
 _TEMPORARY = f".graphmem-{os.getpid()}.tmp"
 _LEFTOVER = re.compile(r"\.graphmem-\d+\.tmp")
 _LEFT_FOR = 60_000_000_000  # nanoseconds after which a temporary file is one that somebody left
 _RACY = 2_000_000_000  # nanoseconds: the coarsest clock of a file system that is met, that of FAT
+# What is wrong with one file or folder, and not with the system as a whole.
+_OF_ONE_PLACE = {
+    *(errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTEMPTY),
+    *(errno.EEXIST, errno.EINVAL),
+}
 _BY_FOLDER = {os.open, os.mkdir, os.unlink, os.stat} <= os.supports_dir_fd
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _FOLDER = os.O_RDONLY | _NO_LINK | getattr(os, "O_DIRECTORY", 0)
@@ -127,19 +132,20 @@ class Rooted:
             return None
         except OSError as error:
             raise InvalidInput("file", path, f"cannot be read ({error.strerror})") from None
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(descriptor)
+            raise InvalidInput("file", path, "is no plain file")
         with open(descriptor, "rb") as stream:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise InvalidInput("file", path, "is no plain file")
-            data = stream.read(LARGEST + 1)
-        if len(data) > LARGEST:
+            data = stream.read(LARGEST + 1) if status.st_size <= LARGEST else b""
+        if max(len(data), status.st_size) > LARGEST:
             raise InvalidInput("file", path, f"has more than {LARGEST} bytes")
         return data, stamp_of(status)
 
     def write(self, path: str, data: bytes, expected: str | None) -> str | None:
         """Write a file and return its stamp; None where it is not what was expected, None for no file.
 
-        Raises StoreFailed where it cannot be written.
+        Raises InvalidInput where it cannot be written in its place, StoreFailed where nothing can.
         """
         folder, name = _split(path)
         try:
@@ -161,10 +167,13 @@ class Rooted:
                 self.touched.add(folder)
                 return place.stamp(name)
         except OSError as error:
-            raise StoreFailed(f"{os.path.join(self.root, path)}: cannot be written ({error.strerror})") from error
+            raise self._failed(path, "written", error) from error
 
     def remove(self, path: str, expected: str) -> bool:
-        """Remove a file; tell whether it was what was expected. One that is gone already is removed."""
+        """Remove a file; tell whether it was what was expected. One that is gone already is removed.
+
+        Raises InvalidInput where it cannot be removed, StoreFailed where nothing can.
+        """
         folder, name = _split(path)
         try:
             with self._folder(folder) as place:
@@ -177,8 +186,13 @@ class Rooted:
         except FileNotFoundError:
             return True
         except OSError as error:
-            raise StoreFailed(f"{os.path.join(self.root, path)}: cannot be removed ({error.strerror})") from error
+            raise self._failed(path, "removed", error) from error
         return True
+
+    def _failed(self, path: str, done: str, error: OSError) -> GraphmemError:
+        if error.errno in _OF_ONE_PLACE and os.access(self.root, os.W_OK | os.X_OK):
+            return InvalidInput("file", path, f"cannot be {done} ({error.strerror})")
+        return StoreFailed(f"{os.path.join(self.root, path)}: cannot be {done} ({error.strerror})")
 
     def settle(self) -> list[str]:
         """Make durable which files there are; without it a power cut may take back what was renamed.

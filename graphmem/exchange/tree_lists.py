@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
 
@@ -27,16 +28,21 @@ def compile_lists(run: Run) -> None:
     for path, folder in sorted(wanted.items()):
         made += _compiled(run, path, functools.partial(_index, folder, folders[folder]))
     made += _compiled(run, pages.ROOT_PAGE, lambda old: pages.root_page(old, listed))
-    if pages.ROOT_PAGE not in rows and run.hands.keep and run.files.read(".gitattributes") is None:
-        run.files.write(".gitattributes", pages.ATTRIBUTES.encode(), None)
+    if pages.ROOT_PAGE not in rows and run.hands.keep:
+        with contextlib.suppress(*REFUSALS):  # without it a merge of lists takes a hand, and that is all
+            if run.files.read(".gitattributes") is None:
+                run.files.write(".gitattributes", pages.ATTRIBUTES.encode(), None)
     dropped = []
     for path, row in rows.items():
         if path != pages.ROOT_PAGE and path not in wanted:
-            known = run.files.read(path)
-            if known is not None and digest_of(known[0]) == row.hash:
-                if run.hands.keep:
-                    run.files.remove(path, known[1])
-                run.tell(path, "removed")
+            try:
+                known = run.files.read(path)
+                if known is not None and digest_of(known[0]) == row.hash:
+                    if run.hands.keep:
+                        run.files.remove(path, known[1])
+                    run.tell(path, "removed")
+            except REFUSALS as error:
+                run.refuse(path, None, error)
             dropped.append(row)
     if run.hands.keep:
         run.files.settle()
