@@ -299,6 +299,20 @@ def test_a_conflict_ends_for_the_note_where_the_copy_is_moved_over_the_file(fill
     assert filled.sync_tree(root).changes == ()
 
 
+@pytest.mark.parametrize("verb", ["sync_tree", "export_tree"])
+@pytest.mark.parametrize("is_forgotten", [True, False])
+def test_a_conflict_ends_where_the_file_goes(filled, root, verb, is_forgotten):
+    clash(filled, root)
+    (root / "facts/likes-tea.md").unlink()
+    if is_forgotten:
+        filled.forget(2)
+    getattr(filled, verb)(root)
+    assert not list(root.rglob("*.conflict.md"))
+    assert ("facts/likes-tea.md" in files(root)) is not is_forgotten
+    assert filled.inspect().conflicts == ()
+    assert filled.sync_tree(root).changes == ()
+
+
 def test_the_same_change_on_both_sides_is_no_conflict(filled, root):
     change(root, "facts/likes-tea.md", "title: Likes tea", "title: Likes milk")
     filled.edit_note(2, title="Likes milk")

@@ -278,6 +278,8 @@ def _take_gone(run: Run, tx: sqlite3.Connection, expected: Row) -> None:
         return
     note = notes.notes(tx, [row.note_id or 0]).get(row.note_id or 0)
     if note is None or not run.is_shown(note):
+        if row.conflict:
+            run.remove_copy(row.path)
         trees.put(tx, run.root, replace(row, path="", stamp="", changes=0, conflict=0))
         run.stirred = True
     elif row.conflict and run.form.copy(row.path) in run.stamps:

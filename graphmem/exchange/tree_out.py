@@ -83,6 +83,9 @@ def _plan_one(run: Run, row: Row, note: Note | None) -> tuple[Row, str | None, s
         return None if made is None else (made, None, None)
     text = run.page_of(note, row.uid)
     page_hash = digest_of(text)
+    if row.conflict and row.path not in run.stamps:  # a person took the file away, and so ended it
+        run.remove_copy(row.path)
+        row = replace(row, hash="", stamp="", conflict=0)
     if row.conflict:
         run.write_copy(row.path, text)
         return replace(row, note_hash=page_hash), None, None
@@ -123,6 +126,8 @@ def _give_one(run: Run, made: Row, stamp: str | None, text: str | None) -> Row |
 def _give_nothing(run: Run, row: Row, note: Note | None) -> Row | None:
     if row.conflict and row.path in run.stamps:  # it was changed by a person, so it is kept
         return None
+    if row.conflict:
+        run.remove_copy(row.path)
     try:
         known = run.files.read(row.path)
         if known is not None and digest_of(known[0]) != row.hash:

@@ -37,7 +37,11 @@ def changes(root: str, stop: threading.Event) -> Iterator[None]:
         if watched is None:
             stop.wait(_AWAY)
             continue
-        with RustNotify([root], False, is_polled, _POLLED, True, True) as watcher:
+        try:
+            begun = RustNotify([root], False, is_polled, _POLLED, True, True)
+        except FileNotFoundError:  # it went since
+            continue
+        with begun as watcher:
             while not stop.is_set() and _identity(root) == watched:
                 yield
                 if watcher.watch(_DEBOUNCE, _STEP, _IDLE, stop) == "signal":
