@@ -8,7 +8,7 @@ each `# Checkpoint` is one. A line of a note that would begin another one has a 
 
 import re
 from bisect import bisect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import dedent
 from types import MappingProxyType
@@ -46,10 +46,10 @@ _CHECKPOINT_FILE = re.compile(r"sessions/(?P<session>[^/]+)/checkpoint(?:\.confl
 _PLAIN_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 _MARK = re.compile(r"<!-- graphmem: (?P<uid>[0-9A-Za-z_-]{1,64}) -->[ \t\r]*")
 _MARKED = re.compile(rf"(?:[ \t\r]*\n)*{_MARK.pattern}(?:\n|\Z)")
-_HEADING = re.compile(r"(?P<level>#{1,3})(?:[ \t]+(?P<text>.*?))?[ \t\r]*")
+_HEADING = re.compile(r"(?P<level>#{1,3})(?:[ \t]+(?P<text>.*))?")  # of a line without what is blank at its end
 _BULLET = re.compile(r"[-*+•][ \t]+(?P<text>\S.*)")
 _FENCE = re.compile(r"[ ]{0,3}(?P<fence>`{3,}|~{3,})(?P<info>.*)")
-_DATE = re.compile(r"^Date:[ \t]*(\S.*?)[ \t\r]*$", re.MULTILINE)
+_DATE = re.compile(r"^Date:[ \t]*(\S.*)$", re.MULTILINE)
 # Lines that would begin something, by the file that they are in.
 _OF_MEMORY = re.compile(r"\\*(?:#{1,3}(?:[ \t\r]|\Z)|[ ]{0,3}(?:`{3}|~{3}))")
 _OF_CHECKPOINTS = re.compile(r"\\*(?:# Checkpoint[ \t\r]*\Z|[ ]{0,3}(?:`{3}|~{3}))")
@@ -118,7 +118,7 @@ def _sections(text: str) -> Iterator[Piece]:
     lines = _lines(text)
     for number, (line, is_code) in enumerate(zip(lines, _in_fences(lines), strict=True), 1):
         bare = line.rstrip("\n")
-        heading = None if is_code else _HEADING.fullmatch(bare)
+        heading = None if is_code else _HEADING.fullmatch(bare.rstrip())
         fresh: _Open | None = None
         if heading is not None and heading["level"] != "###":
             group = heading["text"] or "" if heading["level"] == "##" else ""
@@ -155,10 +155,9 @@ def joined(text: str, path: str, pages: Mapping[str, str | None]) -> str:
     With pnpm.
     """
     of_checkpoints = _CHECKPOINT_FILE.fullmatch(path) is not None
-    left = part(text or ("" if of_checkpoints else _NEW_FILE), path)
     waiting = {key: page for key, page in pages.items() if page is not None}
     made: list[Piece] = []
-    for piece in left:
+    for piece in part(text or ("" if of_checkpoints else _NEW_FILE), path):
         page = pages.get(piece.key, piece.page) if piece.key else piece.page
         if page is None:
             continue
@@ -167,14 +166,50 @@ def joined(text: str, path: str, pages: Mapping[str, str | None]) -> str:
             made.append(_written(piece.key, page))
         elif piece.key not in waiting:
             made.append(piece)
-    for key, page in sorted(waiting.items()):
-        place = _place_in(made, key, _group(page)) if not of_checkpoints else len(made)
-        if place is None:
-            place = _place_of_heading(made, _group(page))
-            made.insert(place, Piece("", "", "", f"## {_group(page)}\n\n"))
-            place += 1
-        made.insert(place, _written(key, page))
-    return _put_together(made)
+    fresh = [_written(key, page) for key, page in sorted(waiting.items())]
+    if of_checkpoints:
+        return _put_together([*made, *fresh])
+    blocks = _blocks(made)
+    for group in sorted({_group(piece.page) for piece in fresh}):
+        block = next((block for block in blocks if _group_of_block(block) == group), None)
+        if block is None:
+            block = [Piece("", "", "", f"## {group}\n\n")]
+            blocks.insert(_place_of_heading(blocks, group), block)
+        block[:] = _merged(block, [piece for piece in fresh if _group(piece.page) == group])
+    return _put_together(piece for block in blocks for piece in block)
+
+
+def _blocks(pieces: Iterable[Piece]) -> list[list[Piece]]:
+    """Return pieces by the headings that they stand below."""
+    found: list[list[Piece]] = [[]]
+    for piece in pieces:
+        heading = None if piece.key else _HEADING.fullmatch(piece.raw.partition("\n")[0].rstrip())
+        if heading is not None and heading["level"] != "###":
+            found.append([])
+        found[-1].append(piece)
+    return found
+
+
+def _group_of_block(block: Sequence[Piece]) -> str:
+    return _group(block[0].raw) if block and not block[0].key else ""
+
+
+def _merged(block: Iterable[Piece], fresh: Sequence[Piece]) -> list[Piece]:
+    """Return the pieces below a heading with new ones, each before the first one that comes after it by its name."""
+    left = list(reversed(fresh))
+    found = []
+    for piece in block:
+        while left and piece.raw.startswith("###") and left[-1].key < piece.key:
+            found.append(left.pop())
+        found.append(piece)
+    return [*found, *reversed(left)]
+
+
+def _place_of_heading(blocks: Sequence[Sequence[Piece]], group: str) -> int:
+    """Return where a heading goes: before the first one that comes after it in the usual order."""
+    usual = list(HEADINGS.values())
+    later = usual[usual.index(group) + 1 :] if group in usual else []
+    return next((number for number, block in enumerate(blocks) if _group_of_block(block) in later), len(blocks))
 
 
 def _written(key: str, page: str) -> Piece:
@@ -182,39 +217,14 @@ def _written(key: str, page: str) -> Piece:
 
 
 def _put_together(pieces: Iterable[Piece]) -> str:
-    text = ""
+    texts = [""]
     for piece in pieces:
         begins = piece.key != "" or piece.raw.startswith("#")
-        if begins and text and not text.endswith("\n\n"):
-            text += "\n" if text.endswith("\n") else "\n\n"
-        text += piece.raw
-    return text.rstrip("\n") + "\n"
-
-
-def _place_in(pieces: list[Piece], key: str, group: str) -> int | None:
-    """Return where a note of a heading goes, None where there is no such heading yet."""
-    is_here, place = False, None
-    for number, piece in enumerate(pieces):
-        heading = None if piece.key else _HEADING.match(piece.raw.partition("\n")[0])
-        if heading is not None and heading["level"] != "###":
-            if is_here:
-                break
-            is_here = heading["level"] == "##" and (heading["text"] or "") == group
-        if is_here:
-            if piece.key > key and piece.raw.startswith("###"):
-                return number
-            place = number + 1
-    return place
-
-
-def _place_of_heading(pieces: list[Piece], group: str) -> int:
-    """Return where a heading goes: before the first one that comes after it in the usual order."""
-    usual = list(HEADINGS.values())
-    later = usual[usual.index(group) + 1 :] if group in usual else []
-    for number, piece in enumerate(pieces):
-        if not piece.key and _group(piece.raw) in later:
-            return number
-    return len(pieces)
+        if begins and texts[-1] and not texts[-1].endswith("\n\n"):
+            texts.append("\n" if texts[-1].endswith("\n") else "\n\n")
+        if piece.raw:
+            texts.append(piece.raw)
+    return "".join(texts).rstrip("\n") + "\n"
 
 
 def _group(page: str) -> str:
@@ -286,8 +296,9 @@ def read_checkpoint(data: bytes, path: str) -> Page:
     match = _CHECKPOINT_FILE.match(path)
     session = "" if match is None or match["session"] == _NO_SESSION else match["session"]
     date = _DATE.search(text)
-    at = foreign_time(date[1]) if date else ""
-    shown = (at or (date[1] if date else ""))[:16].replace("T", " ")
+    told_date = date[1].strip() if date else ""
+    at = foreign_time(told_date)
+    shown = (at or told_date)[:16].replace("T", " ")
     told: dict[str, Value | bool] = {
         "kind": "checkpoint",
         "title": ", ".join(filter(None, (f"Checkpoint of {session or 'a session'}", shown))),

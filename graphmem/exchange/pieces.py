@@ -122,8 +122,10 @@ class Pieces:
     def shown(self, path: str) -> str:
         """Return a path as people are told it, with the line where a note has no name."""
         file, key = _split(path)
+        if len(key) < len(_digest("")):
+            return path
         where = next((piece.where for piece in self._hold(file).pieces if piece.key == key), "")
-        return f"{file}, {where}" if where and len(key) >= len(_digest("")) else path
+        return f"{file}, {where}" if where else path
 
     # ---- within
 
@@ -152,6 +154,8 @@ class Pieces:
             held.problem = error.reason
         except UnicodeEncodeError:
             held.problem = "holds half of a character"
+        except RecursionError:
+            held.problem = "is nested too deeply"
         return held
 
     def _wrote(self, file: str, held: _Held, changed: dict[str, str | None]) -> bool:

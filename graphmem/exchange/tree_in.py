@@ -265,7 +265,7 @@ def _take_new(run: Run, tx: sqlite3.Connection, file: File, page: Page) -> None:
     path = run.name(file.path, uid)
     made = Row(uid, path, note.id, file.hash, run.files.kept(file.stamp), run.note_hash(note, uid))
     if run.form.parting is not None and (not uid_of(page) or not run.is_shown(note)):
-        made = replace(made, note_hash="", changes=1)  # it is to be written with its name, or to go
+        made = replace(made, changes=1)  # it is to be written with its name, or to go
     trees.put(tx, run.root, made)
     run.tell(file.path, "added", note.id, "" if report.created else "the same was known")
     for remark in (*page.remarks, *report.remarks):

@@ -89,9 +89,9 @@ def _plan_one(run: Run, row: Row, note: Note | None) -> tuple[Row, str | None, s
     if row.conflict:
         run.write_copy(row.path, text)
         return replace(row, note_hash=page_hash), None, None
-    if page_hash == row.note_hash and row.hash and row.path in run.stamps:
-        return row, None, None
     try:
+        if page_hash == row.note_hash and row.hash and row.path in run.stamps and run.is_named(row):
+            return row, None, None
         known = run.files.read(row.path)
         if known is not None:
             if row.hash and digest_of(known[0]) != row.hash:

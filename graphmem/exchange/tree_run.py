@@ -119,6 +119,13 @@ class Run:
             self.stamps[named] = self.stamps.pop(path)
         return named
 
+    def is_named(self, row: Row) -> bool:
+        """Tell whether a page names its note, as it has to among others in a file."""
+        if self.form.parting is None:
+            return True
+        known = self.files.read(row.path)
+        return known is not None and self.form.read(known[0], row.path).uid == row.uid
+
     def write_copy(self, path: str, text: str) -> None:
         """Lay a note beside the file that was changed as well."""
         copy = self.form.copy(path)
