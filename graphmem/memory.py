@@ -23,7 +23,7 @@ from graphmem.arguments import (
 )
 from graphmem.config import DEFAULT, Config, check_count, check_flags
 from graphmem.core import model
-from graphmem.core.keys import channel_key, clean_text, key_list, require_key, require_texts, text_list
+from graphmem.core.keys import channel_key, clean_text, fold, key_list, require_key, require_texts, text_list
 from graphmem.core.policies import ChannelPolicy
 from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, system_clock, utc_text
@@ -32,7 +32,7 @@ from graphmem.files import Files
 from graphmem.graph import matching
 from graphmem.graph import scenes as scene_graph
 from graphmem.late import late
-from graphmem.store.blobs import lies_in_row, read_blob, remove_blob, write_blob
+from graphmem.store.blobs import lies_in_row, read_blob, remove_blob
 from graphmem.store.database import Store
 
 if TYPE_CHECKING:
@@ -184,13 +184,42 @@ class Memory(Files):
         with self._store.read() as tx:
             return scene_graph.match(tx, situation)
 
-    def scenes(self, prefix: str = "", *, origin: str | None = None) -> tuple[model.Scene, ...]:
-        """Return the scenes at and below a key, those with most refs first; '' means all."""
+    def scenes(
+        self,
+        prefix: str = "",
+        *,
+        origin: str | None = None,
+        contains: str = "",
+        sort: str = "refs",
+        limit: int | None = None,
+        skip: int = 0,
+    ) -> tuple[model.Scene, ...]:
+        """Return the scenes at and below a key, '' for all, those with most refs first.
+
+        contains: what their keys have in them. sort: 'refs', 'strength', 'recent' (the one visited last first) or
+        'key'. limit: None for all; skip: so many of the first. With a limit the orders other than by refs read no more
+        scenes than they return.
+        """
         if origin not in (None, "declared", "emergent"):
             raise InvalidInput("origin", origin, "give 'declared', 'emergent' or None")
+        if not isinstance(sort, str) or sort not in scene_graph.ORDERS:
+            raise InvalidInput("sort", sort, f"give one of {', '.join(scene_graph.ORDERS)}")
+        require_texts(contains=contains)
+        check_count("skip", skip)
         key = "" if is_blank(prefix) else require_key(prefix, "prefix")
+        most = checked_limit(limit, default=scene_graph.MOST_ROWS)
         with self._store.read() as tx:
-            return scene_graph.list_scenes(tx, key, origin, self._at(None))
+            return scene_graph.list_scenes(
+                tx, key, self._at(None), origin=origin, contains=fold(contains), sort=sort, limit=most, skip=skip
+            )
+
+    def scene(self, key: str) -> model.SceneDetail:
+        """Return one scene: its features, the other keys that lead to it, and its strength by day as upkeep noted it.
+
+        What it holds `recall_by_scene(key, exact=True)` tells. Raises NotFound.
+        """
+        with self._store.read() as tx:
+            return scene_graph.detail(tx, require_key(key, "key"), self._at(None))
 
     def evidence(self) -> tuple[model.Bucket, ...]:
         """Return the labels that were met and have no scene yet, the latest first."""
@@ -416,10 +445,8 @@ class Memory(Files):
         new = block_rows.check_block(text, modality=modality, payload=payload, width=width, height=height, **labels)
         keys = new_keys(scenes, "scenes")
         moment = self._at(at)
-        in_row = lies_in_row(self.path, new.size)
         with self._writing(moment) as tx:
-            if payload is not None and not in_row:
-                write_blob(self.path, new.digest, payload)
+            in_row = self._keep_payload(new.digest, payload or b"")
             scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
             block = block_rows.put(tx, new, scene_ids, moment, at_is_given=at is not None, in_row=in_row)
         return replace(block, payload=payload)

@@ -11,6 +11,8 @@ digest   A child process digests a session while it goes on, and is killed betwe
 tree     A child process remembers, edits notes, writes files and syncs both, until it is killed. After each round no
          file is a half one; after all a sync completes, and every note and every file that was acknowledged is on
          both sides, once, in its last version.
+imports  A child process takes in the file or the folder of another memory, and is killed. Done again it goes on, and
+         after all the memory holds what one holds that nobody killed, row for row.
 disk     A file that cannot grow: no room left (a limit of pages, and a small tmpfs where it may be mounted), and writes
          that fail (a limit of the file size). No acknowledged write is lost, the file stays whole, and it goes on when
          there is room again.
@@ -20,6 +22,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import datetime as dt
+import hashlib
+import importlib.util
 import json
 import multiprocessing
 import os
@@ -567,6 +572,98 @@ def tree_in(form: str, rounds: int, seed: int) -> dict[str, int]:
         return {"kills": rounds, "acknowledged": len(told), "notes": len(bodies), "pages": len(pages)}
 
 
+# ---- imports
+
+NOON = dt.datetime(2026, 9, 7, 12, tzinfo=dt.UTC)  # of every import: what differs is no time then
+MAKE_REFERENCE = Path(__file__).parent.parent / "fixtures" / "make_reference_db.py"
+
+
+def make_sources(folder: Path) -> dict[str, Path]:
+    """Make something to take in of each kind."""
+    sources = {kind: folder / kind for kind in ("homeagent", "tree", "jsonl")}
+    spec = importlib.util.spec_from_file_location("make_reference_db", MAKE_REFERENCE)
+    assert spec is not None and spec.loader is not None  # noqa: PT018
+    maker = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(maker)
+    with contextlib.closing(maker.build(sources["homeagent"], era="block")) as made, made:
+        made.execute("ALTER TABLE memory_blocks ADD COLUMN payload_digest TEXT DEFAULT ''")
+        for number in range(20):
+            payload = random.Random(number).randbytes(100_000)
+            digest = hashlib.sha256(payload).hexdigest()
+            file = folder / "media" / "blobs" / digest[:2] / digest[2:]
+            file.parent.mkdir(parents=True)
+            file.write_bytes(payload)
+            made.execute(
+                "INSERT INTO memory_blocks(id, modality, payload_digest) VALUES (?, 'image', ?)",
+                (f"medium {number}", digest),
+            )
+    sources["tree"].mkdir()
+    for number in range(300):
+        text = f"---\ntags: [t{number % 7}]\npermalink: f{number}\n---\nText {number}, see [[f{number * 7 % 300}]].\n"
+        (sources["tree"] / f"f{number}.md").write_text(f"{text}\n- needs [[f{number * 11 % 300}]]\n", "utf-8")
+    with Memory.open(folder / "source.db", clock=lambda: NOON) as memory:
+        memory.import_from("homeagent", sources["homeagent"])
+        memory.import_from("tree", sources["tree"])
+        memory.export_to("jsonl", sources["jsonl"])
+    return sources
+
+
+def import_child(kind: str, path: Path, source: Path) -> None:
+    """Take something in; tell when it begins."""
+    with Memory.open(path, config=PATIENT, clock=lambda: NOON) as memory:
+        print("open", flush=True)
+        with contextlib.suppress(Conflict):  # a whole memory came already
+            memory.import_from(kind, source)
+
+
+def held_by(path: Path, file: Path) -> list[str]:
+    """Return all that a memory holds, in lines."""
+    with Memory.open(path, clock=lambda: NOON) as memory:
+        if problems := memory.check().problems:
+            raise Failure(f"check: {problems[:3]}")
+        memory.export_to("jsonl", file, force=True)
+    return file.read_text("utf-8").splitlines()[1:]  # the first tells of the file
+
+
+def imports(rounds: int, seed: int) -> dict[str, object]:
+    rng = random.Random(seed)
+    told = dict.fromkeys(("kills", "ended before"), 0)
+    with tempfile.TemporaryDirectory(prefix="graphmem-torture-") as name:
+        folder = Path(name)
+        sources = make_sources(folder)
+        wanted: dict[str, list[str]] = {}
+        seconds: dict[str, float] = {}
+        for kind, source in sources.items():
+            started = time.perf_counter()
+            with contextlib.redirect_stdout(None):
+                import_child(kind, folder / f"{kind}.db", source)
+            seconds[kind] = time.perf_counter() - started
+            wanted[kind] = held_by(folder / f"{kind}.db", folder / "held")
+        kills = dict.fromkeys(sources, 0)
+        for each in range(rounds):
+            kind = list(sources)[each % len(sources)]
+            path = folder / f"{kind}-{kills[kind] // 3}.db"  # killed three times before it may end
+            command = [sys.executable, __file__, "import-child", kind, str(path), str(sources[kind])]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+                assert child.stdout is not None
+                child.stdout.readline()
+                time.sleep(rng.uniform(0.0, seconds[kind]))
+                child.kill()
+            if child.returncode not in (0, -signal.SIGKILL):
+                raise Failure(f"round {each}: {kind} ended with {child.returncode}")
+            told["kills" if child.returncode else "ended before"] += 1
+            kills[kind] += 1
+            if kills[kind] % 3 == 0 or each + len(sources) >= rounds:
+                with Memory.open(path, clock=lambda: NOON) as memory:
+                    is_whole = kind == "jsonl" and memory.overview().entities > 0  # it is for an empty memory
+                    if not is_whole:
+                        memory.import_from(kind, sources[kind])
+                if held_by(path, folder / "held") != wanted[kind]:
+                    raise Failure(f"round {each}, seed {seed}: {kind} is not what it is undisturbed")
+            progress("imports", each + 1, rounds)
+    return {**told, "kinds": len(sources), "rows": {kind: len(lines) for kind, lines in wanted.items()}}
+
+
 # ---- command line
 
 
@@ -585,13 +682,16 @@ def main() -> None:
     if sys.argv[1:2] == ["tree-child"]:
         tree_child(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), sys.argv[5])
         return
+    if sys.argv[1:2] == ["import-child"]:
+        import_child(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]))
+        return
     if sys.argv[1:2] == ["disk-child"]:
         disk_child(sys.argv[2], Path(sys.argv[3]))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["crash", "digest", "tree", "writers", "disk", "all"])
-    parser.add_argument("--rounds", type=int, help="of crash, digest and tree  [default: 300, 40, 40]")
-    parser.add_argument("--seed", type=int, default=1, help="of crash, digest and tree  [default: 1]")
+    parser.add_argument("what", choices=["crash", "digest", "tree", "imports", "writers", "disk", "all"])
+    parser.add_argument("--rounds", type=int, help="of crash, digest, tree and imports  [default: 300, 40 each]")
+    parser.add_argument("--seed", type=int, default=1, help="of crash, digest, tree and imports  [default: 1]")
     parser.add_argument("--processes", type=int, default=8, help="that write  [default: 8]")
     parser.add_argument("--writes", type=int, default=500, help="of each process  [default: 500]")
     parser.add_argument("--json", action="store_true")
@@ -600,6 +700,7 @@ def main() -> None:
         "crash": lambda: crash(given.rounds or 300, given.seed),
         "digest": lambda: digest(given.rounds or 40, given.seed),
         "tree": lambda: tree(given.rounds or 40, given.seed),
+        "imports": lambda: imports(given.rounds or 40, given.seed),
         "writers": lambda: writers(given.processes, given.writes),
         "disk": disk,
     }

@@ -118,6 +118,7 @@ WRITES = {
 }
 READS = {
     "match_scenes": lambda memory: memory.match_scenes(HERE),
+    "scene": lambda memory: memory.scene("chan:qq"),
     "scenes": lambda memory: memory.scenes(),
     "scopes": lambda memory: memory.scopes(),
     "evidence": lambda memory: memory.evidence(),
@@ -144,6 +145,7 @@ READS = {
     "block": lambda memory: memory.block(KEPT),
     "brief": lambda memory: memory.brief(HERE, query="纯文本", declared=["chan:qq"]),
     "purge dry": lambda memory: memory.purge(session="s1", dry_run=True),
+    "growth": lambda memory: memory.growth(),
     "overview": lambda memory: memory.overview(),
     "incidents": lambda memory: memory.incidents(),
     "review_entities": lambda memory: memory.review_entities(),

@@ -31,6 +31,12 @@ def test_a_tree_and_its_notes_come_together_whatever_is_killed():
     assert all(form["notes"] == form["pages"] >= form["acknowledged"] > 0 for form in told.values())
 
 
+def test_an_import_that_is_killed_goes_on_and_ends_as_one_that_is_not():
+    told = torture("imports", "--rounds", "6")["imports"]
+    assert told["kills"] + told["ended before"] == 6
+    assert min(told["rows"].values()) > 300
+
+
 def test_writers_readers_and_upkeep_work_at_once():
     told = torture("writers", "--processes", "3", "--writes", "40")["writers"]
     assert (told["writes kept"], told["errors"]) == (120, 0)

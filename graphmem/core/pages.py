@@ -171,10 +171,20 @@ def _page(document: Document) -> Page:
 
 
 def _flag(value: str) -> bool:
-    word = value.strip().casefold()
-    if word not in _TRUE | _FALSE:
+    flag = flag_of(value)
+    if flag is None:
         raise InvalidInput("pinned", value, "write true or false")
-    return word in _TRUE
+    return flag
+
+
+def flag_of(value: str) -> bool | None:
+    """Return what a word says, None where that is neither yes nor no.
+
+    >>> flag_of("Yes"), flag_of(""), flag_of("soon")
+    (True, False, None)
+    """
+    word = value.strip().casefold()
+    return word in _TRUE if word in _TRUE | _FALSE else None
 
 
 def edits_of(page: Page, note: Note, usual_reasons: Mapping[str, str]) -> dict[str, Value | bool]:
@@ -211,7 +221,16 @@ def title_of(page: Page, path: str) -> str:
 
 def kind_of(page: Page, path: str) -> str:
     """Return the kind of a page: as told, else that of its folder, else fact."""
-    return str(page.told.get("kind") or _KINDS.get(path.partition("/")[0], "fact"))
+    return str(page.told.get("kind") or kind_of_folder(path))
+
+
+def kind_of_folder(path: str) -> str:
+    """Return the kind of the notes that lie in the first folder of a path, fact for any other folder.
+
+    >>> kind_of_folder("lessons/a.md"), kind_of_folder("diary/lessons/a.md")
+    ('lesson', 'fact')
+    """
+    return _KINDS.get(path.partition("/")[0], "fact")
 
 
 # ---- names of files

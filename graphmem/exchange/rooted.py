@@ -122,8 +122,12 @@ class Rooted:
                             continue
         return Walk(stamps, tuple(sorted(passed)), left)
 
-    def read(self, path: str) -> tuple[bytes, str] | None:
-        """Return what a file holds and its stamp, None where there is none; raise InvalidInput for no plain file."""
+    def read(self, path: str, largest: int | None = None) -> tuple[bytes, str] | None:
+        """Return what a file holds and its stamp, None where there is none; raise InvalidInput for no plain file.
+
+        largest: bytes that it may have, None for those of a text.
+        """
+        most = LARGEST if largest is None else largest
         folder, name = _split(path)
         try:
             with self._folder(folder) as place:
@@ -137,9 +141,9 @@ class Rooted:
             os.close(descriptor)
             raise InvalidInput("file", path, "is no plain file")
         with open(descriptor, "rb") as stream:
-            data = stream.read(LARGEST + 1) if status.st_size <= LARGEST else b""
-        if max(len(data), status.st_size) > LARGEST:
-            raise InvalidInput("file", path, f"has more than {LARGEST} bytes")
+            data = stream.read(most + 1) if status.st_size <= most else b""
+        if max(len(data), status.st_size) > most:
+            raise InvalidInput("file", path, f"has more than {most} bytes")
         return data, stamp_of(status)
 
     def write(self, path: str, data: bytes, expected: str | None) -> str | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
 APPLICATION_ID = 0x676D656D  # "gmem"
-VERSION = 10  # the number of migrations below, kept in user_version: a current file is told by one read
+VERSION = 11  # the number of migrations below, kept in user_version: a current file is told by one read
 
 
 def _execute(db: "Database", script: str) -> None:
@@ -639,7 +639,12 @@ def _migrations() -> "Migrations":
         _execute(db, _CHANGES_OF_PAGES)
 
     @migrations()
-    def m010_forms_of_trees(db: "Database") -> None:
+    def m010_strengths(db: "Database") -> None:
+        # By day, as upkeep found it: '2026-09-07=3 2026-09-09=5'. In the row, so that it goes where that does.
+        _execute(db, "ALTER TABLE scenes ADD COLUMN strengths TEXT NOT NULL DEFAULT '';")
+
+    @migrations()
+    def m011_forms_of_trees(db: "Database") -> None:
         _execute(
             db,
             """

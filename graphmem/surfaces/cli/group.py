@@ -13,6 +13,7 @@ import click
 from graphmem import log
 from graphmem.errors import InvalidInput, StoreFailed
 from graphmem.late import late
+from graphmem.surfaces import places
 
 if TYPE_CHECKING:
     import dataclasses
@@ -43,6 +44,7 @@ _COMMANDS = {
     "enter": ("scenes", "Enter the scene of a turn."),
     "match": ("scenes", "Show which scenes answer a situation."),
     "scenes": ("scenes", "List scenes at and below a key."),
+    "scene": ("scenes", "Show one scene."),
     "scopes": ("scopes", "List the scopes: the user's own, projects, sessions."),
     "evidence": ("scenes", "List situations without a scene yet."),
     "tag": ("scenes", "Attach known facts to a scene."),
@@ -77,6 +79,7 @@ _COMMANDS = {
     "purge": ("edit", "Forget the facts that meet all criteria."),
     "verify-forgotten": ("edit", "Look whether a text is anywhere in a memory."),
     "secrets": ("secrets", "Find secrets in what is stored, and take them out."),
+    "growth": ("edit", "Show what each of the last days brought."),
     "overview": ("edit", "Show in numbers what the memory holds."),
     "entities": ("entities", "Find entities that may be one, merge them or keep them apart."),
     "mirror": ("sessions", "Keep what was said in a session, word for word."),
@@ -95,7 +98,9 @@ _COMMANDS = {
     "export": ("exchange", "Write what is known into a file for others."),
     "backup": ("files", "Copy the memory into a new file, also while it is in use."),
     "restore": ("files", "Make the memory anew from a backup."),
+    "serve": ("serve", "Serve the memory to programs and pages of this machine."),
     "config": ("config", "Show every setting and where it comes from."),
+    "completion": ("completion", "Let a shell complete commands and options."),
     "check": ("files", "Tell whether the memory is sound."),
     "repair": ("files", "Mend what can be made anew from the rest."),
 }
@@ -234,14 +239,7 @@ def read_input(argument: str) -> str:
 
 def default_settings_file() -> str:
     """Return the path of the user's own file of settings, whether or not there is one."""
-    if sys.platform in ("darwin", "win32"):
-        from platformdirs import user_config_path
-
-        return str(user_config_path("graphmem", appauthor=False) / _SETTINGS)
-    # As platformdirs has it, which takes a quarter of the time of a command to load; the rule is
-    # https://specifications.freedesktop.org/basedir-spec/latest/
-    home = os.environ.get("XDG_CONFIG_HOME", "").strip() or os.path.expanduser("~/.config")
-    return f"{home}/graphmem/{_SETTINGS}"
+    return os.path.join(places.settings_folder(), _SETTINGS)  # noqa: PTH118 (pathlib takes longer to load)
 
 
 class _LazyGroup(click.Group):
