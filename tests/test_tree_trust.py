@@ -111,3 +111,41 @@ def test_a_rule_that_a_clone_brings_back_waits(tmp_path, clock):
         (root / "rules/never-push.md").write_bytes(kept)
         memory.sync_tree(root)
         assert memory.inspect(1).note.status == "proposed"
+
+
+@pytest.mark.parametrize("form", ["promemory", "ledger"])
+def test_a_rule_of_a_cloned_file_of_many_is_proposed_and_stays_in_the_file(memory, tmp_path, form):
+    root = tmp_path / "clone"
+    root.mkdir()
+    if form == "promemory":
+        file, text = (
+            root / "MEMORY.md",
+            "# Memory\n\n## Rules\n\n- Never push\n\n## Lessons\n\n### Use pnpm\n\nNot npm.\n",
+        )
+    else:
+        file, text = root / "memory.json", '{"entries": [{"title": "Never push", "kind": "fact", "noteKind": "rule"}]}'
+    file.write_text(text, "utf-8")
+    report = memory.sync_tree(root, form=form)
+    assert told(memory)["Never push"] == ("proposed", False, "import:tree")
+    assert any("--trust" in remark for remark in report.remarks)
+    assert "Never push" in file.read_text("utf-8")
+    assert memory.sync_tree(root).changes == ()
+    (note,) = memory.notes(statuses=["proposed"])
+    memory.approve(note.id)
+    memory.sync_tree(root)
+    assert memory.sync_tree(root).changes == ()
+    assert "Never push" in file.read_text("utf-8")
+    # In force now, so no file changes it.
+    file.write_text(file.read_text("utf-8").replace("Never push", "Always push"), "utf-8")
+    assert [one.what for one in memory.sync_tree(root).changes] == ["refused"]
+    assert memory.inspect(note.id).note.title == "Never push"
+
+
+def test_a_rejected_proposal_leaves_the_file(memory, tmp_path):
+    (tmp_path / "clone").mkdir()
+    (tmp_path / "clone/MEMORY.md").write_text("# Memory\n\n## Rules\n\n- Never push\n", "utf-8")
+    memory.sync_tree(tmp_path / "clone", form="promemory")
+    memory.reject(1)
+    memory.sync_tree(tmp_path / "clone")
+    assert "Never push" not in (tmp_path / "clone/MEMORY.md").read_text("utf-8")
+    assert memory.sync_tree(tmp_path / "clone").changes == ()

@@ -138,7 +138,7 @@ def _take_known(run: Run, tx: sqlite3.Connection, file: File, page: Page, row: R
         note = notes.restore(tx, note.id, run.hands.act("restore"), run.hands.config)
         run.tell(file.path, "restored", note.id)
         row = replace(row, changes=row.changes + 1)
-    elif not run.is_shown(note):
+    elif not run.has_page(note, row):
         if is_back:
             raise Conflict(f"note {note.id} is {note.status}: remove the file, or its id to remember it as a new note")
         if is_same:
@@ -169,7 +169,9 @@ def _take_known(run: Run, tx: sqlite3.Connection, file: File, page: Page, row: R
         note = _turn(run, tx, note, str(status), path)
     if row.conflict:
         run.remove_copy(row.path)
-    trees.put(tx, run.root, replace(made, note_hash=run.note_hash(note, row.uid), changes=int(not run.is_shown(note))))
+    trees.put(
+        tx, run.root, replace(made, note_hash=run.note_hash(note, row.uid), changes=int(not run.has_page(note, row)))
+    )
     for remark in page.remarks:
         run.remark(file.path, remark)
 
@@ -221,19 +223,13 @@ def _take_new(run: Run, tx: sqlite3.Connection, file: File, page: Page) -> None:
         return
     texts = {key: value for key, value in told.items() if key in pages.EDITABLE and key != "pinned"}
     texts |= {"title": pages.title_of(page, file.path), "kind": pages.kind_of(page, file.path)}
-    given: dict[str, Any] = {
-        "slot": "",
-        "labels": (),
-        "load_when": (),
-        "summary": "",
-        "highlight": "",
-        "reason": "",
-    }
-    given |= texts
+    empty = dict.fromkeys(("slot", "summary", "highlight", "reason"), "")
+    given: dict[str, Any] = {"labels": (), "load_when": (), **empty, **texts}
+    session, place = str(told.get("session", "")), str(told.get("place") or run.root)
     source = str(told.get("source") or run.hands.source)
     if is_person(source) and not is_person(run.hands.source):
         source = run.hands.source
-    redaction.refuse_secrets(**given, body=page.body, source=source, path=file.path)
+    redaction.refuse_secrets(**given, body=page.body, source=source, path=file.path, session=session, place=place)
     status = str(told.get("status") or "live")
     if status not in run.form.statuses:
         raise InvalidInput("status", status, f"give one of {', '.join(run.form.statuses)}")
@@ -247,8 +243,7 @@ def _take_new(run: Run, tx: sqlite3.Connection, file: File, page: Page) -> None:
     act = run.hands.act("remember")
     created = str(told.get("created") or "")
     at = utc_text(read_time(created, run.hands.config.zone, argument="created")) if created else act.at
-    origin = replace(act, actor=draft.source, reason=draft.reason, at=at, session=str(told.get("session", "")),
-                     place=str(told.get("place") or act.place))  # fmt: skip
+    origin = replace(act, actor=draft.source, reason=draft.reason, at=at, session=session, place=place)
     report = notes.remember(tx, draft, origin, at_is_given=bool(created))
     note = report.note
     if note.status == "superseded":
@@ -264,8 +259,8 @@ def _take_new(run: Run, tx: sqlite3.Connection, file: File, page: Page) -> None:
     uid = known or uid or trees.free_uid(tx, note)
     path = run.name(file.path, uid)
     made = Row(uid, path, note.id, file.hash, run.files.kept(file.stamp), run.note_hash(note, uid))
-    if run.form.parting is not None and (not uid_of(page) or not run.is_shown(note)):
-        made = replace(made, changes=1)  # it is to be written with its name, or to go
+    if run.form.parting is not None and not uid_of(page):
+        made = replace(made, changes=1)  # it is to be written with its name
     trees.put(tx, run.root, made)
     run.tell(file.path, "added", note.id, "" if report.created else "the same was known")
     for remark in (*page.remarks, *report.remarks):
@@ -277,7 +272,7 @@ def _take_gone(run: Run, tx: sqlite3.Connection, expected: Row) -> None:
     if row is None:
         return
     note = notes.notes(tx, [row.note_id or 0]).get(row.note_id or 0)
-    if note is None or not run.is_shown(note):
+    if note is None or not run.has_page(note, row):
         if row.conflict:
             run.remove_copy(row.path)
         trees.put(tx, run.root, replace(row, path="", stamp="", changes=0, conflict=0))

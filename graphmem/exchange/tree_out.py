@@ -78,7 +78,7 @@ def _plan_one(run: Run, row: Row, note: Note | None) -> tuple[Row, str | None, s
 
     The text is None where there is nothing to write. None where the file stays as it is.
     """
-    if note is None or not run.is_shown(note):
+    if note is None or not run.has_page(note, row):
         made = _give_nothing(run, row, note)
         return None if made is None else (made, None, None)
     text = run.page_of(note, row.uid)

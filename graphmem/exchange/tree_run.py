@@ -84,6 +84,14 @@ class Run:
             return False
         return note.status in self.form.statuses and note.kind in self.form.kinds
 
+    def has_page(self, note: Note | None, row: Row) -> bool:
+        """Tell whether a note keeps its page: one that is shown, and one that waits and was told by a person's file."""
+        if note is None or self.is_shown(note):
+            return note is not None
+        return (
+            note.status == "proposed" and row.hash != "" and note.scope == self.scope and note.kind in self.form.kinds
+        )
+
     def without_file(self, tx: sqlite3.Connection) -> list[int]:
         """Return the notes that belong into the files and were never in them."""
         return trees.without_file(tx, self.root, self.scope, self.form.statuses, self.form.kinds)
