@@ -2,12 +2,15 @@
 
 import contextlib
 import json
+import queue
+import threading
 
 import pytest
 from conftest import FakeClock
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_tree import KEY, LINES, files
+from test_tree_attacks import git
 
 from graphmem import Conflict, InvalidInput, Memory, SecretRefused
 from graphmem.core import entries, sections
@@ -402,6 +405,90 @@ def test_links_and_odd_sessions_lead_nowhere(memory, root, tmp_path):
     assert "sessions/con" not in names
 
 
+# ---- what people and programs do to files
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_mark_and_other_line_ends_stay(filled, root, form):  # MD-01
+    filled.export_tree(root, form=form)
+    file = root / FILE[form]
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes().replace(b"\n", b"\r\n"))
+    assert quiet(filled, root)
+    filled.edit_note(1, body="One.\nTwo.")
+    filled.sync_tree(root)
+    data = file.read_bytes()
+    assert data.startswith(b"\xef\xbb\xbf")
+    assert data.count(b"\n") == data.count(b"\r\n") > 5
+    assert quiet(filled, root)
+    assert filled.inspect(1).note.body == "One.\nTwo."
+
+
+def test_a_fence_that_is_not_closed_yet_hides_no_other_note(filled, root):
+    filled.export_tree(root, form="promemory")
+    text = (root / "MEMORY.md").read_text("utf-8")
+    place = text.index("## Lessons")
+    (root / "MEMORY.md").write_text(f"{text[:place]}Do:\n\n```sh\n## a comment\n\n{text[place:]}", "utf-8")
+    report = filled.sync_tree(root)
+    assert "archived" not in {one.what for one in report.changes}
+    text = (root / "MEMORY.md").read_text("utf-8").replace("## a comment\n", "## a comment\nls\n```\n")
+    (root / "MEMORY.md").write_text(text, "utf-8")
+    filled.sync_tree(root)
+    assert titles(filled) >= {"Likes tea", "Deploy with pnpm", "Never push"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_two_devices_merge_their_files_with_git(tmp_path, clock, form):
+    one, two = tmp_path / "one", tmp_path / "two"
+    with Memory.open(tmp_path / "1.db", clock=clock) as first, Memory.open(tmp_path / "2.db", clock=clock) as second:
+        for number in range(6):
+            first.remember(f"Known {number}", body="Line.", kind=("fact", "lesson")[number % 2], source="user")
+        first.export_tree(one, form=form)
+        first.sync_tree(one, trust=True)
+        git(one, "init")
+        git(one, "add", "-A")
+        git(one, "commit", "-m", "1")
+        git(tmp_path, "clone", str(one), str(two))
+        second.sync_tree(two, form=form, trust=True)
+        assert git(two, "status", "--porcelain") == ""
+        first.edit_note(1, body="Other line.")
+        first.sync_tree(one)
+        git(one, "commit", "-am", "2")
+        (far,) = (note.id for note in second.notes() if note.title == "Known 4")
+        second.edit_note(far, body="Far line.")
+        second.sync_tree(two)
+        git(two, "commit", "-am", "3")
+        git(two, "pull", "--no-rebase", "--no-edit", str(one), "main")
+        second.sync_tree(two)
+        bodies = {note.title: note.body for note in second.notes()}
+        assert (bodies["Known 0"], bodies["Known 4"]) == ("Other line.", "Far line.")
+        git(one, "pull", "--no-rebase", str(two), "main")
+        first.sync_tree(one)
+        assert {note.title: note.body for note in first.notes()} == bodies
+        assert files(one) == files(two)
+        assert quiet(first, one)
+        assert quiet(second, two)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_two_memories_on_one_file_end_up_the_same(tmp_path, clock, root, form):
+    with Memory.open(tmp_path / "1.db", clock=clock) as one, Memory.open(tmp_path / "2.db", clock=clock) as two:
+        one.remember("Likes tea", source="user")
+        one.export_tree(root, form=form)
+        two.sync_tree(root, form=form, trust=True)
+        two.edit_note(1, body="Green.")
+        two.remember("Hates milk")
+        one.remember("Deploy", kind="lesson")
+        for memory in (one, two, one, two):
+            memory.sync_tree(root)
+        assert titles(one) == titles(two) == {"Likes tea", "Hates milk", "Deploy"}
+        one.forget(1)
+        for memory in (one, two):
+            memory.sync_tree(root)
+        assert titles(two) == {"Hates milk", "Deploy"}
+        assert quiet(one, root)
+        assert quiet(two, root)
+
+
 # ---- round trips
 
 
@@ -493,3 +580,23 @@ def test_what_is_added_and_edited_before_it_has_its_name_is_no_conflict(filled, 
     assert {one.what for one in filled.sync_tree(root).changes} <= {"edited", "written"}
     assert "Fresher" in titles(filled)
     assert quiet(filled, root)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_edit_by_hand_is_followed(filled, root, form):
+    """C8.11 and B8.24, by watch."""
+    filled.export_tree(root, form=form)
+    told, stop = queue.Queue(), threading.Event()
+    watching = threading.Thread(target=lambda: filled.watch_tree(root, told.put, stop=stop))
+    watching.start()
+    try:
+        told.get(timeout=30)
+        text = (root / FILE[form]).read_text("utf-8").replace("Likes tea", "Likes zebras")
+        (root / ".beside").write_text(text, "utf-8")
+        (root / ".beside").replace(root / FILE[form])
+        assert "edited" in {one.what for one in told.get(timeout=30).changes}
+        assert [hit.id for hit in filled.recall("zebras")] == [2]
+    finally:
+        stop.set()
+        watching.join(30)
+    assert not watching.is_alive()
