@@ -14,7 +14,7 @@ from test_tree_attacks import git
 
 from graphmem import Conflict, InvalidInput, Memory, SecretRefused
 from graphmem.core import entries, sections
-from graphmem.exchange import pieces
+from graphmem.exchange import pieces, rooted
 from graphmem.records import trees
 
 CHECKPOINT = "# Checkpoint\nDate: 2026-03-01\n## Summary\n- All done.\n## Decisions\n- pnpm\n## Facts\n- port 8080"
@@ -386,6 +386,57 @@ def test_an_entry_that_cannot_be_used_is_told_and_stays(filled, root, entry):
     filled.edit_note(2, title="Likes milk")
     filled.sync_tree(root)
     assert entry in json.loads((root / "memory.json").read_bytes())["entries"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("how", ["denied", "large"])
+def test_a_file_that_cannot_be_written_is_told_and_nothing_is_lost(filled, root, form, how, monkeypatch):
+    filled.export_tree(root, form=form)
+    filled.remember("Hates milk")
+    filled.forget(1)
+    before = files(root)
+    if how == "large":
+        monkeypatch.setattr(pieces, "LARGEST", len(before[FILE[form]]) + 10)
+        filled.remember("Hates wine", body="A long story. " * 40)
+    else:
+        real = rooted.Rooted.write
+
+        def denied(self, path, *rest):
+            if path == FILE[form]:
+                raise InvalidInput("file", path, "cannot be written (Permission denied)")
+            return real(self, path, *rest)
+
+        monkeypatch.setattr(rooted.Rooted, "write", denied)
+    report = filled.sync_tree(root)
+    assert "refused" in {one.what for one in report.changes}
+    assert files(root)[FILE[form]] == before[FILE[form]]
+    monkeypatch.undo()
+    filled.sync_tree(root)
+    text = (root / FILE[form]).read_text("utf-8")
+    assert "Hates milk" in text
+    assert "pnpm" not in text
+    assert quiet(filled, root)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_where_the_other_side_cannot_be_laid_beside_both_stay(filled, root, form, monkeypatch):
+    filled.export_tree(root, form=form)
+    change(root / FILE[form], "Likes tea", "Likes coffee")
+    filled.edit_note(2, title="Likes milk")
+    real = rooted.Rooted.write
+
+    def denied(self, path, *rest):
+        if ".conflict." in path:
+            raise InvalidInput("file", path, "cannot be written (Permission denied)")
+        return real(self, path, *rest)
+
+    monkeypatch.setattr(rooted.Rooted, "write", denied)
+    for _ in range(2):
+        assert "refused" in {one.what for one in filled.sync_tree(root).changes}
+        assert filled.inspect(2).note.title == "Likes milk"
+        assert "Likes coffee" in (root / FILE[form]).read_text("utf-8")
+    monkeypatch.undo()
+    assert {one.what for one in filled.sync_tree(root).changes} == {"conflict"}
 
 
 def test_links_and_odd_sessions_lead_nowhere(memory, root, tmp_path):

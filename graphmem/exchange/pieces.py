@@ -15,6 +15,7 @@ from graphmem.core.parted import Parting, Piece
 from graphmem.errors import InvalidInput
 from graphmem.exchange.rooted import Rooted, Walk
 
+LARGEST = 64 << 20  # bytes of a file, as it holds many notes
 _TRIES = 3
 
 
@@ -100,19 +101,30 @@ class Pieces:
             held.now[uid] = held.now.pop(key)
         return f"{file}#{uid}"
 
-    def settle(self) -> list[str]:
-        """Write all files that changed; return the notes that somebody else changed meanwhile."""
-        lost: list[str] = []
-        for file, held in sorted(self.held.items()):
-            for _ in range(_TRIES):
-                if not (changed := held.changed()) or self._wrote(file, held, changed):
-                    break
-                lost += [f"{file}#{key}" for key in self._renew(file, changed)]
-                held = self.held[file]
-            else:
-                lost += [f"{file}#{key}" for key in held.changed()]
+    def settle(self) -> dict[str, str]:
+        """Write all files that changed; return the notes that could not be written after all, with the reason."""
+        lost: dict[str, str] = {}
+        for file in sorted(self.held):
+            try:
+                left = self._settled(file)
+                reason = "was changed meanwhile: sync again"
+            except InvalidInput as error:
+                left, reason = list(self.held[file].changed()), error.reason
                 self._hold(file, anew=True)
+            lost |= {f"{file}#{key}": reason for key in left}
         self.files.settle()
+        return lost
+
+    def _settled(self, file: str) -> list[str]:
+        """Write a file where it changed; return the notes that somebody else changed meanwhile."""
+        lost: list[str] = []
+        for _ in range(_TRIES):
+            held = self.held[file]
+            if not (changed := held.changed()) or self._wrote(file, held, changed):
+                return lost
+            lost += self._renew(file, changed)
+        lost += self.held[file].changed()
+        self._hold(file, anew=True)
         return lost
 
     def kept(self, stamp: str) -> str:
@@ -137,7 +149,7 @@ class Pieces:
     def _read(self, file: str) -> _Held:
         held = _Held()
         try:
-            found = self.files.read(file)
+            found = self.files.read(file, LARGEST)
             if found is None:
                 return held
             data, held.stamp = found
@@ -167,7 +179,7 @@ class Pieces:
             return True
         if text != held.text:
             whole = held.head + (text if held.newline == "\n" else text.replace("\n", held.newline))
-            stamp = self.files.write(file, whole.encode(), held.stamp)
+            stamp = self.files.write(file, whole.encode(), held.stamp, LARGEST)
             if stamp is None:
                 return False
         self._hold(file, anew=True)

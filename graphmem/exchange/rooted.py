@@ -146,11 +146,15 @@ class Rooted:
             raise InvalidInput("file", path, f"has more than {most} bytes")
         return data, stamp_of(status)
 
-    def write(self, path: str, data: bytes, expected: str | None) -> str | None:
+    def write(self, path: str, data: bytes, expected: str | None, largest: int | None = None) -> str | None:
         """Write a file and return its stamp; None where it is not what was expected, None for no file.
 
-        Raises InvalidInput where it cannot be written in its place, StoreFailed where nothing can.
+        Raises InvalidInput where it cannot be written in its place, or would not be read, StoreFailed where nothing can
+        be written.
         """
+        most = LARGEST if largest is None else largest
+        if len(data) > most:
+            raise InvalidInput("file", path, f"would have more than {most} bytes, and not be read any more")
         folder, name = _split(path)
         try:
             with self._folder(folder, create=True) as place:
@@ -198,7 +202,7 @@ class Rooted:
             return InvalidInput("file", path, f"cannot be {done} ({error.strerror})")
         return StoreFailed(f"{os.path.join(self.root, path)}: cannot be {done} ({error.strerror})")
 
-    def settle(self) -> list[str]:
+    def settle(self) -> dict[str, str]:
         """Make durable which files there are; without it a power cut may take back what was renamed.
 
         Return what could not be written after all: nothing, here.
@@ -207,7 +211,7 @@ class Rooted:
             with contextlib.suppress(FileNotFoundError), self._folder(folder) as place:
                 place.sync()
         self.touched.clear()
-        return []
+        return {}
 
     def name(self, path: str, uid: str) -> str:
         """Return the path of a note that has a name now: a file keeps its own."""

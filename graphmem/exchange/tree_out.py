@@ -32,16 +32,26 @@ def give(run: Run, fresh: Sequence[int] | None, *, incoming: bool) -> None:
         with run.hands.write() as tx:
             trees.intend(tx, run.root, [(made.uid, made.hash) for made, _, text in plans if text is not None])
         written = [made for plan in plans if (made := _give_one(run, *plan)) is not None]
-        if run.hands.keep and (lost := set(run.files.settle())):
-            for made in written:
-                if made.path in lost:
-                    run.refuse(made.path, made, Conflict("was changed meanwhile: sync again"))
-            written = [made for made in written if made.path not in lost]
+        if run.hands.keep and (lost := run.files.settle()):
+            written = _without_lost(run, written, {row.uid: row.path for row in part}, lost)
         with run.hands.write() as tx:
             for made in written:
                 trees.settle(tx, run.root, made)
         done += len(part)
         run.hands.progress(done, len(due))
+
+
+def _without_lost(run: Run, written: Sequence[Row], paths: Mapping[str, str], lost: Mapping[str, str]) -> list[Row]:
+    """Return what was written or removed after all; tell of the rest. paths: of the files, by uid."""
+    run.changes = [one for one in run.changes if one.path not in lost or one.what not in ("written", "removed")]
+    kept = []
+    for made in written:
+        path = paths[made.uid]
+        if path in lost:
+            run.refuse(path, made, Conflict(lost[path]))
+        else:
+            kept.append(made)
+    return kept
 
 
 def _is_due(run: Run, row: Row, *, incoming: bool) -> bool:

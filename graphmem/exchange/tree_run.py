@@ -142,7 +142,8 @@ class Run:
         known = self.files.read(copy)
         if known is None or known[0] != text.encode():
             self.files.write(copy, text.encode(), None if known is None else known[1])
-            self.files.settle()
+            if reason := self.files.settle().get(copy):
+                raise Conflict(reason)
 
     def remove_copy(self, path: str) -> None:
         """Take away what was laid beside a file."""
