@@ -96,10 +96,10 @@ def _plan_one(run: Run, row: Row, note: Note | None) -> tuple[Row, str | None, s
     if row.conflict and row.path not in run.stamps:  # a person took the file away, and so ended it
         run.remove_copy(row.path)
         row = replace(row, hash="", stamp="", conflict=0)
-    if row.conflict:
-        run.write_copy(row.path, text)
-        return replace(row, note_hash=page_hash), None, None
     try:
+        if row.conflict:
+            run.write_copy(row.path, text)
+            return replace(row, note_hash=page_hash), None, None
         if page_hash == row.note_hash and row.hash and row.path in run.stamps and run.is_named(row):
             return row, None, None
         known = run.files.read(row.path)

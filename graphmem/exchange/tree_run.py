@@ -149,7 +149,10 @@ class Run:
         """Take away what was laid beside a file."""
         copy = self.form.copy(path)
         if copy in self.stamps and self.hands.keep:
-            self.files.remove(copy, self.stamps[copy])
+            try:
+                self.files.remove(copy, self.stamps[copy])
+            except InvalidInput as error:
+                self.refuse(copy, None, error)
 
     # ---- work, and what is told of it
 
