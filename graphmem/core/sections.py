@@ -7,13 +7,13 @@ each `# Checkpoint` is one. A line of a note that would begin another one has a 
 """
 
 import re
-from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import dedent
 from types import MappingProxyType
 
 from graphmem.core import checkpoints, frontmatter
+from graphmem.core.fenced import MARK, escaped, in_fences, lines_of, unescaped
 from graphmem.core.frontmatter import Value
 from graphmem.core.keys import slug
 from graphmem.core.model import Note
@@ -44,15 +44,14 @@ _CHECKPOINT = "# Checkpoint"
 _NO_SESSION = "unknown"
 _CHECKPOINT_FILE = re.compile(r"sessions/(?P<session>[^/]+)/checkpoint(?:\.conflict)?\.md")
 _PLAIN_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
-_MARK = re.compile(r"<!-- graphmem: (?P<uid>[0-9A-Za-z_-]{1,64}) -->[ \t\r]*")
-_MARKED = re.compile(rf"(?:[ \t\r]*\n)*{_MARK.pattern}(?:\n|\Z)")
+_MARKED = re.compile(rf"(?:[ \t\r]*\n)*{MARK.pattern}(?:\n|\Z)")
 _HEADING = re.compile(r"(?P<level>#{1,3})(?:[ \t]+(?P<text>.*))?")  # of a line without what is blank at its end
 _BULLET = re.compile(r"[-*+•][ \t]+(?P<text>\S.*)")
-_FENCE = re.compile(r"[ ]{0,3}(?P<fence>`{3,}|~{3,})(?P<info>.*)")
 _DATE = re.compile(r"^Date:[ \t]*(\S.*)$", re.MULTILINE)
 # Lines that would begin something, by the file that they are in.
 _OF_MEMORY = re.compile(r"\\*(?:#{1,3}(?:[ \t\r]|\Z)|[ ]{0,3}(?:`{3}|~{3}))")
 _OF_CHECKPOINTS = re.compile(r"\\*(?:# Checkpoint[ \t\r]*\Z|[ ]{0,3}(?:`{3}|~{3}))")
+_NO_DOCUMENT = frontmatter.parse("")
 
 
 # ---- MEMORY.md
@@ -115,8 +114,8 @@ class _Open:
 
 def _sections(text: str) -> Iterator[Piece]:
     now, group, has_section = _Open(1), "", False
-    lines = _lines(text)
-    for number, (line, is_code) in enumerate(zip(lines, _in_fences(lines), strict=True), 1):
+    lines = lines_of(text)
+    for number, (line, is_code) in enumerate(zip(lines, in_fences(lines), strict=True), 1):
         bare = line.rstrip("\n")
         heading = None if is_code else _HEADING.fullmatch(bare.rstrip())
         fresh: _Open | None = None
@@ -246,7 +245,7 @@ def read_memory(data: bytes) -> Page:
     bullet = _BULLET.fullmatch(first.rstrip("\r"))
     told["title"] = (bullet["text"] if bullet else first.lstrip("#")).strip()
     uid, body = _after_mark(body)
-    return Page(uid, told, dedent(body).strip() if bullet else _unescaped(body, _OF_MEMORY).strip(), _NO_DOCUMENT, ())
+    return Page(uid, told, dedent(body).strip() if bullet else unescaped(body, _OF_MEMORY).strip(), _NO_DOCUMENT, ())
 
 
 def compose_memory(note: Note, uid: str) -> str:
@@ -265,7 +264,7 @@ def changed_memory(page: str, note: Note, uid: str) -> str:
 
 
 def _section(note: Note, uid: str) -> str:
-    body = f"\n\n{_escaped(note.body, _OF_MEMORY)}" if note.body else ""
+    body = f"\n\n{escaped(note.body, _OF_MEMORY)}" if note.body else ""
     return f"### {one_line(note.title)}\n<!-- graphmem: {uid} -->{body}"
 
 
@@ -279,8 +278,8 @@ def one_line(title: str) -> str:
 
 def _checkpoints(text: str) -> Iterator[Piece]:
     now = _Open(1)
-    lines = _lines(text)
-    for number, (line, is_code) in enumerate(zip(lines, _in_fences(lines), strict=True), 1):
+    lines = lines_of(text)
+    for number, (line, is_code) in enumerate(zip(lines, in_fences(lines), strict=True), 1):
         if not is_code and line.rstrip() == _CHECKPOINT:
             yield now.piece()
             now = _Open(number, "")
@@ -292,7 +291,7 @@ def read_checkpoint(data: bytes, path: str) -> Page:
     """Return what a checkpoint says. path: of its file, which names the session."""
     _, _, rest = data.decode().partition("\n")
     uid, rest = _after_mark(rest)
-    text = _unescaped(rest, _OF_CHECKPOINTS).strip()
+    text = unescaped(rest, _OF_CHECKPOINTS).strip()
     match = _CHECKPOINT_FILE.match(path)
     session = "" if match is None or match["session"] == _NO_SESSION else match["session"]
     date = _DATE.search(text)
@@ -310,7 +309,7 @@ def read_checkpoint(data: bytes, path: str) -> Page:
 
 def compose_checkpoint(note: Note, uid: str) -> str:
     """Return a checkpoint as its file has it."""
-    text = _escaped(text_of_checkpoint(note.body), _OF_CHECKPOINTS)
+    text = escaped(text_of_checkpoint(note.body), _OF_CHECKPOINTS)
     return f"{_CHECKPOINT}\n<!-- graphmem: {uid} -->" + (f"\n{text}" if text else "")
 
 
@@ -325,64 +324,6 @@ def summary_of(body: str, most: int) -> str:
     return checkpoints.summary_of(body, most)
 
 
-# ---- lines
-
-_NO_DOCUMENT = frontmatter.parse("")
-
-
-def _lines(text: str) -> list[str]:
-    return re.findall(r"[^\n]*\n|[^\n]+", text)  # and not at what else Unicode calls the end of a line
-
-
-def _in_fences(lines: list[str]) -> list[bool]:
-    """Tell of each line whether it is code between fences, or one of them. A fence that is not closed is none.
-
-    No fence reaches beyond the name of a note, so one that somebody is about to close hides no other note.
-    """
-    found = [False] * len(lines)
-    fences = [_FENCE.match(line.rstrip("\n")) for line in lines]
-    marks = [
-        number for number, line in enumerate(lines) if line.startswith("<!--") and _MARK.fullmatch(line.rstrip("\n"))
-    ]
-    failed: dict[str, tuple[int, int]] = {}  # how long a fence was that was not closed, and before which line
-    number = 0
-    while number < len(lines):
-        opened = fences[number]
-        if opened is not None and "`" not in opened["info"]:
-            fence = opened["fence"]
-            length, before = failed.get(fence[0], (0, 0))
-            if number >= before or len(fence) < length:
-                before = next(iter(marks[bisect(marks, number) :]), len(lines))
-                closes = (
-                    place for place in range(number + 1, before)
-                    if (closed := fences[place]) and closed["fence"].startswith(fence) and not closed["info"].strip()
-                )  # fmt: skip
-                end = next(closes, None)
-                if end is None:
-                    failed[fence[0]] = (len(fence), before)
-                else:
-                    found[number : end + 1] = [True] * (end + 1 - number)
-                    number = end
-        number += 1
-    return found
-
-
 def _after_mark(text: str) -> tuple[str, str]:
     mark = _MARKED.match(text)
     return (mark["uid"], text[mark.end() :]) if mark else ("", text)
-
-
-def _escaped(body: str, begins: re.Pattern[str]) -> str:
-    lines = _lines(body)
-    return "".join(
-        f"\\{line}" if not is_code and begins.match(line.removesuffix("\n")) else line
-        for line, is_code in zip(lines, _in_fences(lines), strict=True)
-    )
-
-
-def _unescaped(body: str, begins: re.Pattern[str]) -> str:
-    lines = _lines(body)
-    return "".join(
-        line[1:] if not is_code and line[0] == "\\" and begins.match(line.removesuffix("\n")) else line
-        for line, is_code in zip(lines, _in_fences(lines), strict=True)
-    )
