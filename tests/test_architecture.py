@@ -55,6 +55,7 @@ HOMES = {
     "yaml": "graphmem.core.frontmatter",
     "watchfiles": "graphmem.exchange.watching",
     "mcp": "graphmem.surfaces.mcp",
+    "mcp_types": "graphmem.surfaces.mcp",
     "starlette": "graphmem.surfaces.http",
     "uvicorn": "graphmem.surfaces.http",
 }

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from graphmem import projects
     from graphmem.config import Config, Given
     from graphmem.core import situations
+    from graphmem.core.model import Writer
     from graphmem.core.situations import Situation
     from graphmem.memory import Memory
 else:
@@ -96,6 +97,7 @@ _COMMANDS = {
     "incidents": ("failures", "List failures of tools that look alike."),
     "import": ("exchange", "Take in what another memory kept."),
     "export": ("exchange", "Write what is known into a file for others."),
+    "mcp": ("mcp", "Serve the memory to an agent (Model Context Protocol)."),
     "backup": ("files", "Copy the memory into a new file, also while it is in use."),
     "restore": ("files", "Make the memory anew from a backup."),
     "serve": ("serve", "Serve the memory to programs and pages of this machine."),
@@ -128,6 +130,15 @@ class Session:
     def of(self, database: object) -> "Session":
         """Return the same options for another memory."""
         return Session(str(database), self.config_file, self._project, self._name)
+
+    def within(self, project: str | None) -> "Session":
+        """Return the same options for another current project, None for none."""
+        return Session(self.database, self.config_file, project or "", self._name)
+
+    @property
+    def names_project(self) -> bool:
+        """Whether a current project was named, or that there is none."""
+        return self._project is not None
 
     def path(self) -> str:
         """Return the path of the memory: the one that was named, else one in the folder of the settings or the user."""
@@ -189,8 +200,10 @@ class Session:
                 yield trial
 
     @contextlib.contextmanager
-    def open(self, *, create: bool) -> "Iterator[Memory]":
+    def open(self, *, create: bool, writer: "Writer | None" = None) -> "Iterator[Memory]":
         """Open the memory. A file that was named and is missing is made by commands that write, and by no other.
+
+        writer: None for that of the settings.
 
         The refusal of one that cannot be written names the commands that need no more than to read it.
         """
@@ -202,6 +215,7 @@ class Session:
                 create=create or self.database is None,
                 project=self.project(),
                 session=self._name,
+                writer=writer,
             ) as memory:
                 yield memory
         except StoreFailed as error:
