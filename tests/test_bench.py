@@ -41,6 +41,7 @@ COLUMNS = {
     "digest": {"chats", "evidence_turns", "kept", "first", "random", "to_first", "to_random", "digest_ms"},
     "tree": {
         *("notes", "unchanged_ms", "floor_ms", "to_floor", "read_all_ms", "one_edit_ms", "export_s", "take_s"),
+        *("watched_ms", "watched_worst_ms"),
     },
 }
 SCALES = {"writers": ["30"], "start": ["30"], "hook": ["30"], "upkeep": ["30"], "entities": ["60"], "tenants": ["10"],
