@@ -193,6 +193,7 @@ NO_VERBS = {
     "start_checkpoints",
     "turn",
     "verify_forgotten",
+    "watch",
     "watch_tree",
 }
 
