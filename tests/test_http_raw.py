@@ -15,6 +15,7 @@ from graphmem.surfaces.http import server
 from graphmem.surfaces.http.app import create_app
 from graphmem.surfaces.http.bounds import Bounds, Load
 from graphmem.surfaces.http.protocol import PatientProtocol
+from graphmem.surfaces.verbs import verb_of
 
 LEAVE = f"Authorization: Bearer {TOKEN}\r\n"
 
@@ -57,12 +58,17 @@ def connected(port):
 
 def read_answer(answers):
     """Return the status, the headers and the body of the next answer."""
+    status, headers = read_head(answers)
+    return status, headers, answers.read(int(headers.get("content-length", 0)))
+
+
+def read_head(answers):
     status = int(answers.readline().split()[1])
     headers = {}
     while line := answers.readline().strip():
         name, _, value = line.decode().partition(":")
         headers[name.lower()] = value.strip()
-    return status, headers, answers.read(int(headers.get("content-length", 0)))
+    return status, headers
 
 
 def ask(port, head, body=b""):
@@ -215,8 +221,6 @@ def test_a_connection_is_kept_and_its_next_head_waited_for(filled, monkeypatch):
 def test_a_long_answer_is_no_late_head(filled, monkeypatch):
     monkeypatch.setattr(PatientProtocol, "seconds", 0.2)
     monkeypatch.setattr(Memory, "overview", lambda memory: time.sleep(0.6))
-    from graphmem.surfaces.verbs import verb_of
-
     verb_of.cache_clear()
     with running(filled) as (port, _):
         status, _, _ = ask(port, "GET /api/overview HTTP/1.1\nHost: {host}\n\n")
@@ -231,6 +235,23 @@ def test_a_body_that_does_not_come_is_not_waited_for(filled):
         status, headers, body = ask(port, head, b'{"a"')
 
     assert (status, headers["connection"], json.loads(body)["error"]["type"]) == (408, "close", "RequestTimeout")
+
+
+def test_an_answer_that_nobody_reads_is_not_held(filled, monkeypatch):
+    monkeypatch.setattr(PatientProtocol, "patience", 0.3)
+    monkeypatch.setattr(Memory, "draw", lambda memory: "x" * 30_000_000)
+    verb_of.cache_clear()
+    with running(filled) as (port, load), connected(port) as (found, answers):
+        found.sendall(b"GET /api/draw HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % port)
+        status, _ = read_head(answers)
+        for _ in range(200):
+            if not load.requests:
+                break
+            time.sleep(0.05)
+        left = load.requests
+    verb_of.cache_clear()
+
+    assert (status, left) == (200, 0)
 
 
 # ---- changes

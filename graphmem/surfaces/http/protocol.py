@@ -1,4 +1,4 @@
-"""Connections that do not come to the point: uvicorn waits for the head of a request as long as it takes."""
+"""Connections that do not go on: uvicorn waits as long as it takes, for the head of a request and for who reads."""
 
 import asyncio
 
@@ -13,10 +13,15 @@ _LATE = 408
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP/1.1 on one connection, which is closed where the head of a request does not come within some seconds."""
+    """HTTP/1.1 on one connection, which is closed where it does not go on.
+
+    seconds: until the head of a request has to be here. patience: until who asked has to have read what it was sent.
+    """
 
     seconds = Bounds().seconds
+    patience = 30.0
     _late: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first head."""
@@ -31,7 +36,23 @@ class PatientProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait for nothing any more."""
         self._wait_no_more()
+        self._read_on()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Wait until what was sent is read."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(self.patience, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Send on."""
+        self._read_on()
+        super().resume_writing()
+
+    def _read_on(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
     def _wait(self) -> None:
         answering = self.cycle is not None and not self.cycle.response_complete
