@@ -233,6 +233,7 @@ class AsyncMemory:
     ledger = _in_thread(Memory.ledger)
     inspect = _in_thread(Memory.inspect)
     rules_for = _in_thread(Memory.rules_for)
+    tool_brief = _in_thread(Memory.tool_brief)
     sessions = _in_thread(Memory.sessions)
     harvest = _in_thread(Memory.harvest)
     import_from = _in_thread(Memory.import_from)

@@ -43,6 +43,7 @@ from typing import Any
 
 from graphmem import Config, Conflict, GraphmemError, Memory, NotFound, Part, Situation, StoreBusy, StoreFailed, Triple
 from graphmem.core.checkpoints import SECTION_BYTES
+from graphmem.exchange.tree_forms import form_of
 
 PATIENT = Config(busy_timeout=30.0)
 DIGESTING = Config(busy_timeout=30.0, checkpoint_input_bytes=1500)
@@ -450,7 +451,7 @@ def text_of(title: str, version: int) -> str:
     return f"{title} version {version}\n{FILLING}\nEND of {title}"
 
 
-def tree_child(path: Path, root: Path, number: int) -> None:
+def tree_child(path: Path, root: Path, number: int, form: str) -> None:
     """Remember, edit and write files, each title on one side only, and sync, again and again, until killed."""
     rng = random.Random(number)
     with Memory.open(path, config=PATIENT) as memory:
@@ -464,30 +465,80 @@ def tree_child(path: Path, root: Path, number: int) -> None:
                 version = int(note.body.split(" version ")[1].split("\n")[0]) + 1
                 memory.edit_note(note.id, body=text_of(note.title, version))
                 print(f"{note.title}\t{version}", flush=True)
-            files = sorted(root.glob("facts/file-*.md"))
-            if files and rng.random() < 0.5:
-                file = rng.choice(files)
-                title = file.read_text("utf-8").split("\ntitle: ")[1].split("\n")[0]
-                version = int(file.read_text("utf-8").split(" version ")[1].split("\n")[0]) + 1
-            else:
-                title, version = f"file {number} {rng.randrange(1_000_000)}", 0
-                file = root / "facts" / f"{title.replace(' ', '-')}.md"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            beside = file.with_name(f".{file.name}.{number}")
-            beside.write_text(f"---\ntitle: {title}\n---\n{text_of(title, version)}\n", "utf-8")
-            beside.replace(file)
+            pages = pages_of(root, form)
+            titles = sorted(title for title in pages if title.startswith("file "))
+            title, version = f"file {number} {rng.randrange(1_000_000)}", 0
+            if titles and rng.random() < 0.5:
+                title = rng.choice(titles)
+                version = int(pages[title][1].split(" version ")[1].split("\n")[0]) + 1
+            write_page(root, form, pages[title][0] if title in pages else "", title, text_of(title, version), number)
             print(f"{title}\t{version}", flush=True)
-            memory.sync_tree(root)
+            memory.sync_tree(root, form=form)
+
+
+FILES = {"promemory": "MEMORY.md", "ledger": "memory.json"}
+
+
+def pages_of(root: Path, form: str) -> dict[str, tuple[str, str]]:
+    """Return where each title stands, a file or a page in it, and what it says."""
+    found: dict[str, tuple[str, str]] = {}
+    how = form_of(form)
+    if how.parting is None:
+        paths = [path for path in root.rglob("[!.]*.md") if path.name not in ("index.md", "ROOT.md")]
+        pages = [(str(path), how.read(path.read_bytes(), "")) for path in paths]
+    else:
+        file = root / FILES[form]
+        pieces = how.parting.part(file.read_text("utf-8"), file.name) if file.exists() else []
+        pages = [(piece.page, how.read(piece.page.encode(), file.name)) for piece in pieces if piece.key]
+    for place, page in pages:
+        title = str(page.told["title"])
+        if title in found:
+            raise Failure(f"{title} is in two places")
+        if not page.body.endswith(f"END of {title}"):
+            raise Failure(f"{title} is half a page")
+        found[title] = (place, page.body)
+    return found
+
+
+def write_page(root: Path, form: str, place: str, title: str, body: str, number: int) -> None:
+    """Write what a person says into a file, in one step. place: where the title stands, '' for a new one."""
+    if form == "notes":
+        file = Path(place) if place else root / "facts" / f"{title.replace(' ', '-')}.md"
+        text = f"---\ntitle: {title}\n---\n{body}\n"
+    else:
+        file = root / FILES[form]
+        text = file.read_text("utf-8") if file.exists() else ""
+        if form == "ledger":
+            whole = json.loads(text or '{"entries": []}')
+            entry = next((entry for entry in whole["entries"] if entry["title"] == title), None)
+            if entry is None:
+                whole["entries"].append(entry := {"title": title, "kind": "fact"})
+            entry["body"] = body
+            text = json.dumps(whole)
+        elif place:
+            old = place.partition("\n")[2]
+            head = old[: old.index(title, old.index("-->") if "-->" in old else len(title))]
+            text = text.replace(old, f"{head}{body}")
+        else:
+            text = f"{text or '# Memory'}\n\n## Lessons\n\n### {title}\n\n{body}\n"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_name(f".{file.name}.{number}")
+    beside.write_text(text, "utf-8")
+    beside.replace(file)
 
 
 def tree(rounds: int, seed: int) -> dict[str, object]:
+    return {form: tree_in(form, rounds, seed) for form in ("notes", *FILES)}
+
+
+def tree_in(form: str, rounds: int, seed: int) -> dict[str, int]:
     rng = random.Random(seed)
     told: dict[str, int] = {}
     with tempfile.TemporaryDirectory(prefix="graphmem-torture-") as folder:
         path, root = Path(folder) / "memory.db", Path(folder) / "tree"
         Memory.open(path).close()
         for each in range(rounds):
-            command = [sys.executable, __file__, "tree-child", str(path), str(root), str(each + 1)]
+            command = [sys.executable, __file__, "tree-child", str(path), str(root), str(each + 1), form]
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
                 assert child.stdout is not None
                 lines = [child.stdout.readline()]
@@ -495,20 +546,14 @@ def tree(rounds: int, seed: int) -> dict[str, object]:
                 child.kill()
                 lines += child.stdout.read().splitlines()
             if child.returncode != -signal.SIGKILL:
-                raise Failure(f"round {each}: the child ended by itself, with {child.returncode}")
+                raise Failure(f"{form}, round {each}: the child ended by itself, with {child.returncode}")
             for line in lines:
                 title, _, version = line.strip().partition("\t")
                 told[title] = max(told.get(title, 0), int(version or 0))
-            for file in root.rglob("[!.]*.md"):
-                text = file.read_text("utf-8")
-                if (
-                    file.name not in ("index.md", "ROOT.md")
-                    and f"END of {text.split('title: ')[1].split(chr(10))[0]}" not in text
-                ):
-                    raise Failure(f"round {each}: {file.name} is a half file")
-            progress("tree", each + 1, rounds)
+            pages_of(root, form)
+            progress(f"tree, {form},", each + 1, rounds)
         with Memory.open(path, config=PATIENT) as memory:
-            memory.sync_tree(root)
+            memory.sync_tree(root, form=form)
             again = memory.sync_tree(root)
             if again.changes or memory.inspect().conflicts:
                 raise Failure(f"a second sync still changes {again.changes[:3]}, {memory.inspect().conflicts[:3]}")
@@ -517,14 +562,14 @@ def tree(rounds: int, seed: int) -> dict[str, object]:
             bodies = {note.title: note.body for note in memory.notes(limit=100_000)}
             if len(bodies) != len(memory.notes(limit=100_000)):
                 raise Failure("a title is there twice")
-        texts = [file.read_text("utf-8") for file in root.rglob("facts/*.md") if file.name != "index.md"]
+        pages = {title: body for title, (_, body) in pages_of(root, form).items()}
         for title, version in told.items():
             newer = [text_of(title, version + more) for more in (0, 1)]  # the last one may be kept and not acknowledged
-            if bodies.get(title) not in newer or sum(text.rstrip().endswith(bodies[title]) for text in texts) != 1:
-                raise Failure(f"{title!r}, version {version}, is lost")
-        if len(texts) != len(bodies):
-            raise Failure(f"{len(texts)} files for {len(bodies)} notes")
-        return {"kills": rounds, "acknowledged": len(told), "notes": len(bodies), "files": len(texts)}
+            if bodies.get(title) not in newer or pages.get(title) != bodies[title]:
+                raise Failure(f"{form}: {title!r}, version {version}, is lost")
+        if len(pages) != len(bodies):
+            raise Failure(f"{form}: {len(pages)} pages for {len(bodies)} notes")
+        return {"kills": rounds, "acknowledged": len(told), "notes": len(bodies), "pages": len(pages)}
 
 
 # ---- imports
@@ -635,7 +680,7 @@ def main() -> None:
         digest_child(Path(sys.argv[2]), int(sys.argv[3]))
         return
     if sys.argv[1:2] == ["tree-child"]:
-        tree_child(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))
+        tree_child(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), sys.argv[5])
         return
     if sys.argv[1:2] == ["import-child"]:
         import_child(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]))

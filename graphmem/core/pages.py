@@ -49,6 +49,8 @@ _COPY = re.compile(
         |.*\.sync-conflict-.*|.*\((?:.*\W)?conflict(?:ed)?(?:\W.*)?\).*|.*_conflict-\d.*""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
+_MEANT = re.compile(r"[\\`|\[\]<*_]")  # what means something in a line of Markdown
+_UNSAFE = re.compile(r"[^\w/.~\-\x80-\U0010ffff]+")  # in the address of a link
 _MERGE_MARKS = re.compile(r"^<{7}(?: .*)?$.*^>{7}(?: .*)?$", re.MULTILINE | re.DOTALL)
 
 
@@ -339,7 +341,8 @@ def _plain(text: str) -> str:
     >>> print(_plain("a|b [c]\n<d>"))
     a\|b \[c\] \<d>
     """
-    return re.sub(r"([\\`|\[\]<*_])", r"\\\1", " ".join(text.split()))
+    line = " ".join(text.split())
+    return _MEANT.sub(r"\\\g<0>", line) if _MEANT.search(line) else line
 
 
 def _address(path: str) -> str:
@@ -348,4 +351,4 @@ def _address(path: str) -> str:
     >>> _address("facts/部署 (1).md")
     'facts/部署%20%281%29.md'
     """
-    return re.sub(r"[\x00-\x7f]+", lambda match: quote(match[0], safe="/-._~"), path)
+    return _UNSAFE.sub(lambda match: quote(match[0]), path) if _UNSAFE.search(path) else path

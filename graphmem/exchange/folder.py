@@ -142,7 +142,7 @@ def _text(files: Rooted, path: str) -> str:
 
 def _take_in(folder: _Folder, target: Target, tally: Tally) -> None:
     with target.writing() as tx:
-        if trees.scope_of(tx, folder.files.root) is not None:
+        if trees.tree_of(tx, folder.files.root) is not None:
             raise Conflict(f"{folder.files.root} is a tree of this memory: 'sync_tree' takes over what changed in it")
     _Import(folder, target, tally).run()
 

@@ -20,6 +20,7 @@ from graphmem.core.bullets import HEADING, Item, items
 from graphmem.core.keys import clean_text
 from graphmem.core.model import Part
 from graphmem.core.redaction import redact
+from graphmem.core.sections import kind_of_heading
 from graphmem.core.times import foreign_time
 from graphmem.errors import InvalidInput, SecretRefused
 from graphmem.exchange.formats.heard import named_errors
@@ -34,14 +35,6 @@ _INDEX, _HISTORY = "memory.db", "history.db"
 _PLACE = re.compile(r"(?:^|/)(?:(?P<kind>projects|sessions)/(?P<id>[^/]+)|global)/(?P<name>[^/]+)\.md$")
 _CHECKPOINT = "# Checkpoint"
 _DATE = re.compile(r"Date:[ \t]*(\S.*)")
-_KINDS = {
-    "rules": "rule",
-    "architecture decisions": "decision",
-    "decisions": "decision",
-    "preferences": "preference",
-    "pitfalls": "pitfall",
-    "lessons": "lesson",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +201,7 @@ def _take_in_item(tx: sqlite3.Connection, item: Item, session: str, scope: str, 
         return
     title, _, rest = item.text.partition("\n")
     note = ForeignNote(
-        title, rest, kind=_KINDS.get(item.heading.casefold(), "fact"), session=session,
+        title, rest, kind=kind_of_heading(item.heading) or "fact", session=session,
         labels=(item.heading,) if item.heading else (),
     )  # fmt: skip
     take_in_note(tx, note, scope, target, tally)

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphmem.surfaces.cli.group import Session, WholeNumber, json_option
+from graphmem.surfaces.cli.group import WholeNumber, json_option
 from graphmem.surfaces.extras import required
+from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import printable, to_json
 
 if TYPE_CHECKING:
