@@ -28,7 +28,10 @@ PORT = 8765
 TOKEN = "a-token-of-the-tests"  # noqa: S105
 HOST = f"127.0.0.1:{PORT}"
 MAY_WRITE = {"Authorization": f"Bearer {TOKEN}"}
-EVERY_ROUTE = ("/", "/health", "/enter", "/api/overview", "/api/nonsense", "/static/script.js", "/favicon.ico")
+EVERY_ROUTE = (
+    "/", "/health", "/enter", "/api/overview", "/api/nonsense", "/static/script.js", "/favicon.ico", "/openapi.json",
+    "/dsh-memory/api/v1/ledger", "/dsh-memory/api/v1/update",
+)  # fmt: skip
 
 
 @pytest.fixture
