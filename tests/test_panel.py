@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 from test_store import fill
 
-from graphmem import Memory, Part, Situation, Triple
+from graphmem import Config, Memory, Part, Situation, Triple
 from graphmem.surfaces.http.app import create_app
 from graphmem.surfaces.panel import notes, overview, pages, rendering, scenes
 from graphmem.surfaces.panel.asking import Asked, Given
@@ -447,6 +447,16 @@ def test_no_other_page_sends_a_form(filled, address, cookie, headers, status):
 
     assert answer.status_code == status
     assert (filled.notes(statuses=()), filled.operations(), filled.incidents()) == before
+
+
+def test_a_memory_that_nobody_may_change_offers_nothing(filled, path):
+    with Memory.open(path, config=Config(read_only=True)) as memory, browser(memory) as client:
+        page = seen(client, "/notes/1")
+        assert "let nobody change it" in page.text
+        assert {each["action"] for each in page.all("form", method="post")} == {"/display"}
+        answer = client.post("/notes/1/archive", data={"back": "/notes"}, headers=FROM_A_PAGE)
+        assert answer.status_code >= 400
+        assert Page(answer.text).all("p", role="alert")
 
 
 @pytest.mark.parametrize("address", EVERY_PAGE)

@@ -197,6 +197,7 @@ NO_VERBS = {
     "start_checkpoints",
     "turn",
     "verify_forgotten",
+    "watch",
     "watch_tree",
 }
 

@@ -21,14 +21,15 @@ _PORT = 7345
     "--port", type=WholeNumber(0), default=_PORT, help=f"The port, 0 for one that is free.  [default: {_PORT}]"
 )
 @click.option("--idle", type=click.FloatRange(min=0), metavar="MINUTES", help="End when nobody asked for so long.")
+@click.option("--private", is_flag=True, help="Let nobody read without the token either.")
 @json_option
 @click.pass_obj
-def serve_command(session: Session, /, host: str, port: int, idle: float | None, as_json: bool) -> None:
+def serve_command(session: Session, /, host: str, port: int, idle: float | None, private: bool, as_json: bool) -> None:
     """Serve the memory to programs and browsers of this machine, until it is stopped.
 
-    Reading needs nothing; writing needs the token that is shown, which is new at each start. A browser that opens the
-    address with it shows the panel, in which notes are edited, decided upon and put away. It needs
-    `pip install 'graphmem[http]'`.
+    Writing needs the token that is shown, which is new at each start. Reading needs nothing, so that each user and each
+    program of this machine can read; with --private it needs the token too. A browser that opens the address with the
+    token shows the panel, in which notes are edited and decided upon. It needs `pip install 'graphmem[http]'`.
 
     \b
     Example:
@@ -47,4 +48,4 @@ def serve_command(session: Session, /, host: str, port: int, idle: float | None,
 
     with session.open(create=True) as memory:
         seconds = None if idle is None else idle * 60
-        server.serve(memory, host=host, port=port, idle=seconds, ready=tell, pages=panel.routes())
+        server.serve(memory, host=host, port=port, idle=seconds, private=private, ready=tell, pages=panel.routes())

@@ -17,7 +17,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from graphmem.errors import GraphmemError
 from graphmem.memory import Memory
 from graphmem.surfaces.http.api import Api
-from graphmem.surfaces.http.bounds import Bounded, Bounds, Load
+from graphmem.surfaces.http.bounds import EVENTS, Bounded, Bounds, Load
+from graphmem.surfaces.http.events import Changes
 from graphmem.surfaces.http.gate import Gate
 from graphmem.surfaces.http.ledger import LedgerRoutes
 from graphmem.surfaces.http.memories import Memories
@@ -46,7 +47,7 @@ def create_app(
     `await request.app.state.memories.run(request, call)`. bounds: what it takes of one client and of all. load: told of
     what it does. private: reading needs the token too. opened: opens the same file for another project, see `Memories`.
     """
-    bounds = bounds or Bounds()
+    bounds, load = bounds or Bounds(), load or Load()
     keeper = Doorkeeper(token, port, private=private)
     threads = ThreadPoolExecutor(_THREADS, "graphmem-http")
     opened = opened or functools.partial(Memory.open, memory.path, create=False)
@@ -62,6 +63,7 @@ def create_app(
         Route("/api/{verb}", Api(memories, keeper=keeper, bounds=bounds)),
         Route("/health", _health),
         Route("/enter", keeper.enter),
+        Route(EVENTS, Changes(memory, keeper=keeper, threads=threads, bounds=bounds, load=load)),
         Route("/openapi.json", Document(keeper, threads, prefix=prefix)),
     ]
     if memory.config.ui:
@@ -73,7 +75,7 @@ def create_app(
     )
     inner.router.redirect_slashes = False
     inner.state.memories, inner.state.keeper = memories, keeper
-    return Gate(Bounded(inner, most=bounds.requests, load=load or Load()), port=port)
+    return Gate(Bounded(inner, most=bounds.requests, load=load), port=port)
 
 
 async def _health(request: Request) -> Response:

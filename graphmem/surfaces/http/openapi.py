@@ -8,6 +8,7 @@ from typing import Any
 from graphmem.config import LARGEST_COUNT
 from graphmem.surfaces.examples import examples_of, plain
 from graphmem.surfaces.http import ledger
+from graphmem.surfaces.http.bounds import EVENTS
 from graphmem.surfaces.http.memories import PROJECT, SESSION
 from graphmem.surfaces.http.refusals import KINDS
 from graphmem.surfaces.schemas import Schema, answer_schemas, arguments_schema
@@ -32,13 +33,14 @@ _SAID = {
     413: "the body is too large",
     415: "the body is no JSON in UTF-8",
     422: "an argument holds a secret; nothing was changed",
+    431: "the head of the request is too large",
     500: "the file of the memory, or the server, failed",
     502: "the writer failed; nothing of its answer is kept",
     503: "the memory, or the server, is busy: ask again",
 }
-_ANYBODY = (403, 503)
-_ASKING = (400, 403, 404, 409, 422, 500, 503)
-_SENDING = (408, 413, 415)
+_ANYBODY = (400, 403, 408, 431, 503)
+_ASKING = (*_ANYBODY, 404, 409, 422, 500)
+_SENDING = (413, 415)
 _HEADERS = [{"$ref": f"#/components/parameters/{name}"} for name in (PROJECT, SESSION)]
 _LEAVE: list[dict[str, list[str]]] = [{"token": []}, {"cookie": []}]
 
@@ -54,7 +56,7 @@ def document(*, cookie: str, private: bool, prefix: str) -> bytes:
     told = {
         "openapi": "3.1.0",
         "info": {"title": "graphmem", "version": importlib.metadata.version("graphmem"), "description": _ABOUT},
-        "paths": {**_ledger(prefix, answers, private=private), **paths, **_OWN},
+        "paths": {**_ledger(prefix, answers, private=private), **paths, **_own(private=private)},
         "components": {
             "schemas": {**shapes, "Error": _ERROR},
             "responses": {KINDS[status]: _refused(status) for status in _SAID},
@@ -157,36 +159,55 @@ def _in_query(argument: Argument, told: tuple[Schema, bool]) -> Schema:
     return {**place, "content": {_JSON: {"schema": schema}}}
 
 
-# What is served beside verbs and the ledger.
-_OWN: dict[str, Schema] = {
-    "/health": {
-        "get": _operation(
-            "health",
-            "Tell that the server runs.",
-            _answered(
-                {
-                    "type": "object",
-                    "properties": {"status": {"const": "ok"}, "version": {"type": "string"}},
-                    "required": ["status", "version"],
-                    "additionalProperties": False,
-                },
-                "it runs",
-            ),
-        )
-    },
-    "/enter": {
-        "get": _operation(
-            "enter",
-            "Give a browser the cookie that lets it write.",
-            {"303": {"description": "the cookie, and the way to the first page"}},
-            refused=(400, 401, 403, 503),
-            parameters=[{"name": "token", "in": "query", "required": True, "schema": {"type": "string"}}],
-        )
-    },
-    "/openapi.json": {
-        "get": _operation("openapi", "Return this document.", _answered({"type": "object"}, "the document"))
-    },
-}
+def _own(*, private: bool) -> dict[str, Schema]:
+    """Return the paths of what is served beside verbs and the ledger."""
+    return {
+        "/health": {
+            "get": _operation(
+                "health",
+                "Tell that the server runs.",
+                _answered(
+                    {
+                        "type": "object",
+                        "properties": {"status": {"const": "ok"}, "version": {"type": "string"}},
+                        "required": ["status", "version"],
+                        "additionalProperties": False,
+                    },
+                    "it runs",
+                ),
+            )
+        },
+        "/enter": {
+            "get": _operation(
+                "enter",
+                "Give a browser the cookie that lets it write.",
+                {"303": {"description": "the cookie, and the way to the first page"}},
+                refused=(*_ANYBODY, 401),
+                parameters=[{"name": "token", "in": "query", "required": True, "schema": {"type": "string"}}],
+            )
+        },
+        EVENTS: {
+            "get": _operation(
+                "events",
+                "Stream server-sent events: hello at the start, change after each change of the memory.",
+                _answered({"type": "string"}, "events without an end of their own", kind="text/event-stream"),
+                leave=private,
+                parameters=[
+                    {
+                        "name": "Last-Event-ID",
+                        "in": "header",
+                        "description": "The event that was met last: where others came since, the first is a change.",
+                        "schema": {"type": "string"},
+                    }
+                ],
+            )
+        },
+        "/openapi.json": {
+            "get": _operation("openapi", "Return this document.", _answered({"type": "object"}, "the document"))
+        },
+    }
+
+
 _PLAIN = ("integer", "number", "boolean", "null")  # in a query they are written as in JSON
 _ERROR: Schema = {
     "type": "object",

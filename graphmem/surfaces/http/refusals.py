@@ -24,6 +24,7 @@ KINDS = {
     413: "ContentTooLarge",
     415: "UnsupportedMediaType",
     422: "SecretRefused",
+    431: "HeadTooLarge",
     500: "InternalError",
     502: "WriterFailed",
     503: "StoreBusy",

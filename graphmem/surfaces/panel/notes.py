@@ -7,7 +7,7 @@ from typing import Any
 from graphmem.core.model import Note
 from graphmem.core.model.notes import EDITABLE
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, SecretRefused
-from graphmem.surfaces.http.ledger import holds
+from graphmem.surfaces.http.ledger import MODES, holds
 from graphmem.surfaces.panel.asking import Asked, Done, Paging, Shown
 from graphmem.surfaces.wire import http_status
 
@@ -15,7 +15,6 @@ _PAGE = 50
 _LOOKED_THROUGH = 2000  # notes that are not in force, which no recall finds
 KINDS = ("fact", "lesson", "rule", "preference", "decision", "pitfall", "checkpoint", "skill", "agent", "command")
 STATUSES = ("live", "live,archived", "proposed", "archived", "superseded", "forgotten", "all")
-MODES = ("hybrid", "keyword", "vector")
 _LISTED = ("labels", "load_when")
 _NEW: dict[str, Any] = {**dict.fromkeys(EDITABLE, ""), "kind": "fact", "labels": (), "load_when": (), "pinned": False}
 
@@ -109,7 +108,9 @@ def edit(asked: Asked) -> Done | Shown:
     changes = {name: value for name, value in entered.items() if value != before[name]}
     try:
         if asked.text("mark") != _mark(known):
-            raise Conflict(f"note {asked.number} was changed meanwhile: open it anew, then change it")
+            raise Conflict(
+                f"note {asked.number} was changed meanwhile: what you typed is below; save it again to replace that"
+            )
         report = asked.memory.edit_note(asked.number, **changes) if changes else None
     except GraphmemError as error:
         return _one(asked, entered, error)

@@ -106,7 +106,7 @@ async def _answered(answer: Callable[[Asked], Done | Shown], request: Request, h
     back = here if request.method == "POST" else "/"
 
     def work(memory: Memory) -> Response:
-        asked = Asked(memory, here, given, number, may_write)
+        asked = Asked(memory, here, given, number, may_write and not memory.config.read_only)
         try:
             found = answer(asked)
         except GraphmemError as error:
