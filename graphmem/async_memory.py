@@ -18,6 +18,7 @@ from graphmem.core.model import (
     BackupReport,
     CheckReport,
     DedupeReport,
+    FileState,
     ForgottenReport,
     Part,
     Project,
@@ -173,6 +174,11 @@ class AsyncMemory:
     async def check_copy(path: str | os.PathLike[str]) -> CheckReport:
         """Look for damage in a backup, as `Memory.check_copy` does."""
         return await asyncio.to_thread(Memory.check_copy, path)
+
+    @staticmethod
+    async def file_state(path: str | os.PathLike[str]) -> FileState:
+        """Return what a memory file says of itself, as `Memory.file_state` does."""
+        return await asyncio.to_thread(Memory.file_state, path)
 
     @staticmethod
     async def verify_forgotten(path: str | os.PathLike[str], text: str, *, copied: bool = True) -> ForgottenReport:

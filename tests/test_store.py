@@ -182,6 +182,7 @@ NO_VERBS = {
     "check_source",
     "close",
     "embed",
+    "file_state",
     "observe",
     "open",
     "path",
