@@ -73,6 +73,9 @@ else:
     vectors = late("graphmem.store.vectors")
 
 
+_MOST_DAYS = 3_660
+
+
 class Maintenance:
     """The upkeep of a memory: the half of `Memory` that a turn never calls."""
 
@@ -202,6 +205,12 @@ class Maintenance:
         """
         with self._store.read() as tx:
             return overview.overview(tx, self._at(None), self._scopes(tx, None))
+
+    def growth(self, *, days: int = 30) -> tuple[model.GrowthDay, ...]:
+        """Return what each of the last days (UTC) brought, today last, in all scopes. Writes nothing."""
+        check_count("days", days, low=1, high=_MOST_DAYS)
+        with self._store.read() as tx:
+            return overview.growth(tx, self._at(None), days)
 
     # ---- upkeep
 

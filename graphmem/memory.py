@@ -23,7 +23,16 @@ from graphmem.arguments import (
 )
 from graphmem.config import DEFAULT, Config, check_count, check_flags
 from graphmem.core import model
-from graphmem.core.keys import channel_key, clean_text, entity_key, key_list, require_key, require_texts, text_list
+from graphmem.core.keys import (
+    channel_key,
+    clean_text,
+    entity_key,
+    fold,
+    key_list,
+    require_key,
+    require_texts,
+    text_list,
+)
 from graphmem.core.policies import ChannelPolicy
 from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, system_clock, utc_text
@@ -186,13 +195,42 @@ class Memory(Files):
         with self._store.read() as tx:
             return scene_graph.match(tx, situation)
 
-    def scenes(self, prefix: str = "", *, origin: str | None = None) -> tuple[model.Scene, ...]:
-        """Return the scenes at and below a key, those with most refs first; '' means all."""
+    def scenes(
+        self,
+        prefix: str = "",
+        *,
+        origin: str | None = None,
+        contains: str = "",
+        sort: str = "refs",
+        limit: int | None = None,
+        skip: int = 0,
+    ) -> tuple[model.Scene, ...]:
+        """Return the scenes at and below a key, '' for all, those with most refs first.
+
+        contains: what their keys have in them. sort: 'refs', 'strength', 'recent' (the one visited last first) or
+        'key'. limit: None for all; skip: so many of the first. With a limit the orders other than by refs read no more
+        scenes than they return.
+        """
         if origin not in (None, "declared", "emergent"):
             raise InvalidInput("origin", origin, "give 'declared', 'emergent' or None")
+        if not isinstance(sort, str) or sort not in scene_graph.ORDERS:
+            raise InvalidInput("sort", sort, f"give one of {', '.join(scene_graph.ORDERS)}")
+        require_texts(contains=contains)
+        check_count("skip", skip)
         key = "" if is_blank(prefix) else require_key(prefix, "prefix")
+        most = checked_limit(limit, default=scene_graph.MOST_ROWS)
         with self._store.read() as tx:
-            return scene_graph.list_scenes(tx, key, origin, self._at(None))
+            return scene_graph.list_scenes(
+                tx, key, self._at(None), origin=origin, contains=fold(contains), sort=sort, limit=most, skip=skip
+            )
+
+    def scene(self, key: str) -> model.SceneDetail:
+        """Return one scene: its features, the other keys that lead to it, and its strength by day as upkeep noted it.
+
+        What it holds `recall_by_scene(key, exact=True)` tells. Raises NotFound.
+        """
+        with self._store.read() as tx:
+            return scene_graph.detail(tx, require_key(key, "key"), self._at(None))
 
     def evidence(self) -> tuple[model.Bucket, ...]:
         """Return the labels that were met and have no scene yet, the latest first."""

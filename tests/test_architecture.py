@@ -56,6 +56,7 @@ HOMES = {
     "watchfiles": "graphmem.exchange.watching",
     "mcp": "graphmem.surfaces.mcp",
     "starlette": "graphmem.surfaces.http",
+    "uvicorn": "graphmem.surfaces.http",
 }
 
 

@@ -89,6 +89,8 @@ SCRIPT = [
     ("merge_entities", ["老大", "富文本"], {"dry_run": True}),
     ("upkeep", [], {"dry_run": True}),
     ("overview", [], {}),
+    ("growth", [], {"days": 3}),
+    ("scene", ["chan:qq"], {}),
     ("review_entities", [], {"limit": 3}),
     ("keep_apart", ["老大", "纯文本"], {"rounds": 2}),
     ("kept_apart", [], {}),

@@ -59,6 +59,7 @@ CALLS = {
     "enter": BOSS,
     "match": BOSS,
     "scenes": [],
+    "scene": ["chan:qq"],
     "scopes": [],
     "consolidate": [],
     "distill": [],
@@ -95,6 +96,8 @@ CALLS = {
     "purge": ["--relation", "偏好"],
     "verify-forgotten": ["pelican-42"],
     "secrets": ["scan"],
+    "growth": ["--days", "2"],
+    "completion": ["bash"],
     "overview": [],
     "entities": ["review"],
     "mirror": ["s1", TALK],
@@ -111,6 +114,7 @@ CALLS = {
     "export": ["jsonl", "all.jsonl"],
     "backup": ["copy.db"],
     "restore": [SAVED],
+    "serve": ["--port", "0", "--idle", "0.001"],
     "check": [],
     "config": [],
     "repair": [],
@@ -1144,7 +1148,7 @@ def test_json_is_one_document_and_nothing_else(cli, path, request, command, plac
 
     assert isinstance(result.document, dict | list)
     needs_something = (
-        *("undo", "path", "edit", "delete", "untag", "rename", "drop"),
+        *("undo", "path", "edit", "delete", "untag", "rename", "drop", "scene"),
         *("approve", "reject", "forget", "restore-note", "part", "checkpoint"),
     )
     twins = command in ("check", "upkeep") and place == "filled"
@@ -1302,7 +1306,20 @@ def test_a_locked_file_is_busy_and_nothing_is_changed(cli, filled, monkeypatch, 
 
 @pytest.mark.parametrize(
     "command",
-    ["scenes", "evidence", "match", "recall", "brief", "neighbours", "path", "graph", "operations", "overview"],
+    [
+        "scenes",
+        "scene",
+        "growth",
+        "evidence",
+        "match",
+        "recall",
+        "brief",
+        "neighbours",
+        "path",
+        "graph",
+        "operations",
+        "overview",
+    ],
 )
 def test_reading_goes_on_while_another_process_writes(cli, filled, monkeypatch, command):
     monkeypatch.setenv("GRAPHMEM_BUSY_TIMEOUT", "0.01")
@@ -1317,6 +1334,8 @@ def test_reading_goes_on_while_another_process_writes(cli, filled, monkeypatch, 
     "command",
     [
         "scenes",
+        "scene",
+        "growth",
         "evidence",
         "match",
         "recall",
@@ -1464,15 +1483,20 @@ BAD_FILES = ["folder", "text file", "a byte", "truncated", "of another program",
 @pytest.mark.parametrize(
     ("kind", "command"),
     # A restore takes the place of a bad file, which is kept; the settings say where the file lies and leave it alone.
-    [(kind, command) for kind in BAD_FILES for command in COMMANDS if command not in ("restore", "config")]
-    + [("in a missing folder", command) for command in COMMANDS if command != "config"]
+    [
+        (kind, command)
+        for kind in BAD_FILES
+        for command in COMMANDS
+        if command not in ("restore", "config", "completion")
+    ]
+    + [("in a missing folder", command) for command in COMMANDS if command not in ("config", "completion")]
     + [
         ("missing", command)
         for command in COMMANDS
         if command
         not in (
             *("enter", "commit", "turn", "replay", "block", "document", "remember", "record-failure", "restore"),
-            *("config", "mirror", "harvest", "import"),
+            *("config", "completion", "mirror", "harvest", "import", "serve"),
         )
     ],
 )
@@ -2001,7 +2025,7 @@ OF_OTHER_COMMANDS = {
 }
 
 
-SHOWN = {"surfaces.cli.group", "surfaces.output", "surfaces.wire"}
+SHOWN = {"surfaces.cli.group", "surfaces.output", "surfaces.places", "surfaces.wire"}
 OF_SCENES = {
     *(
         "memory",
@@ -2188,3 +2212,25 @@ def test_options_of_a_list_of_notes_are_not_passed_over_by_its_commands(cli, opt
 
     assert (result.code, "behind 'search'" in result.out + result.err) == (2, True)
     assert cli("notes", "search", "pelican").code == 0
+
+
+def test_a_shell_completes_commands_and_options(monkeypatch):
+    def completed(*words):
+        asked = {
+            "_GRAPHMEM_COMPLETE": "bash_complete",
+            "COMP_WORDS": " ".join(words),
+            "COMP_CWORD": str(len(words) - 1),
+        }
+        ran = subprocess.run(
+            [sys.executable, "-m", "graphmem"], env={**os.environ, **asked}, capture_output=True, text=True, check=True
+        )
+        return [line.partition(",")[2] for line in ran.stdout.splitlines()]
+
+    assert completed("graphmem", "ev") == ["evidence"]
+    assert completed("graphmem", "notes", "--sta") == ["--status"]
+    assert completed("graphmem", "notes", "--status", "arch") == ["archived"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_a_shell_asks_graphmem(cli, shell):
+    assert f"_GRAPHMEM_COMPLETE={shell}_complete" in cli("completion", shell).out

@@ -118,6 +118,7 @@ WRITES = {
 }
 READS = {
     "match_scenes": lambda memory: memory.match_scenes(HERE),
+    "scene": lambda memory: memory.scene("chan:qq"),
     "scenes": lambda memory: memory.scenes(),
     "scopes": lambda memory: memory.scopes(),
     "evidence": lambda memory: memory.evidence(),
@@ -146,6 +147,7 @@ READS = {
     "brief with a checkpoint": lambda memory: memory.brief(HERE, checkpoint=""),
     "tool_brief": lambda memory: memory.tool_brief(HERE, "shell"),
     "purge dry": lambda memory: memory.purge(session="s1", dry_run=True),
+    "growth": lambda memory: memory.growth(),
     "overview": lambda memory: memory.overview(),
     "incidents": lambda memory: memory.incidents(),
     "review_entities": lambda memory: memory.review_entities(),

@@ -24,7 +24,7 @@ from graphmem.core.keys import (
     suffixed_key,
 )
 from graphmem.core.situations import Situation, surplus_features
-from graphmem.errors import InvalidInput
+from graphmem.errors import InvalidInput, NotFound
 from graphmem.graph import matching
 from graphmem.graph.validity import holding
 from graphmem.late import late
@@ -52,12 +52,13 @@ else:
     text_index = late("graphmem.store.text_index")
 
 DEFAULT_LIMIT = 8
+DAYS_NOTED = 120  # of the strength of a scene
 # Three values a scene; SQLite allows 32766 in a statement. Scenes beyond fit so badly that they add nothing.
 _SCENES_IN_A_RECALL = 5_000
 KEYS_IN_A_RECALL = 5_000
 # Rows looked at for each fact that is wanted, at first: it may be in several of the scenes.
 _PLACES_OF_A_FACT = 4
-_MOST_ROWS = 1 << 60
+MOST_ROWS = 1 << 60
 
 
 # ---- entering
@@ -400,11 +401,29 @@ def sweep_refs(tx: sqlite3.Connection) -> int:
 # ---- looking
 
 
-def list_scenes(tx: sqlite3.Connection, prefix: str, origin: str | None, at: str) -> tuple[Scene, ...]:
-    """Return the scenes under a normalised prefix ('' for all), those with most refs first."""
-    conditions: list[str] = []
-    holds, held = holding(at)
-    parameters: list[object] = [*held]
+# By what scenes are listed, the first of each first. Where all have to be counted, that is what takes the time.
+ORDERS = {
+    "refs": "refs DESC, s.key",
+    "strength": "s.strength DESC, s.key",
+    "recent": "s.updated_at DESC, s.id DESC",
+    "key": "s.key",
+}
+
+
+def list_scenes(
+    tx: sqlite3.Connection,
+    prefix: str,
+    at: str,
+    *,
+    origin: str | None = None,
+    contains: str = "",
+    sort: str = "refs",
+    limit: int = MOST_ROWS,
+    skip: int = 0,
+) -> tuple[Scene, ...]:
+    """Return scenes under a normalised prefix ('' for all) whose keys contain a text, in one of the `ORDERS`."""
+    conditions: list[str] = ["instr(s.key, ?)"]
+    parameters: list[object] = [contains]
     if prefix:
         selection = below([prefix])
         conditions.append(f"s.id IN (SELECT id FROM ({selection.sql}))")
@@ -412,18 +431,76 @@ def list_scenes(tx: sqlite3.Connection, prefix: str, origin: str | None, at: str
     if origin is not None:
         conditions.append("s.origin = ?")
         parameters.append(origin)
+    holds, held = holding(at)
+    ended = f"ORDER BY {ORDERS[sort]} LIMIT ? OFFSET ?"
+    first, last = ("", ended) if sort == "refs" else (ended, f"ORDER BY {ORDERS[sort]}")
+    wanted = [limit, skip]
     rows = tx.execute(
         f"""
+        WITH s AS (SELECT * FROM scenes s WHERE {" AND ".join(conditions)} {first})
         SELECT s.key, s.origin, s.strength, s.visits,
                (SELECT COUNT(*) FROM scene_features f WHERE f.scene_id = s.id),
                (SELECT COUNT(*) FROM scene_refs ref LEFT JOIN relations r ON ref.kind = 'relation' AND r.id = ref.ref_id
                 WHERE ref.scene_id = s.id AND (ref.kind <> 'relation' OR {holds})) AS refs,
                s.created_at, s.updated_at
-        FROM scenes s WHERE {" AND ".join(conditions) or "1 = 1"} ORDER BY refs DESC, s.key
+        FROM s {last}
         """,
-        parameters,
+        [*parameters, *(wanted if first else ()), *held, *(() if first else wanted)],
     )
     return tuple(model.Scene(*row) for row in rows)
+
+
+def detail(tx: sqlite3.Connection, key: str, at: str) -> model.SceneDetail:
+    """Return one scene by a normalised key or alias. Raises NotFound."""
+    scene_id = scene_ids(tx, [key]).get(key)
+    if scene_id is None:
+        raise NotFound(f"there is no scene {key}")
+    key, strengths = tx.execute("SELECT key, strengths FROM scenes WHERE id = ?", (scene_id,)).fetchone()
+    features = tx.execute(
+        """SELECT feature, weight, mass / MAX(s.visits, 1) AS share
+           FROM scene_features f JOIN scenes s ON s.id = f.scene_id WHERE s.id = ? ORDER BY share DESC, feature""",
+        (scene_id,),
+    )
+    aliases = tx.execute("SELECT key FROM scene_aliases WHERE scene_id = ? ORDER BY key", (scene_id,))
+    (scene,) = (each for each in list_scenes(tx, key, at) if each.key == key)
+    return model.SceneDetail(
+        scene,
+        tuple(model.SceneFeature(*row) for row in features),
+        tuple(alias for (alias,) in aliases),
+        tuple(model.StrengthDay(day, int(strength)) for day, _, strength in strengths_of(strengths)),
+    )
+
+
+def strengths_of(noted: str) -> list[tuple[str, str, str]]:
+    """Return the days and strengths that a scene has noted.
+
+    >>> strengths_of("2026-09-07=3 2026-09-09=5")
+    [('2026-09-07', '=', '3'), ('2026-09-09', '=', '5')]
+    """
+    return [one.partition("=") for one in noted.split()]
+
+
+def changed_strengths(tx: sqlite3.Connection) -> list[int]:
+    """Return the ids of the scenes whose strength is not the one noted last."""
+    rows = tx.execute("SELECT id FROM scenes WHERE strengths NOT LIKE '%=' || strength ORDER BY id")
+    return [scene for (scene,) in rows.fetchall()]
+
+
+def note_strengths(tx: sqlite3.Connection, scenes: Sequence[int], at: str) -> None:
+    """Note how strong scenes are today; the days that were noted first give way."""
+    day = at[:10]
+    for part, marks in in_parts(scenes):
+        rows = tx.execute(f"SELECT id, strength, strengths FROM scenes WHERE id IN ({marks})", part).fetchall()
+        tx.executemany(
+            "UPDATE scenes SET strengths = ? WHERE id = ?",
+            (
+                (
+                    " ".join([*(one for one in noted.split() if one[:10] != day), f"{day}={strength}"][-DAYS_NOTED:]),
+                    scene,
+                )
+                for scene, strength, noted in rows
+            ),
+        )
 
 
 def list_evidence(tx: sqlite3.Connection) -> tuple[Bucket, ...]:
@@ -565,7 +642,7 @@ def _relations(
     (holds, held), (in_scope, scope_parameters) = holding(at), of_scopes(scopes)
     at_most = limit
     while True:
-        at_most = min(_PLACES_OF_A_FACT * at_most, _MOST_ROWS)
+        at_most = min(_PLACES_OF_A_FACT * at_most, MOST_ROWS)
         rows = tx.execute(
             f"""
             {chosen}, told(id, tier, weight, sentence_id, updated_at, decayed_at, place) AS MATERIALIZED (

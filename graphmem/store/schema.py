@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
 APPLICATION_ID = 0x676D656D  # "gmem"
-VERSION = 9  # the number of migrations below, kept in user_version: a current file is told by one read
+VERSION = 10  # the number of migrations below, kept in user_version: a current file is told by one read
 
 
 def _execute(db: "Database", script: str) -> None:
@@ -637,6 +637,11 @@ def _migrations() -> "Migrations":
         )
         _execute(db, "".join(map(_changes_of_notes, ("note_labels", "note_triggers"))))
         _execute(db, _CHANGES_OF_PAGES)
+
+    @migrations()
+    def m010_strengths(db: "Database") -> None:
+        # By day, as upkeep found it: '2026-09-07=3 2026-09-09=5'. In the row, so that it goes where that does.
+        _execute(db, "ALTER TABLE scenes ADD COLUMN strengths TEXT NOT NULL DEFAULT '';")
 
     return migrations
 

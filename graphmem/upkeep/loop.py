@@ -18,6 +18,7 @@ from graphmem.config import Config
 from graphmem.core.model import Arbiter, EntityReview, Provenance, SettleReport, UpkeepReport, UpkeepStep, WalState
 from graphmem.core.times import days_before, utc_text
 from graphmem.errors import Conflict, StoreBusy, WriterFailed
+from graphmem.graph import scenes
 from graphmem.records import incidents, jobs, notes, reminders
 from graphmem.store import text_index
 from graphmem.upkeep import decay, merge, merge_entities, review, sweep
@@ -394,6 +395,20 @@ def _drop_jobs(one: _Pass) -> UpkeepStep:
                    functools.partial(jobs.drop_old, days=days))  # fmt: skip
 
 
+def _note_strengths(one: _Pass) -> UpkeepStep:
+    name = "note strengths"
+    with one.hands.read() as tx:
+        changed = scenes.changed_strengths(tx)
+    if not changed:
+        return _nothing(name)
+
+    def note(part: Sequence[int], tx: Connection, at: str) -> None:
+        scenes.note_strengths(tx, part, at)
+
+    told = f"scenes whose strength changed: {len(changed)}"
+    return _step(one, name, told, {}, {}, lambda: one.write_in_parts(changed, _ROWS, note))
+
+
 def _purge_refs(one: _Pass) -> UpkeepStep:
     with one.hands.read() as tx:
         litter = sweep.find_litter(tx, "scene_refs")
@@ -479,6 +494,7 @@ _STEPS: tuple[Callable[[_Pass], UpkeepStep], ...] = (
     _expire_reminders,
     _expire_sessions,
     _drop_jobs,
+    _note_strengths,
     _purge_refs,
     functools.partial(_purge_orphans, table="sentences"),
     functools.partial(_purge_orphans, table="entities"),

@@ -3,7 +3,8 @@
 import sqlite3
 from collections.abc import Sequence
 
-from graphmem.core.model import Overview
+from graphmem.core.model import GrowthDay, Overview
+from graphmem.core.times import days_before
 from graphmem.graph import entities
 from graphmem.graph.validity import holding
 
@@ -29,3 +30,20 @@ def overview(tx: sqlite3.Connection, at: str, scopes: Sequence[str] | None) -> O
         relations_total=relations_total,
         most_mentioned=tuple(mentioned.fetchall()),
     )
+
+
+_BROUGHT = {"relations": "recorded_at", "notes": "created_at", "scenes": "created_at", "parts": "recorded_at"}
+
+
+def growth(tx: sqlite3.Connection, at: str, days: int) -> tuple[GrowthDay, ...]:
+    """Count what each of the last days brought, of what is still here, the day of an instant last."""
+    each = [days_before(at, back)[:10] for back in reversed(range(days))]
+    counts = {
+        table: dict(
+            tx.execute(
+                f"SELECT substr({column}, 1, 10), COUNT(*) FROM {table} WHERE {column} >= ? GROUP BY 1", (each[0],)
+            ).fetchall()
+        )
+        for table, column in _BROUGHT.items()
+    }
+    return tuple(GrowthDay(day, **{table: found.get(day, 0) for table, found in counts.items()}) for day in each)

@@ -288,7 +288,7 @@ def _ends(tx: sqlite3.Connection, facts: Iterable[int]) -> dict[int, tuple[int, 
 def health(tx: sqlite3.Connection, path: str, at: str) -> SceneHealth:
     """Return how the scenes do; refs are counted as `scenes` counts them."""
     twins = plan_dedupe(tx, path)  # first: it needs as much memory as what comes then
-    found = scenes.list_scenes(tx, "", None, at)
+    found = scenes.list_scenes(tx, "", at)
     kinds = Counter(map(_leading_kind, found))
     idle = [scene for scene in found if not scene.refs]
     featureless = [scene.key for scene in found if scene.refs and not scene.features]

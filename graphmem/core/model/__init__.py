@@ -88,11 +88,15 @@ if TYPE_CHECKING:
     from graphmem.core.model.replayed import ReplayReport as ReplayReport
     from graphmem.core.model.scenes import Bucket as Bucket
     from graphmem.core.model.scenes import Scene as Scene
+    from graphmem.core.model.scenes import SceneDetail as SceneDetail
+    from graphmem.core.model.scenes import SceneFeature as SceneFeature
     from graphmem.core.model.scenes import SceneMatch as SceneMatch
     from graphmem.core.model.scenes import SharedFeature as SharedFeature
+    from graphmem.core.model.scenes import StrengthDay as StrengthDay
     from graphmem.core.model.scopes import Project as Project
     from graphmem.core.model.scopes import ScopeInfo as ScopeInfo
     from graphmem.core.model.upkeep import DedupeReport as DedupeReport
+    from graphmem.core.model.upkeep import GrowthDay as GrowthDay
     from graphmem.core.model.upkeep import Operation as Operation
     from graphmem.core.model.upkeep import Overview as Overview
     from graphmem.core.model.upkeep import SceneHealth as SceneHealth
@@ -135,6 +139,7 @@ _SUBJECTS = {
     "FoldedFact": "entities",
     "ForgetReport": "notes",
     "ForgottenReport": "files",
+    "GrowthDay": "upkeep",
     "HarvestReport": "records",
     "Hit": "found",
     "ImportCount": "exchanged",
@@ -178,6 +183,8 @@ _SUBJECTS = {
     "ResetReport": "edits",
     "RestoreReport": "files",
     "Route": "notes",
+    "SceneDetail": "scenes",
+    "SceneFeature": "scenes",
     "SecretReport": "files",
     "StoredPart": "records",
     "StoredSecret": "files",
@@ -190,6 +197,7 @@ _SUBJECTS = {
     "Settlement": "entities",
     "SharedFeature": "scenes",
     "SimilarEntity": "entities",
+    "StrengthDay": "scenes",
     "TagReport": "edits",
     "Trace": "files",
     "TreeChange": "planted",

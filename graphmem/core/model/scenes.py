@@ -18,6 +18,33 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True)
+class SceneFeature:
+    """A feature of a scene. weight: the greatest that a turn gave; share: what a visit gives on average."""
+
+    feature: str
+    weight: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class StrengthDay:
+    """How strong a scene was when upkeep last looked on a day (UTC)."""
+
+    day: str
+    strength: int
+
+
+@dataclass(frozen=True, slots=True)
+class SceneDetail:
+    """A scene with its features, what weighs most at a visit first; other keys that lead to it; its strength by day."""
+
+    scene: Scene
+    features: tuple[SceneFeature, ...]
+    aliases: tuple[str, ...]
+    strengths: tuple[StrengthDay, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SharedFeature:
     """A feature that a situation and a scene have in common, with its weight in each."""
 

@@ -127,6 +127,17 @@ class Overview:
 
 
 @dataclass(frozen=True, slots=True)
+class GrowthDay:
+    """How many facts, notes, scenes and parts of sessions a day (UTC) brought, of those that are still here."""
+
+    day: str
+    relations: int
+    notes: int
+    scenes: int
+    parts: int
+
+
+@dataclass(frozen=True, slots=True)
 class SceneHealth:
     """How well scenes do their work, in numbers.
 

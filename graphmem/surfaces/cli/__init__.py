@@ -20,7 +20,10 @@ from graphmem.surfaces.output import printable, to_json
 
 if TYPE_CHECKING:
     import logging
+
+    from graphmem.surfaces.cli import completion
 else:
+    completion = late("graphmem.surfaces.cli.completion")
     logging = late("logging")
 
 __all__ = ["graphmem", "main"]
@@ -49,6 +52,8 @@ def main(args: list[str] | None = None) -> None:
 
 def _run(arguments: list[str]) -> int:
     as_json = "--json" in arguments
+    if asked := os.environ.get("_GRAPHMEM_COMPLETE"):
+        return completion.complete(graphmem, asked)
     try:
         # Not through click's own main, which ends the process itself when a pipe breaks.
         with graphmem.make_context("graphmem", list(arguments)) as context:

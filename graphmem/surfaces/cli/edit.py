@@ -1,4 +1,6 @@
-"""Commands that correct and remove facts, and tell what there is: edit, delete, purge, verify-forgotten, overview."""
+"""Commands that correct and remove facts, and tell what there is: edit, delete, purge, verify-forgotten, overview and
+growth.
+"""
 
 import dataclasses
 from pathlib import Path
@@ -192,6 +194,26 @@ def verify_forgotten_command(session: Session, /, text: str, file: Path | None, 
         print_table(["where", "how often#", "first at byte#"], rows, empty="nothing is left of it")
         print_remarks(report.remarks)
     return 0 if report.ok else 1
+
+
+@click.command("growth")
+@click.option("--days", type=WholeNumber(1), default=30, help="How many, today included.  [default: 30]")
+@json_option
+@click.pass_obj
+def growth_command(session: Session, /, days: int, as_json: bool) -> None:
+    """Show what each of the last days brought: facts, notes, scenes, parts of sessions.
+
+    \b
+    Example:
+      graphmem growth --days 7
+    """
+    with session.open(create=False) as memory:
+        found = memory.growth(days=days)
+    if as_json:
+        click.echo(to_json(found))
+        return
+    rows = [(each.day, each.relations, each.notes, each.scenes, each.parts) for each in found]
+    print_table(["day (UTC)", "facts#", "notes#", "scenes#", "parts#"], rows, empty="")
 
 
 @click.command("overview")

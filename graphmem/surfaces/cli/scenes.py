@@ -1,4 +1,4 @@
-"""Commands about scenes: enter, match, scenes, evidence, tag, untag, rename, drop."""
+"""Commands about scenes: enter, match, scenes, scene, evidence, tag, untag, rename, drop."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +7,7 @@ import click
 from graphmem.late import late
 from graphmem.surfaces.cli.group import WholeNumber, dry_run_option, json_option, situation_of, situation_options
 from graphmem.surfaces.opening import Session
-from graphmem.surfaces.output import counted, print_operation, print_table, printable, to_json
+from graphmem.surfaces.output import counted, none_of, print_operation, print_table, printable, to_json
 
 if TYPE_CHECKING:
     import dataclasses
@@ -118,11 +118,21 @@ class _Scenes(click.Group):
 )
 @click.argument("prefix", default="", cls=_Prefix)
 @click.option("--origin", type=click.Choice(["declared", "emergent"]), help="Only scenes of this origin.")
+@click.option("--contains", default="", metavar="TEXT", help="Only scenes with this in their key.")
+@click.option(
+    "--sort",
+    type=click.Choice(["refs", "strength", "recent", "key"]),
+    default="refs",
+    help="What comes first: what holds most, is strongest, was visited last.  [default: refs]",
+)
+@click.option("--limit", type=WholeNumber(0), help="How many at the most.  [default: all]")
 @click.option("--health", is_flag=True, help="Show instead how well all scenes do their work.")
 @json_option
 @click.pass_context
-def scenes_command(ctx: click.Context, /, prefix: str, origin: str | None, health: bool, as_json: bool) -> None:
-    """List scenes at and below PREFIX, those that hold most first; all of them without PREFIX.
+def scenes_command(
+    ctx: click.Context, /, prefix: str, origin: str | None, health: bool, as_json: bool, **options: Any
+) -> None:
+    """List scenes at and below PREFIX; all of them without PREFIX.
 
     \b
     Example:
@@ -130,13 +140,13 @@ def scenes_command(ctx: click.Context, /, prefix: str, origin: str | None, healt
     """
     if ctx.invoked_subcommand is not None:
         return
-    if health and (prefix or origin):
-        raise click.UsageError("--health is about all scenes: leave out PREFIX and --origin")
+    if health and (prefix or origin or options["contains"]):
+        raise click.UsageError("--health is about all scenes: leave out PREFIX, --origin and --contains")
     with ctx.obj.open(create=False) as memory:
         if health:
             _print_health(memory.scene_health(), as_json=as_json)
             return
-        found = memory.scenes(prefix, origin=origin)
+        found = memory.scenes(prefix, origin=origin, **options)
     if as_json:
         click.echo(to_json(found))
         return
@@ -144,7 +154,39 @@ def scenes_command(ctx: click.Context, /, prefix: str, origin: str | None, healt
         (scene.key, scene.origin, scene.strength, scene.features, scene.refs, scene.updated_at[:16]) for scene in found
     ]
     columns = ["scene", "origin", "strength#", "features#", "refs#", "last visit (UTC)"]
-    print_table(columns, rows, empty=f"no scenes{' here' if prefix or origin else ''}")
+    wanted = prefix or origin or options["contains"]
+    print_table(columns, rows, empty=none_of(options["limit"], f"no scenes{' here' if wanted else ''}"))
+
+
+@click.command("scene")
+@click.argument("key")
+@json_option
+@click.pass_obj
+def scene_command(session: Session, /, key: str, as_json: bool) -> None:
+    """Show one scene: its features, the other keys that lead to it, how strong it was by day as upkeep noted it.
+
+    'graphmem recall --scene KEY --exact' shows what it holds.
+
+    \b
+    Example:
+      graphmem scene auto:peer:laoda_chan:qq
+    """
+    with session.open(create=False) as memory:
+        found = memory.scene(key)
+    if as_json:
+        click.echo(to_json(found))
+        return
+    scene = found.scene
+    times = f"since {scene.created_at[:10]}, last visit {scene.updated_at[:16]} (UTC)"
+    click.echo(
+        printable(f"{scene.key}: {scene.origin}, strength {scene.strength}, {counted(scene.refs, 'ref')}, {times}")
+    )
+    if found.aliases:
+        click.echo(printable(f"also {', '.join(found.aliases)}"))
+    rows = [(each.feature, each.weight, each.share) for each in found.features]
+    print_table(["feature", "greatest weight#", "at a visit#"], rows, empty="no features: it is found by its key alone")
+    if found.strengths:
+        click.echo(f"strength by day: {', '.join(f'{each.day} {each.strength}' for each in found.strengths)}")
 
 
 def _print_health(health: "SceneHealth", *, as_json: bool) -> None:

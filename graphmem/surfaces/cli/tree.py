@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from graphmem.surfaces import places
 from graphmem.surfaces.cli.group import json_option
 from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import counted, print_remarks, printable, progress_bar, to_json
@@ -116,9 +117,7 @@ def _root(memory: "Memory", root: str | None, scope: str | None) -> str:
         return os.path.join(memory.project.place, f".{_FOLDER}")  # noqa: PTH118 (as a place is written)
     if scope not in (None, "user"):
         raise click.UsageError("name ROOT: there is a usual one only for the user's notes and those of a project")
-    from platformdirs import user_config_path
-
-    return str(user_config_path("graphmem", appauthor=False) / _FOLDER)
+    return os.path.join(places.settings_folder(), _FOLDER)  # noqa: PTH118 (likewise)
 
 
 def _print_report(report: "TreeReport", *, as_json: bool) -> int:

@@ -1,0 +1,47 @@
+"""The command that serves a memory over HTTP."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from graphmem.surfaces.cli.group import WholeNumber, json_option
+from graphmem.surfaces.extras import required
+from graphmem.surfaces.opening import Session
+from graphmem.surfaces.output import printable, to_json
+
+if TYPE_CHECKING:
+    from graphmem.surfaces.http.running import Running
+
+_PORT = 7345
+
+
+@click.command("serve")
+@click.option("--host", default="127.0.0.1", help="The address of this machine: 127.0.0.1, ::1 or localhost.")
+@click.option(
+    "--port", type=WholeNumber(0), default=_PORT, help=f"The port, 0 for one that is free.  [default: {_PORT}]"
+)
+@click.option("--idle", type=click.FloatRange(min=0), metavar="MINUTES", help="End when nobody asked for so long.")
+@json_option
+@click.pass_obj
+def serve_command(session: Session, /, host: str, port: int, idle: float | None, as_json: bool) -> None:
+    """Serve the memory to programs and pages of this machine, until it is stopped.
+
+    Reading needs nothing; writing needs the token that is shown, which is new at each start. It needs
+    `pip install 'graphmem[http]'`.
+
+    \b
+    Example:
+      graphmem serve --port 0 --idle 0.01
+    """
+    server = required("graphmem.surfaces.http.server", "serving", "http")
+
+    def tell(running: "Running") -> None:
+        if as_json:
+            click.echo(to_json(running, one_line=True))
+        else:
+            click.echo(printable(f"{running.memory} is served at {running.url}, ctrl-c ends it"))
+            click.echo(f"token: {running.token}")
+            click.echo(f"open in a browser: {running.entrance}")
+
+    with session.open(create=True) as memory:
+        server.serve(memory, host=host, port=port, idle=None if idle is None else idle * 60, ready=tell)

@@ -1,0 +1,1 @@
+"""The verbs over HTTP, for programs and pages of this machine alone."""

@@ -1,0 +1,102 @@
+"""Which server runs for a memory, and its token: told in a file for the user alone, where hooks and plug-ins look.
+
+It loads no server, so that who only calls one starts quickly.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from graphmem.errors import Conflict, StoreFailed
+from graphmem.surfaces.places import state_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that runs. memory: the real path of the file. url: its address, without a path. token: for writing."""
+
+    memory: str
+    url: str
+    port: int
+    token: str
+    pid: int
+
+    @property
+    def entrance(self) -> str:
+        """The address that lets a browser in, for writing too."""
+        return f"{self.url}/enter?token={self.token}"
+
+
+def record_of(memory: str) -> Path:
+    """Return the path of the file that tells of the server of a memory, whether or not there is one."""
+    place = os.path.normcase(os.path.realpath(os.path.expanduser(memory)))
+    name = hashlib.sha256(os.fsencode(place)).hexdigest()[:32]
+    return Path(state_folder(), "servers", f"{name}.json")
+
+
+def find(memory: str) -> Running | None:
+    """Return the server of a memory, None where none is told of.
+
+    One that was killed may still be told of: whoever cannot reach it takes it for gone.
+    """
+    try:
+        return Running(**json.loads(record_of(memory).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+@contextlib.contextmanager
+def only_server(memory: str) -> Iterator[Path]:
+    """Be the only server of a memory; yield the path under which `tell` tells of it, which is gone at the end.
+
+    Raises Conflict where another one runs, naming its address.
+    """
+    record = record_of(memory)
+    try:
+        record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(record.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise StoreFailed(
+            f"{record.parent} cannot be used: {error.strerror}; a server tells there of itself"
+        ) from error
+    try:
+        if not _locked(descriptor):
+            other = find(memory)
+            place = "by a server that is just starting" if other is None else f"at {other.url} by process {other.pid}"
+            raise Conflict(f"the memory {memory} is served already {place}: use that, or stop it")
+        try:
+            yield record
+        finally:
+            record.unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
+
+
+def tell(record: Path, running: Running) -> None:
+    """Write what runs into a file for the user alone; who reads it meets all of it or nothing."""
+    draft = record.with_suffix(".tmp")
+    draft.unlink(missing_ok=True)
+    with open(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123
+        json.dump(asdict(running), file)
+    draft.replace(record)
+
+
+def _locked(descriptor: int) -> bool:
+    """Take the lock of a file, which the system gives back when the process ends, however it does."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

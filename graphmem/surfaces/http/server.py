@@ -1,0 +1,118 @@
+"""Serving a memory on a port of loopback until somebody stops it or nobody asks any more."""
+
+import errno
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from graphmem.config import check_count
+from graphmem.errors import Conflict, InvalidInput, StoreFailed
+from graphmem.memory import Memory
+from graphmem.surfaces.http import running
+from graphmem.surfaces.http.app import create_app
+from graphmem.surfaces.http.bounds import Load
+from graphmem.surfaces.http.token import new_token
+
+HOSTS = ("127.0.0.1", "::1", "localhost")
+_LONGEST_HEAD = 16 << 10  # bytes of a request before its body
+_LAST_PORT = 2**16 - 1
+_CONNECTIONS = 256
+_PATIENCE = 5  # seconds for what is still being answered at the end
+
+
+def serve(
+    memory: Memory, *, host: str, port: int, idle: float | None, ready: Callable[[running.Running], None]
+) -> None:
+    """Serve a memory until the process is told to end, or nothing was asked for `idle` seconds.
+
+    host: one of `HOSTS`. port: 0 for any that is free. ready: told how it is reached, as soon as it is.
+
+    Raises Conflict where the memory is served already or the port is taken, StoreFailed where no file can tell of the
+    server, InvalidInput for a memory without a file.
+    """
+    if memory.path == ":memory:":
+        raise InvalidInput("db", memory.path, "name a file: one in memory is gone with its server")
+    with running.only_server(memory.path) as record, _listening(host, port) as listener:
+        name, free, *_ = listener.getsockname()
+        url = f"http://[{name}]:{free}" if ":" in name else f"http://{name}:{free}"
+        served = running.Running(memory.path, url, free, new_token(), os.getpid())
+        load = Load()
+        server = _Server(
+            uvicorn.Config(
+                create_app(memory, port=free, token=served.token, load=load),
+                http="h11",
+                ws="none",
+                loop="asyncio",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                limit_concurrency=_CONNECTIONS,
+                h11_max_incomplete_event_size=_LONGEST_HEAD,
+                timeout_graceful_shutdown=_PATIENCE,
+            ),
+            load,
+            idle,
+        )
+        with server.stopped_by_signals():
+            running.tell(record, served)
+            ready(served)
+            server.run([listener])
+
+
+class _Server(uvicorn.Server):
+    """A server that ends by itself when nobody asks, and by signals without an exception."""
+
+    def __init__(self, config: uvicorn.Config, load: Load, idle: float | None) -> None:
+        super().__init__(config)
+        self._load = load
+        self._idle = idle
+
+    async def on_tick(self, counter: int) -> bool:
+        """Tell, ten times a second, whether to end."""
+        ends = await super().on_tick(counter)
+        return ends or (self._idle is not None and self._load.idle_for() > self._idle)
+
+    @contextmanager
+    def stopped_by_signals(self) -> Iterator[None]:
+        """Let signals end the server, also before it runs. At its end it raises them again, which does nothing here."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def stop(*_: object) -> None:
+            self.should_exit = True
+
+        before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Return a socket to which can be connected from now on."""
+    if host not in HOSTS:
+        raise InvalidInput("host", host, f"only this machine is served: give one of {', '.join(HOSTS)}")
+    check_count("port", port, high=_LAST_PORT)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Without its protocol named, asyncio does not take it for TCP and lets each answer wait 40 ms for the one before.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if os.name == "posix":  # elsewhere it would let two programs have one port
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(_CONNECTIONS)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise Conflict(f"port {port} of {host} is taken: choose another, or 0 for any that is free") from None
+        raise StoreFailed(f"port {port} of {host} cannot be used: {error.strerror}; choose another") from error
+    return listener
