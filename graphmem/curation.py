@@ -14,6 +14,7 @@ from graphmem.config import check_count, check_flags
 from graphmem.core import model
 from graphmem.core.keys import clean_text, key_list, require_texts, text_list, tool_key
 from graphmem.core.situations import Situation
+from graphmem.core.times import days_before
 from graphmem.errors import InvalidInput
 from graphmem.graph import matching
 from graphmem.graph import scenes as scene_graph
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from graphmem.compose import grounds, proposing, reminding
     from graphmem.core import candidates, failures, quotes, redaction, trust
     from graphmem.core import reminders as settings
-    from graphmem.records import drafts, history, incidents, inspection, notes, reminders
+    from graphmem.graph import relations
+    from graphmem.records import drafts, history, incidents, inspection, notes, provenance, reminders
     from graphmem.store import text_index
     from graphmem.store.text_index import Vocabulary
     from graphmem.upkeep import edit_notes, purge
@@ -39,9 +41,11 @@ else:
     inspection = late("graphmem.records.inspection")
     notes = late("graphmem.records.notes")
     proposing = late("graphmem.compose.proposing")
+    provenance = late("graphmem.records.provenance")
     purge = late("graphmem.upkeep.purge")
     quotes = late("graphmem.core.quotes")
     redaction = late("graphmem.core.redaction")
+    relations = late("graphmem.graph.relations")
     reminders = late("graphmem.records.reminders")
     reminding = late("graphmem.compose.reminding")
     settings = late("graphmem.core.reminders")
@@ -49,6 +53,7 @@ else:
     trust = late("graphmem.core.trust")
 
 _NOTES_LISTED = 50
+_DAYS_AT_HAND = 1 / 24  # how far back a turn may lie that is still at hand
 
 
 class Curation(Maintenance):
@@ -389,8 +394,8 @@ class Curation(Maintenance):
 
     def remind(
         self,
-        session: str,
-        said: str,
+        session: str = "",
+        said: str | None = None,
         *,
         saved: bool = False,
         since: dt.datetime | str | None = None,
@@ -398,10 +403,12 @@ class Curation(Maintenance):
     ) -> str:
         """Return what to tell an agent at the end of a turn in which a standing setting was told and nothing saved.
 
-        said: the user's own words in the turn. saved: something was remembered in it. since: when the turn began; a
-        note or a fact that anybody wrote since, for the user or what is current, counts as saved. The reminder quotes
-        the sentence, in `config.language`, once in a session for each sentence; '' when there is nothing to be reminded
-        of, something was saved, or `config.remind_unrecorded` is off. session: '' for none.
+        said: the user's own words in the turn. None for those that are mirrored: of the last hour, told since something
+        was saved; without a session, of the one in which the user spoke last. saved: something was remembered in it.
+        since: when the turn began; a note or a fact that anybody wrote since, for the user or what is current, counts
+        as saved. The reminder quotes the sentence, in `config.language`, once in a session for each sentence; '' when
+        there is nothing to be reminded of, something was saved, or `config.remind_unrecorded` is off. session: '' for
+        none.
 
         >>> from graphmem import Memory
         >>> with Memory.open(":memory:") as memory:
@@ -410,10 +417,16 @@ class Curation(Maintenance):
         >>> "- From now on, answer in German." in reminder, again
         (True, '')
         """
-        require_texts(session=session, said=said)
+        require_texts(session=session, **({} if said is None else {"said": said}))
         check_flags(saved=saved)
         moment = self._at(at)
-        sentence = "" if saved or not self.config.remind_unrecorded else settings.standing_setting(clean_text(said))
+        if saved or not self.config.remind_unrecorded:
+            return ""
+        name = clean_text(session)
+        if said is None:
+            name, sentence = self._unsaved(name, moment)
+        else:
+            sentence = settings.standing_setting(clean_text(said))
         if not sentence:
             return ""
         if since is not None:
@@ -422,10 +435,23 @@ class Curation(Maintenance):
                 if reminders.is_anything_saved(tx, begun, self._scopes(tx, None)):
                     return ""
         with self._writing(moment) as tx:
-            due = reminders.claim(tx, clean_text(session), sentence, moment)
+            due = reminders.claim(tx, name, sentence, moment)
         return reminding.reminder_of(sentence, self.config.language) if due else ""
 
     # ---- within
+
+    def _unsaved(self, session: str, at: str) -> tuple[str, str]:
+        """Return the session and the sentence of it to be reminded of, '' where there is none."""
+        since = days_before(at, _DAYS_AT_HAND)
+        with self._store.read() as tx:
+            name = session or history.speaking(tx, self._scopes(tx, None), since)
+            for text, told_at in history.said_lately(tx, name, since) if name else ():
+                sentence = settings.standing_setting(text)
+                if not sentence or reminders.is_claimed(tx, name, sentence):
+                    continue
+                is_saved = provenance.is_done_since(tx, name, told_at) or relations.is_said_since(tx, name, told_at)
+                return name, "" if is_saved else sentence
+        return name, ""
 
     def _note_scope(self, kind: str, scope: str | None) -> str:
         """Return the scope of a note: what is learnt at work is of the project, what is so of the user."""

@@ -5,9 +5,11 @@ import contextlib
 import http.server
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import zlib
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 
 from graphmem import GraphmemError
 from graphmem.core.tokens import tokens_of
@@ -30,6 +33,24 @@ def names_for_types(module):
             exec("\n".join(map(ast.unparse, node.body)), names)  # noqa: S102
     names.pop("__builtins__", None)
     return names
+
+
+def node_package(package):
+    """Return the folder in which npm has put a package, such as 'name' or 'name@1.2'; skip the test where it cannot."""
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        pytest.skip("no node here")
+    base = Path(os.environ.get("GRAPHMEM_NODE_MODULES", Path(tempfile.gettempdir(), f"graphmem-node-{os.getuid()}")))
+    folder = base / package.replace("/", "-")
+    name = package if package.rfind("@") <= 0 else package[: package.rfind("@")]
+    if not (folder / "node_modules" / name).is_dir():
+        base.mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(exist_ok=True)
+        install = ["npm", "install", "--silent", "--prefix", str(folder), package]
+        try:
+            subprocess.run(install, check=True, capture_output=True, timeout=180)
+        except (subprocess.SubprocessError, OSError) as error:
+            pytest.skip(f"{package} cannot be installed: {error}")
+    return folder / "node_modules" / name
 
 
 def sql(path, statement, *parameters):

@@ -55,8 +55,9 @@ HOMES = {
     "yaml": "graphmem.core.frontmatter",
     "watchfiles": "graphmem.exchange.watching",
     "mcp": "graphmem.surfaces.mcp",
-    "starlette": "graphmem.surfaces.http",
-    "uvicorn": "graphmem.surfaces.http",
+    "mcp_types": "graphmem.surfaces.mcp",
+    "starlette": "graphmem.surfaces",
+    "uvicorn": "graphmem.surfaces",
 }
 
 

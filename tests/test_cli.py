@@ -44,6 +44,7 @@ TALK = ROOT / "fixtures" / "talk.jsonl"
 OBSERVED = ROOT / "fixtures" / "observed.jsonl"
 NOBODY = 65534
 COMMANDS = graphmem.list_commands(click.Context(graphmem))
+CALLED = [command for command in COMMANDS if command != "mcp"]  # which serves, see test_mcp.py
 PYTHON = [sys.executable, "-m", "graphmem"]
 RULE = "QQ回复禁用Markdown格式"
 SENTENCE = "老大说QQ上一律用纯文本。"
@@ -1136,7 +1137,7 @@ def test_a_rehearsal_does_not_advise_one(cli, path):
 # ---- JSON
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", CALLED)
 @pytest.mark.parametrize("place", ["first run", "empty file", "filled"])
 def test_json_is_one_document_and_nothing_else(cli, path, request, command, place):  # CLI-03
     if place == "filled":
@@ -1160,7 +1161,7 @@ def test_json_is_one_document_and_nothing_else(cli, path, request, command, plac
 
 
 def test_json_stays_one_document_with_logging_on(filled):  # CLI-03
-    calls = [["--db", filled, "-v", command, *CALLS[command], "--json"] for command in COMMANDS if command != "embed"]
+    calls = [["--db", filled, "-v", command, *CALLS[command], "--json"] for command in CALLED if command != "embed"]
 
     outs, log, _ = in_one_process(*calls)
 
@@ -1483,16 +1484,11 @@ BAD_FILES = ["folder", "text file", "a byte", "truncated", "of another program",
 @pytest.mark.parametrize(
     ("kind", "command"),
     # A restore takes the place of a bad file, which is kept; the settings say where the file lies and leave it alone.
-    [
-        (kind, command)
-        for kind in BAD_FILES
-        for command in COMMANDS
-        if command not in ("restore", "config", "completion")
-    ]
-    + [("in a missing folder", command) for command in COMMANDS if command not in ("config", "completion")]
+    [(kind, command) for kind in BAD_FILES for command in CALLED if command not in ("restore", "config", "completion")]
+    + [("in a missing folder", command) for command in CALLED if command not in ("config", "completion")]
     + [
         ("missing", command)
-        for command in COMMANDS
+        for command in CALLED
         if command
         not in (
             *("enter", "commit", "turn", "replay", "block", "document", "remember", "record-failure", "restore"),
@@ -1960,7 +1956,7 @@ def test_every_command_has_an_example_and_every_option_a_help_text(cli, command)
         assert "Example:\n" in shown.out
         assert re.search(rf"^    graphmem (--db \S+ )?{' '.join(words)}\b", shown.out, re.MULTILINE)
         assert [option.name for option in found.params if isinstance(option, click.Option) and not option.help] == []
-        assert "--json" in shown.out
+        assert ("--json" in shown.out) == (command in CALLED)
         assert cli(*words, "-h", db=None) == shown
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import random
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,7 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import dump, unprivileged
+from support import dump, node_package, unprivileged
 from test_view import NASTY
 
 from graphmem import Conflict, InvalidInput, Memory, StoreFailed, Triple
@@ -264,18 +263,8 @@ def test_what_is_observed_of_nothing_that_is_known_keeps_its_name(memory):
 
 @pytest.fixture(scope="session")
 def server():
-    """The folder of the real server, from npm; a test that cannot have it is skipped and tells why."""
-    if shutil.which("node") is None or shutil.which("npm") is None:
-        pytest.skip("no node here")
-    folder = Path(os.environ.get("GRAPHMEM_NODE_MODULES", Path(tempfile.gettempdir(), f"graphmem-node-{os.getuid()}")))
-    if not (folder / "node_modules" / SERVER).is_dir():
-        folder.mkdir(mode=0o700, exist_ok=True)
-        install = ["npm", "install", "--silent", "--prefix", str(folder), SERVER]
-        try:
-            subprocess.run(install, check=True, capture_output=True, timeout=120)
-        except (subprocess.SubprocessError, OSError) as error:
-            pytest.skip(f"{SERVER} cannot be installed: {error}")
-    return folder
+    """The script of the real server, from npm; a test that cannot have it is skipped and tells why."""
+    return node_package(SERVER) / "dist" / "index.js"
 
 
 def ask(server, file, *calls):
@@ -285,11 +274,10 @@ def ask(server, file, *calls):
         {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": begin},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
     ]
-    script = server / "node_modules" / SERVER / "dist" / "index.js"
     environment = {**os.environ, "MEMORY_FILE_PATH": str(file)}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     answers = []
-    with subprocess.Popen(["node", script], env=environment, text=True, encoding="utf-8", **pipes) as process:
+    with subprocess.Popen(["node", server], env=environment, text=True, encoding="utf-8", **pipes) as process:
         for number, (tool, arguments) in enumerate(calls, 1):
             told.append(
                 {

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import dump, sql
 
-from graphmem import Config, Event, InvalidInput, Memory, Triple
+from graphmem import Config, Event, InvalidInput, Memory, Part, Triple
 from graphmem.core.reminders import QUOTED_CHARACTERS, standing_setting
 
 STANDING_EN = [
@@ -1339,7 +1339,7 @@ def test_half_an_emoji_does_not_stop_it(memory):
     assert "- Always say ok \ufffd" in memory.remind("s1", "Always say ok \ud83d")
 
 
-@pytest.mark.parametrize("arguments", [(1, "x"), ("s1", None)])
+@pytest.mark.parametrize("arguments", [(1, "x"), (None, "x"), ("s1", 7)])
 def test_bad_words_are_refused_by_name(memory, arguments):
     with pytest.raises(InvalidInput):
         memory.remind(*arguments)
@@ -1355,6 +1355,55 @@ def test_a_turn_that_saved_nothing_reminds_at_its_end(memory):
     with memory.turn(Event(source="qq", text="以后都用英文注释", session="s1")) as turn:
         turn.commit([Triple("boss", "注释语言", "英文")])
         assert turn.reminder() == ""
+
+
+def say(memory, session, *texts, number=[0], **options):  # noqa: B006 (it counts)
+    for text in texts:
+        number[0] += 1
+        memory.mirror(session, [Part(f"m{number[0]}", **{"role": "user", "text": text, **options})])
+
+
+def test_what_was_said_in_a_mirrored_session_is_reminded_of_once(memory, path):
+    say(memory, "s1", "好的。以后都用中文回答", "Run the tests.")
+    say(memory, "s1", "Always use tabs.", role="assistant")
+
+    assert "- 以后都用中文回答" in memory.remind("s1")
+    assert memory.remind("s1") == ""
+    assert memory.remind("s1", "以后都用中文回答") == ""
+    say(memory, "s1", "Never push to main.")
+    assert "- Never push to main." in memory.remind("s1")
+    assert memory.remind("s2") == ""
+
+
+def test_without_a_session_it_is_the_one_in_which_the_user_spoke_last(memory):
+    say(memory, "s1", "Always use tabs.")
+    say(memory, "s2", "Run the tests.")
+
+    assert memory.remind() == ""
+    say(memory, "s1", "Thanks.")
+    assert "- Always use tabs." in memory.remind()
+
+
+@pytest.mark.parametrize("save", ["note", "fact", "note elsewhere", "of another session"])
+def test_what_was_saved_since_is_not_reminded_of(memory, clock, save):
+    memory.remember("An old note")
+    clock.advance(minutes=1)
+    say(memory, "s1", "Always use tabs.")
+    clock.advance(minutes=1)
+    if save == "fact":
+        memory.commit([Triple("boss", "uses", "tabs")], session="s1")
+    else:
+        sessions = {"note": "s1", "note elsewhere": "", "of another session": "s2"}
+        memory.remember("Tabs", session=sessions[save])
+
+    assert bool(memory.remind("s1")) == (save == "of another session")
+
+
+def test_what_was_said_long_ago_is_not_reminded_of(memory, clock):
+    say(memory, "s1", "Always use tabs.")
+    clock.advance(hours=2)
+
+    assert (memory.remind("s1"), memory.remind()) == ("", "")
 
 
 def test_facts_that_were_all_refused_are_nothing_saved(memory):

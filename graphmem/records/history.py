@@ -546,6 +546,30 @@ def said_by_user(tx: sqlite3.Connection, session: str) -> list[str]:
     return [text for (text,) in rows]
 
 
+def speaking(tx: sqlite3.Connection, scopes: Sequence[str] | None, since: str) -> str:
+    """Return the session of some scopes in which the user spoke last, '' where nobody did since a time."""
+    within, parameters = of_scopes(scopes, column="s.scope")
+    row = tx.execute(
+        f"""SELECT s.name FROM (SELECT id, session_id, COALESCE(at, recorded_at) AS said_at FROM parts
+                                WHERE role = 'user' ORDER BY id DESC LIMIT ?) p
+            JOIN sessions s ON s.id = p.session_id
+            WHERE p.said_at >= ? AND NOT s.own {within} ORDER BY p.said_at DESC, p.id DESC LIMIT 1""",
+        (_LAST_SAID, since, *parameters),
+    ).fetchone()
+    return "" if row is None else str(row[0])
+
+
+def said_lately(tx: sqlite3.Connection, session: str, since: str) -> list[tuple[str, str]]:
+    """Return what the user said in a session since a time, the latest first, each with when."""
+    rows = tx.execute(
+        """SELECT p.text, COALESCE(p.at, p.recorded_at) AS said_at FROM sessions s JOIN parts p ON p.session_id = s.id
+           WHERE s.name = ? AND p.role = 'user' AND COALESCE(p.at, p.recorded_at) >= ?
+           ORDER BY p.seq DESC LIMIT ?""",
+        (session, since, _LAST_SAID),
+    )
+    return rows.fetchall()
+
+
 def list_sessions(tx: sqlite3.Connection, scopes: Sequence[str] | None, limit: int) -> tuple[SessionInfo, ...]:
     """Return sessions, those in which something was said last first."""
     within, parameters = of_scopes(scopes, column="s.scope")

@@ -15,9 +15,18 @@ _LAST_FACTS = 1000  # tellings, that a turn has room for
 
 def claim(tx: sqlite3.Connection, session: str, sentence: str, at: str) -> bool:
     """Take the one reminder of a sentence in a session; tell whether it was still there."""
-    digest = hashlib.sha256(f"{session}\0{entity_key(sentence)}".encode()).digest()
     statement = "INSERT INTO reminders(hash, at) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING"
-    return tx.execute(statement, (digest, at)).rowcount == 1
+    return tx.execute(statement, (_digest(session, sentence), at)).rowcount == 1
+
+
+def is_claimed(tx: sqlite3.Connection, session: str, sentence: str) -> bool:
+    """Tell whether the one reminder of a sentence in a session was taken."""
+    asked = tx.execute("SELECT 1 FROM reminders WHERE hash = ?", (_digest(session, sentence),))
+    return asked.fetchone() is not None
+
+
+def _digest(session: str, sentence: str) -> bytes:
+    return hashlib.sha256(f"{session}\0{entity_key(sentence)}".encode()).digest()
 
 
 def is_anything_saved(tx: sqlite3.Connection, since: str, scopes: Sequence[str] | None) -> bool:

@@ -62,6 +62,15 @@ class Session:
         """Return the same options for another memory."""
         return Session(str(database), self.config_file, self._project, self._name, patience=self._patience)
 
+    def within(self, project: str | None) -> "Session":
+        """Return the same options for another current project, None for none."""
+        return Session(self.database, self.config_file, project or "", self._name, patience=self._patience)
+
+    @property
+    def names_project(self) -> bool:
+        """Whether a current project was named, or that there is none."""
+        return self._project is not None
+
     def path(self) -> str:
         """Return the path of the memory: the one that was named, else one in the folder of the settings or the user."""
         if self.database is not None:

@@ -83,6 +83,7 @@ _COMMANDS = {
     "incidents": ("failures", "List failures of tools that look alike."),
     "import": ("exchange", "Take in what another memory kept."),
     "export": ("exchange", "Write what is known into a file for others."),
+    "mcp": ("mcp", "Serve the memory to an agent (Model Context Protocol)."),
     "backup": ("files", "Copy the memory into a new file, also while it is in use."),
     "restore": ("files", "Make the memory anew from a backup."),
     "serve": ("serve", "Serve the memory to programs and pages of this machine."),
