@@ -43,8 +43,11 @@ WEEK = ROOT / "fixtures" / "week.jsonl"
 TALK = ROOT / "fixtures" / "talk.jsonl"
 OBSERVED = ROOT / "fixtures" / "observed.jsonl"
 NOBODY = 65534
-COMMANDS = graphmem.list_commands(click.Context(graphmem))
+# All but the one that Claude Code calls and no person, which never fails: see test_hook.py.
+COMMANDS = [command for command in graphmem.list_commands(click.Context(graphmem)) if command != "hook"]
 CALLED = [command for command in COMMANDS if command != "mcp"]  # which serves, see test_mcp.py
+# What does without a memory.
+WITHOUT = ("config", "completion", "claude")
 PYTHON = [sys.executable, "-m", "graphmem"]
 RULE = "QQ回复禁用Markdown格式"
 SENTENCE = "老大说QQ上一律用纯文本。"
@@ -112,6 +115,7 @@ CALLS = {
     "record-failure": ["bash", "exit 1"],
     "incidents": ["--all"],
     "import": ["mcp-memory", OBSERVED],
+    "claude": ["install", "--dry-run"],
     "export": ["jsonl", "all.jsonl"],
     "backup": ["copy.db"],
     "restore": [SAVED],
@@ -1484,15 +1488,15 @@ BAD_FILES = ["folder", "text file", "a byte", "truncated", "of another program",
 @pytest.mark.parametrize(
     ("kind", "command"),
     # A restore takes the place of a bad file, which is kept; the settings say where the file lies and leave it alone.
-    [(kind, command) for kind in BAD_FILES for command in CALLED if command not in ("restore", "config", "completion")]
-    + [("in a missing folder", command) for command in CALLED if command not in ("config", "completion")]
+    [(kind, command) for kind in BAD_FILES for command in CALLED if command not in ("restore", *WITHOUT)]
+    + [("in a missing folder", command) for command in CALLED if command not in WITHOUT]
     + [
         ("missing", command)
         for command in CALLED
         if command
         not in (
             *("enter", "commit", "turn", "replay", "block", "document", "remember", "record-failure", "restore"),
-            *("config", "completion", "mirror", "harvest", "import", "serve"),
+            *(*WITHOUT, "mirror", "harvest", "import", "serve"),
         )
     ],
 )
@@ -2021,7 +2025,7 @@ OF_OTHER_COMMANDS = {
 }
 
 
-SHOWN = {"surfaces.cli.group", "surfaces.output", "surfaces.places", "surfaces.wire"}
+SHOWN = {"surfaces.cli.group", "surfaces.opening", "surfaces.output", "surfaces.wire"}
 OF_SCENES = {
     *(
         "memory",
@@ -2090,7 +2094,7 @@ def test_the_readme_names_the_commands_that_there_are():
     used = {re.sub(r"^(-v |--(db|config)[ =]\S+ )*", "", line).split()[0] for line in lines}
     table = set(re.findall(r"^\| `graphmem ([\w-]+)", readme, re.MULTILINE))
 
-    assert table == set(COMMANDS)
+    assert table == {*COMMANDS, "hook"}
     assert used <= set(COMMANDS)
 
 

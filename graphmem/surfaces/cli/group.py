@@ -87,6 +87,8 @@ _COMMANDS = {
     "backup": ("files", "Copy the memory into a new file, also while it is in use."),
     "restore": ("files", "Make the memory anew from a backup."),
     "serve": ("serve", "Serve the memory to programs and pages of this machine."),
+    "claude": ("claude", "Let Claude Code use the memory, or no more."),
+    "hook": ("claude", "Answer an event of Claude Code."),
     "config": ("config", "Show every setting and where it comes from."),
     "completion": ("completion", "Let a shell complete commands and options."),
     "check": ("files", "Tell whether the memory is sound."),
