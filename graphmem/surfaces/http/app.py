@@ -1,8 +1,9 @@
 """The application: every route behind one gate."""
 
 import contextlib
+import functools
 import importlib.metadata
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from starlette.applications import Starlette
@@ -17,6 +18,7 @@ from graphmem.memory import Memory
 from graphmem.surfaces.http.api import Api
 from graphmem.surfaces.http.bounds import Bounded, Bounds, Load
 from graphmem.surfaces.http.gate import Gate
+from graphmem.surfaces.http.memories import Memories
 from graphmem.surfaces.http.refusals import JSON, tell_error, tell_failure, tell_http_error, told
 from graphmem.surfaces.http.token import Doorkeeper
 
@@ -31,25 +33,29 @@ def create_app(
     pages: Sequence[BaseRoute] = (),
     bounds: Bounds | None = None,
     load: Load | None = None,
+    opened: Callable[..., Memory] | None = None,
 ) -> ASGIApp:
     """Return the ASGI application that serves a memory, which stays open after it.
 
     port: the one it is reached at, which every request has to name. token: what lets a program write. pages: further
-    routes; `request.app.state` holds for them `memory`, `keeper`, who may write, and `threads`, where verbs are run.
-    bounds: what it takes of one client and of all. load: told of what it does.
+    routes; `request.app.state` holds for them `keeper`, who may write, and `memories`, which runs what they do with the
+    memory that is asked for: `await request.app.state.memories.run(request, call)`. bounds: what it takes of one client
+    and of all. load: told of what it does. opened: opens the same file for another project, see `Memories`.
     """
     bounds = bounds or Bounds()
     keeper = Doorkeeper(token, port)
     threads = ThreadPoolExecutor(_THREADS, "graphmem-http")
+    opened = opened or functools.partial(Memory.open, memory.path, create=False)
+    memories = Memories(memory, opened=opened, keeper=keeper, threads=threads)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        with threads:
+        with contextlib.closing(memories), threads:
             yield
 
     inner = Starlette(
         routes=[
-            Route("/api/{verb}", Api(memory, keeper=keeper, threads=threads, bounds=bounds)),
+            Route("/api/{verb}", Api(memories, keeper=keeper, bounds=bounds)),
             Route("/health", _health),
             Route("/enter", keeper.enter),
             *pages,
@@ -58,7 +64,7 @@ def create_app(
         lifespan=lifespan,
     )
     inner.router.redirect_slashes = False
-    inner.state.memory, inner.state.keeper, inner.state.threads = memory, keeper, threads
+    inner.state.memories, inner.state.keeper = memories, keeper
     return Gate(Bounded(inner, most=bounds.requests, load=load or Load()), port=port)
 
 
