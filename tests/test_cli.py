@@ -1986,7 +1986,7 @@ def test_the_examples_in_help_run(cli, path, tmp_path, monkeypatch):
         cli("dedupe")
     (tmp_path / "backup.db").write_bytes(path.read_bytes())
     (tmp_path / "arbiter.py").write_text("print('leave')")
-    helps = [graphmem.help, *(found.help for command in COMMANDS for _, found in nested(command))]
+    helps = [graphmem.help, *(found.help for command in CALLED for _, found in nested(command))]
     examples = [line.strip() for text in helps for line in inspect.cleandoc(text).splitlines() if " graphmem " in line]
 
     assert len(examples) > len(COMMANDS)

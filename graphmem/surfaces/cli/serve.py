@@ -4,13 +4,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from graphmem.late import late
 from graphmem.surfaces.cli.group import WholeNumber, json_option
 from graphmem.surfaces.extras import required
 from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import printable, to_json
 
 if TYPE_CHECKING:
+    from graphmem.surfaces.http import starting
     from graphmem.surfaces.http.running import Running
+else:
+    starting = late("graphmem.surfaces.http.starting")
 
 _PORT = 7345
 
@@ -21,9 +25,10 @@ _PORT = 7345
     "--port", type=WholeNumber(0), default=_PORT, help=f"The port, 0 for one that is free.  [default: {_PORT}]"
 )
 @click.option("--idle", type=click.FloatRange(min=0), metavar="MINUTES", help="End when nobody asked for so long.")
+@click.option("--detach", is_flag=True, help="Start it apart, unless it runs already, and tell where it is.")
 @json_option
 @click.pass_obj
-def serve_command(session: Session, /, host: str, port: int, idle: float | None, as_json: bool) -> None:
+def serve_command(session: Session, /, host: str, port: int, idle: float | None, detach: bool, as_json: bool) -> None:
     """Serve the memory to programs and pages of this machine, until it is stopped.
 
     Reading needs nothing; writing needs the token that is shown, which is new at each start. It needs
@@ -33,7 +38,6 @@ def serve_command(session: Session, /, host: str, port: int, idle: float | None,
     Example:
       graphmem serve --port 0 --idle 0.01
     """
-    server = required("graphmem.surfaces.http.server", "serving", "http")
 
     def tell(running: "Running") -> None:
         if as_json:
@@ -43,5 +47,10 @@ def serve_command(session: Session, /, host: str, port: int, idle: float | None,
             click.echo(f"token: {running.token}")
             click.echo(f"open in a browser: {running.entrance}")
 
+    if detach:
+        options = ["--host", host, "--port", str(port), *([] if idle is None else ["--idle", str(idle)])]
+        tell(starting.started(session, options))
+        return
+    server = required("graphmem.surfaces.http.server", "serving", "http")
     with session.open(create=True) as memory:
         server.serve(memory, host=host, port=port, idle=None if idle is None else idle * 60, ready=tell)

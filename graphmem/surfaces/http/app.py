@@ -18,6 +18,7 @@ from graphmem.memory import Memory
 from graphmem.surfaces.http.api import Api
 from graphmem.surfaces.http.bounds import Bounded, Bounds, Load
 from graphmem.surfaces.http.gate import Gate
+from graphmem.surfaces.http.host import Host
 from graphmem.surfaces.http.memories import Memories
 from graphmem.surfaces.http.refusals import JSON, tell_error, tell_failure, tell_http_error, told
 from graphmem.surfaces.http.token import Doorkeeper
@@ -56,6 +57,7 @@ def create_app(
     inner = Starlette(
         routes=[
             Route("/api/{verb}", Api(memories, keeper=keeper, bounds=bounds)),
+            Route("/host/{moment}", Host(memories, keeper=keeper, bounds=bounds)),
             Route("/health", _health),
             Route("/enter", keeper.enter),
             *pages,
