@@ -47,7 +47,7 @@ NOBODY = 65534
 COMMANDS = [command for command in graphmem.list_commands(click.Context(graphmem)) if command != "hook"]
 CALLED = [command for command in COMMANDS if command != "mcp"]  # which serves, see test_mcp.py
 # What does without a memory.
-WITHOUT = ("config", "completion", "claude")
+WITHOUT = ("config", "completion", "claude", "opencode")
 PYTHON = [sys.executable, "-m", "graphmem"]
 RULE = "QQ回复禁用Markdown格式"
 SENTENCE = "老大说QQ上一律用纯文本。"
@@ -116,6 +116,7 @@ CALLS = {
     "incidents": ["--all"],
     "import": ["mcp-memory", OBSERVED],
     "claude": ["install", "--dry-run"],
+    "opencode": ["install", "--dry-run"],
     "export": ["jsonl", "all.jsonl"],
     "backup": ["copy.db"],
     "restore": [SAVED],

@@ -1,4 +1,4 @@
-"""Commands about Claude Code: claude, hook."""
+"""Commands about the programs in which agents work: claude, hook, opencode."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,10 +12,15 @@ from graphmem.surfaces.opening import Session, current_folder
 from graphmem.surfaces.output import printable, to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from graphmem.surfaces import claude_setup, hook
+    from graphmem.surfaces.opencode import setup as opencode_setup
+    from graphmem.surfaces.setting_up import Change
 else:
     claude_setup = late("graphmem.surfaces.claude_setup")
     hook = late("graphmem.surfaces.hook")
+    opencode_setup = late("graphmem.surfaces.opencode.setup")
 
 
 @click.command("claude")
@@ -46,6 +51,41 @@ def claude_command(
         )
     else:
         changes = claude_setup.uninstall(project, dry_run=dry_run)
+    _print(changes, dry_run=dry_run, as_json=as_json)
+
+
+@click.command("opencode")
+@click.argument("act", type=click.Choice(["install", "uninstall"]))
+@click.option("--global", "for_user", is_flag=True, help="In all projects.  [default]")
+@click.option("--project", "for_project", is_flag=True, help="Only in the project that it is called in.")
+@dry_run_option
+@json_option
+@click.pass_obj
+def opencode_command(
+    session: Session, /, act: str, for_user: bool, for_project: bool, dry_run: bool, as_json: bool
+) -> None:
+    """Put the plug-in, four commands and the MCP server into OpenCode, or take them out.
+
+    Nothing else in its settings is touched, and uninstall leaves them as they were. A memory and settings that are
+    named with --db and --config are those that OpenCode will use.
+
+    \b
+    Example:
+      graphmem opencode install --project
+    """
+    if for_user and for_project:
+        raise click.UsageError("give --global or --project")
+    project = _project(session) if for_project else None
+    if act == "install":
+        changes = opencode_setup.install(
+            project, database=session.database, config_file=session.config_file, dry_run=dry_run
+        )
+    else:
+        changes = opencode_setup.uninstall(project, dry_run=dry_run)
+    _print(changes, dry_run=dry_run, as_json=as_json)
+
+
+def _print(changes: "Sequence[Change]", *, dry_run: bool, as_json: bool) -> None:
     if as_json:
         click.echo(to_json(changes))
         return
