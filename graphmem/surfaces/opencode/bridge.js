@@ -170,8 +170,9 @@ export function bridge({ folder, settings = new URL("settings.json", import.meta
     },
 
     async dispose() {
-      const ending = [...sessions.values()].filter((session) => session.asked).map((session) => later(session, "end"))
-      await within(Promise.all([...ending, ...[...sessions.values()].map((session) => session.told())]), AT_THE_END)
+      const all = [...sessions.values()]
+      for (const session of all) if (session.messages.size) later(session, "end")
+      await within(Promise.all(all.map((session) => session.told())), AT_THE_END)
     },
   }
 }

@@ -68,7 +68,6 @@ export default {
         const part = { id: `${message}.${told.ordinal}`, messageID: message, type: "text", text: told.text }
         memory.said(id, message, part)
       } else if (type === "session.deleted") await memory.deleted(id)
-      else if (type === "session.forked") memory.session(id, "")
       else if (type === "session.execution.succeeded" || type === "session.idle") memory.idle(id)
       else if (type === "session.compaction.ended" || type === "session.compacted") memory.compacted(id)
     })

@@ -16,7 +16,7 @@ export const Graphmem = async ({ directory, worktree }) => {
     "chat.message": safe(async ({ sessionID }, { message, parts }) => {
       const text = await memory.prompt(sessionID, message, parts)
       const last = parts.at(-1)
-      if (!text || !last) return
+      if (!text || !last?.id) return
       // Ids are in the order of parts.
       parts.push({ id: `${last.id}m`, sessionID, messageID: message.id, type: "text", synthetic: true, text })
     }),

@@ -21,6 +21,7 @@ _PLUGINS = ("graphmem.js", "graphmem-v2.js")
 _COMMANDS = ("mem-checkpoint.md", "mem-distill.md", "mem-dream.md", "mem-search.md")
 _CONFIGS = ("opencode.jsonc", "opencode.json")
 _OWN_FOLDERS = ("plugins", "commands", "graphmem", ".opencode")
+_UNTOLD = {"GRAPHMEM_INJECT": "false"}  # what holds is told by the plug-in, and once is enough
 _OURS = "graphmem"  # each file of ours says so
 
 
@@ -113,7 +114,7 @@ def _config(folder: Path) -> Path:
 def _with_server(text: str, place: str, command: Sequence[str]) -> tuple[str, list[str]]:
     path = _path(text, place)
     before = json_files.value_at(json_files.parsed(text, place, comments=True), *path)
-    wanted: dict[str, Any] = {"type": "local", "command": [*command, "mcp"]}
+    wanted: dict[str, Any] = {"type": "local", "command": [*command, "mcp"], "environment": _UNTOLD}
     if isinstance(before, dict) and {**before, **wanted} == before:
         return text, []
     kept = before if isinstance(before, dict) else {} if len(path) > len(_V1) else {"enabled": True}
