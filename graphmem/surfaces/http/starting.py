@@ -64,6 +64,7 @@ def _come_up(path: str, process: subprocess.Popen[bytes], told: IO[bytes]) -> ru
         ended = process.poll() is not None
         found = running.find(path)
         if found is not None and answers(found):
+            process.returncode = 0  # it lives on, which Python would complain of
             return found
         if ended:
             break
