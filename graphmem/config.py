@@ -40,7 +40,9 @@ _LARGEST_COUNT = 2**63 - 1  # what a column of SQLite holds
 
 ENVIRONMENT = "GRAPHMEM_"
 # Read elsewhere, or told to the program of a writer.
-_OTHER_VARIABLES = frozenset({"DB", "CONFIG", "PROJECT", "SESSION", "ARBITER_KEY", "WRITER_KEY", "WRITER"})
+_OTHER_VARIABLES = frozenset(
+    {"DB", "CONFIG", "PROJECT", "SESSION", "ARBITER_KEY", "WRITER_KEY", "WRITER", "HOOK_ALONE"}
+)
 _NO_VARIABLES = frozenset({"weights", "ranking"})  # tables
 _COMMANDS = frozenset({"writer_command"})  # written in a variable as for a shell
 _ROUTE = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+")

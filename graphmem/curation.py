@@ -405,10 +405,10 @@ class Curation(Maintenance):
 
         said: the user's own words in the turn. None for those that are mirrored: of the last hour, told since something
         was saved; without a session, of the one in which the user spoke last. saved: something was remembered in it.
-        since: when the turn began; a note or a fact that anybody wrote since, for the user or what is current, counts
-        as saved. The reminder quotes the sentence, in `config.language`, once in a session for each sentence; '' when
-        there is nothing to be reminded of, something was saved, or `config.remind_unrecorded` is off. session: '' for
-        none.
+        since: when the turn began in which the words were said; a note or a fact that anybody wrote since, for the user
+        or what is current, counts as saved. The reminder quotes the sentence, in `config.language`, once in a session
+        for each sentence; '' when there is nothing to be reminded of, something was saved, or
+        `config.remind_unrecorded` is off. session: '' for none.
 
         >>> from graphmem import Memory
         >>> with Memory.open(":memory:") as memory:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import functools
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
     from graphmem.exchange import importing, kinds, to_mcp_memory, to_okf, whole
     from graphmem.graph import neighbours as around
     from graphmem.graph import view
-    from graphmem.store import database, placing
+    from graphmem.store import blobs, database, placing
     from graphmem.upkeep import screening
 else:
+    blobs = late("graphmem.store.blobs")
     around = late("graphmem.graph.neighbours")
     database = late("graphmem.store.database")
     importing = late("graphmem.exchange.importing")
@@ -162,8 +164,14 @@ class Files(Trees):
 
         kind: 'homeagent', the database of the HomeAgent engine, in both eras of its schema; 'mcp-memory', the JSON
         Lines of the MCP knowledge-graph server, whose observations become notes; 'ledger', the JSON of
-        dsh-memory-ledger, one file or the folder of all; 'promemory', the folder of opencode-promemory. scope: whose it
-        is, as in `commit`; left out, what the source says. progress: is told how much is done and of how much.
+        dsh-memory-ledger, one file or the folder of all; 'promemory', the folder of opencode-promemory; 'tree', a
+        folder of Markdown notes, such as a vault of Obsidian, the files of basic-memory, a tree of another memory or a
+        bundle of the Open Knowledge Format. scope: whose it is, as in `commit`; left out, what the source says, else
+        the user's own. progress: is told how much is done and of how much.
+
+        A file of a 'tree' is a note. Links stay in its text, and the titles that they lead to are labels of the note;
+        keys of the frontmatter that mean nothing here stand at the end of its body. A file that was changed changes its
+        note, unless that was changed here as well, which is told.
 
         What is here already stays as it is, so the same source can be taken in again, also after an interruption: each
         batch is one transaction. Counts are not added to those here, the greater one stays. The source is opened for
@@ -199,6 +207,8 @@ class Files(Trees):
             scope_of=self._scope_at,
             at=at,
             progress=progress,
+            edit=self._edit,
+            keep_payload=functools.partial(self._keep_payload, keep=not dry_run),
         )
         tally = importing.Tally()
         rehearsal: AbstractContextManager[sqlite3.Connection | None] = (
@@ -224,6 +234,13 @@ class Files(Trees):
             return ""
         signs = projects.signs_of(folder, whole_repository=self.config.project_identity == "repository")
         return self._known_project(signs).project.key
+
+    def _keep_payload(self, digest: str, payload: bytes, *, keep: bool = True) -> bool:
+        """Write a payload beside the memory where it is too large for its row; tell whether it is not."""
+        in_row = blobs.lies_in_row(self.path, len(payload))
+        if keep and not in_row:
+            blobs.write_blob(self.path, digest, payload)
+        return in_row
 
     def _import_whole(
         self, path: str | os.PathLike[str], *, dry_run: bool, progress: Callable[[int, int], None]

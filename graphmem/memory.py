@@ -41,7 +41,7 @@ from graphmem.files import Files
 from graphmem.graph import matching
 from graphmem.graph import scenes as scene_graph
 from graphmem.late import late
-from graphmem.store.blobs import lies_in_row, read_blob, remove_blob, write_blob
+from graphmem.store.blobs import lies_in_row, read_blob, remove_blob
 from graphmem.store.database import Store
 
 if TYPE_CHECKING:
@@ -456,10 +456,8 @@ class Memory(Files):
         new = block_rows.check_block(text, modality=modality, payload=payload, width=width, height=height, **labels)
         keys = new_keys(scenes, "scenes")
         moment = self._at(at)
-        in_row = lies_in_row(self.path, new.size)
         with self._writing(moment) as tx:
-            if payload is not None and not in_row:
-                write_blob(self.path, new.digest, payload)
+            in_row = self._keep_payload(new.digest, payload or b"")
             scene_ids = scene_graph.ensure_scenes(tx, keys, moment, self.config)
             block = block_rows.put(tx, new, scene_ids, moment, at_is_given=at is not None, in_row=in_row)
         return replace(block, payload=payload)

@@ -11,6 +11,8 @@ digest   A child process digests a session while it goes on, and is killed betwe
 tree     A child process remembers, edits notes, writes files and syncs both, until it is killed. After each round no
          file is a half one; after all a sync completes, and every note and every file that was acknowledged is on
          both sides, once, in its last version.
+imports  A child process takes in the file or the folder of another memory, and is killed. Done again it goes on, and
+         after all the memory holds what one holds that nobody killed, row for row.
 disk     A file that cannot grow: no room left (a limit of pages, and a small tmpfs where it may be mounted), and writes
          that fail (a limit of the file size). No acknowledged write is lost, the file stays whole, and it goes on when
          there is room again.
@@ -20,6 +22,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import datetime as dt
+import hashlib
+import importlib.util
 import json
 import multiprocessing
 import os
@@ -38,6 +43,7 @@ from typing import Any
 
 from graphmem import Config, Conflict, GraphmemError, Memory, NotFound, Part, Situation, StoreBusy, StoreFailed, Triple
 from graphmem.core.checkpoints import SECTION_BYTES
+from graphmem.exchange.tree_forms import form_of
 
 PATIENT = Config(busy_timeout=30.0)
 DIGESTING = Config(busy_timeout=30.0, checkpoint_input_bytes=1500)
@@ -445,7 +451,7 @@ def text_of(title: str, version: int) -> str:
     return f"{title} version {version}\n{FILLING}\nEND of {title}"
 
 
-def tree_child(path: Path, root: Path, number: int) -> None:
+def tree_child(path: Path, root: Path, number: int, form: str) -> None:
     """Remember, edit and write files, each title on one side only, and sync, again and again, until killed."""
     rng = random.Random(number)
     with Memory.open(path, config=PATIENT) as memory:
@@ -459,30 +465,80 @@ def tree_child(path: Path, root: Path, number: int) -> None:
                 version = int(note.body.split(" version ")[1].split("\n")[0]) + 1
                 memory.edit_note(note.id, body=text_of(note.title, version))
                 print(f"{note.title}\t{version}", flush=True)
-            files = sorted(root.glob("facts/file-*.md"))
-            if files and rng.random() < 0.5:
-                file = rng.choice(files)
-                title = file.read_text("utf-8").split("\ntitle: ")[1].split("\n")[0]
-                version = int(file.read_text("utf-8").split(" version ")[1].split("\n")[0]) + 1
-            else:
-                title, version = f"file {number} {rng.randrange(1_000_000)}", 0
-                file = root / "facts" / f"{title.replace(' ', '-')}.md"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            beside = file.with_name(f".{file.name}.{number}")
-            beside.write_text(f"---\ntitle: {title}\n---\n{text_of(title, version)}\n", "utf-8")
-            beside.replace(file)
+            pages = pages_of(root, form)
+            titles = sorted(title for title in pages if title.startswith("file "))
+            title, version = f"file {number} {rng.randrange(1_000_000)}", 0
+            if titles and rng.random() < 0.5:
+                title = rng.choice(titles)
+                version = int(pages[title][1].split(" version ")[1].split("\n")[0]) + 1
+            write_page(root, form, pages[title][0] if title in pages else "", title, text_of(title, version), number)
             print(f"{title}\t{version}", flush=True)
-            memory.sync_tree(root)
+            memory.sync_tree(root, form=form)
+
+
+FILES = {"promemory": "MEMORY.md", "ledger": "memory.json"}
+
+
+def pages_of(root: Path, form: str) -> dict[str, tuple[str, str]]:
+    """Return where each title stands, a file or a page in it, and what it says."""
+    found: dict[str, tuple[str, str]] = {}
+    how = form_of(form)
+    if how.parting is None:
+        paths = [path for path in root.rglob("[!.]*.md") if path.name not in ("index.md", "ROOT.md")]
+        pages = [(str(path), how.read(path.read_bytes(), "")) for path in paths]
+    else:
+        file = root / FILES[form]
+        pieces = how.parting.part(file.read_text("utf-8"), file.name) if file.exists() else []
+        pages = [(piece.page, how.read(piece.page.encode(), file.name)) for piece in pieces if piece.key]
+    for place, page in pages:
+        title = str(page.told["title"])
+        if title in found:
+            raise Failure(f"{title} is in two places")
+        if not page.body.endswith(f"END of {title}"):
+            raise Failure(f"{title} is half a page")
+        found[title] = (place, page.body)
+    return found
+
+
+def write_page(root: Path, form: str, place: str, title: str, body: str, number: int) -> None:
+    """Write what a person says into a file, in one step. place: where the title stands, '' for a new one."""
+    if form == "notes":
+        file = Path(place) if place else root / "facts" / f"{title.replace(' ', '-')}.md"
+        text = f"---\ntitle: {title}\n---\n{body}\n"
+    else:
+        file = root / FILES[form]
+        text = file.read_text("utf-8") if file.exists() else ""
+        if form == "ledger":
+            whole = json.loads(text or '{"entries": []}')
+            entry = next((entry for entry in whole["entries"] if entry["title"] == title), None)
+            if entry is None:
+                whole["entries"].append(entry := {"title": title, "kind": "fact"})
+            entry["body"] = body
+            text = json.dumps(whole)
+        elif place:
+            old = place.partition("\n")[2]
+            head = old[: old.index(title, old.index("-->") if "-->" in old else len(title))]
+            text = text.replace(old, f"{head}{body}")
+        else:
+            text = f"{text or '# Memory'}\n\n## Lessons\n\n### {title}\n\n{body}\n"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_name(f".{file.name}.{number}")
+    beside.write_text(text, "utf-8")
+    beside.replace(file)
 
 
 def tree(rounds: int, seed: int) -> dict[str, object]:
+    return {form: tree_in(form, rounds, seed) for form in ("notes", *FILES)}
+
+
+def tree_in(form: str, rounds: int, seed: int) -> dict[str, int]:
     rng = random.Random(seed)
     told: dict[str, int] = {}
     with tempfile.TemporaryDirectory(prefix="graphmem-torture-") as folder:
         path, root = Path(folder) / "memory.db", Path(folder) / "tree"
         Memory.open(path).close()
         for each in range(rounds):
-            command = [sys.executable, __file__, "tree-child", str(path), str(root), str(each + 1)]
+            command = [sys.executable, __file__, "tree-child", str(path), str(root), str(each + 1), form]
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
                 assert child.stdout is not None
                 lines = [child.stdout.readline()]
@@ -490,20 +546,14 @@ def tree(rounds: int, seed: int) -> dict[str, object]:
                 child.kill()
                 lines += child.stdout.read().splitlines()
             if child.returncode != -signal.SIGKILL:
-                raise Failure(f"round {each}: the child ended by itself, with {child.returncode}")
+                raise Failure(f"{form}, round {each}: the child ended by itself, with {child.returncode}")
             for line in lines:
                 title, _, version = line.strip().partition("\t")
                 told[title] = max(told.get(title, 0), int(version or 0))
-            for file in root.rglob("[!.]*.md"):
-                text = file.read_text("utf-8")
-                if (
-                    file.name not in ("index.md", "ROOT.md")
-                    and f"END of {text.split('title: ')[1].split(chr(10))[0]}" not in text
-                ):
-                    raise Failure(f"round {each}: {file.name} is a half file")
-            progress("tree", each + 1, rounds)
+            pages_of(root, form)
+            progress(f"tree, {form},", each + 1, rounds)
         with Memory.open(path, config=PATIENT) as memory:
-            memory.sync_tree(root)
+            memory.sync_tree(root, form=form)
             again = memory.sync_tree(root)
             if again.changes or memory.inspect().conflicts:
                 raise Failure(f"a second sync still changes {again.changes[:3]}, {memory.inspect().conflicts[:3]}")
@@ -512,14 +562,106 @@ def tree(rounds: int, seed: int) -> dict[str, object]:
             bodies = {note.title: note.body for note in memory.notes(limit=100_000)}
             if len(bodies) != len(memory.notes(limit=100_000)):
                 raise Failure("a title is there twice")
-        texts = [file.read_text("utf-8") for file in root.rglob("facts/*.md") if file.name != "index.md"]
+        pages = {title: body for title, (_, body) in pages_of(root, form).items()}
         for title, version in told.items():
             newer = [text_of(title, version + more) for more in (0, 1)]  # the last one may be kept and not acknowledged
-            if bodies.get(title) not in newer or sum(text.rstrip().endswith(bodies[title]) for text in texts) != 1:
-                raise Failure(f"{title!r}, version {version}, is lost")
-        if len(texts) != len(bodies):
-            raise Failure(f"{len(texts)} files for {len(bodies)} notes")
-        return {"kills": rounds, "acknowledged": len(told), "notes": len(bodies), "files": len(texts)}
+            if bodies.get(title) not in newer or pages.get(title) != bodies[title]:
+                raise Failure(f"{form}: {title!r}, version {version}, is lost")
+        if len(pages) != len(bodies):
+            raise Failure(f"{form}: {len(pages)} pages for {len(bodies)} notes")
+        return {"kills": rounds, "acknowledged": len(told), "notes": len(bodies), "pages": len(pages)}
+
+
+# ---- imports
+
+NOON = dt.datetime(2026, 9, 7, 12, tzinfo=dt.UTC)  # of every import: what differs is no time then
+MAKE_REFERENCE = Path(__file__).parent.parent / "fixtures" / "make_reference_db.py"
+
+
+def make_sources(folder: Path) -> dict[str, Path]:
+    """Make something to take in of each kind."""
+    sources = {kind: folder / kind for kind in ("homeagent", "tree", "jsonl")}
+    spec = importlib.util.spec_from_file_location("make_reference_db", MAKE_REFERENCE)
+    assert spec is not None and spec.loader is not None  # noqa: PT018
+    maker = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(maker)
+    with contextlib.closing(maker.build(sources["homeagent"], era="block")) as made, made:
+        made.execute("ALTER TABLE memory_blocks ADD COLUMN payload_digest TEXT DEFAULT ''")
+        for number in range(20):
+            payload = random.Random(number).randbytes(100_000)
+            digest = hashlib.sha256(payload).hexdigest()
+            file = folder / "media" / "blobs" / digest[:2] / digest[2:]
+            file.parent.mkdir(parents=True)
+            file.write_bytes(payload)
+            made.execute(
+                "INSERT INTO memory_blocks(id, modality, payload_digest) VALUES (?, 'image', ?)",
+                (f"medium {number}", digest),
+            )
+    sources["tree"].mkdir()
+    for number in range(300):
+        text = f"---\ntags: [t{number % 7}]\npermalink: f{number}\n---\nText {number}, see [[f{number * 7 % 300}]].\n"
+        (sources["tree"] / f"f{number}.md").write_text(f"{text}\n- needs [[f{number * 11 % 300}]]\n", "utf-8")
+    with Memory.open(folder / "source.db", clock=lambda: NOON) as memory:
+        memory.import_from("homeagent", sources["homeagent"])
+        memory.import_from("tree", sources["tree"])
+        memory.export_to("jsonl", sources["jsonl"])
+    return sources
+
+
+def import_child(kind: str, path: Path, source: Path) -> None:
+    """Take something in; tell when it begins."""
+    with Memory.open(path, config=PATIENT, clock=lambda: NOON) as memory:
+        print("open", flush=True)
+        with contextlib.suppress(Conflict):  # a whole memory came already
+            memory.import_from(kind, source)
+
+
+def held_by(path: Path, file: Path) -> list[str]:
+    """Return all that a memory holds, in lines."""
+    with Memory.open(path, clock=lambda: NOON) as memory:
+        if problems := memory.check().problems:
+            raise Failure(f"check: {problems[:3]}")
+        memory.export_to("jsonl", file, force=True)
+    return file.read_text("utf-8").splitlines()[1:]  # the first tells of the file
+
+
+def imports(rounds: int, seed: int) -> dict[str, object]:
+    rng = random.Random(seed)
+    told = dict.fromkeys(("kills", "ended before"), 0)
+    with tempfile.TemporaryDirectory(prefix="graphmem-torture-") as name:
+        folder = Path(name)
+        sources = make_sources(folder)
+        wanted: dict[str, list[str]] = {}
+        seconds: dict[str, float] = {}
+        for kind, source in sources.items():
+            started = time.perf_counter()
+            with contextlib.redirect_stdout(None):
+                import_child(kind, folder / f"{kind}.db", source)
+            seconds[kind] = time.perf_counter() - started
+            wanted[kind] = held_by(folder / f"{kind}.db", folder / "held")
+        kills = dict.fromkeys(sources, 0)
+        for each in range(rounds):
+            kind = list(sources)[each % len(sources)]
+            path = folder / f"{kind}-{kills[kind] // 3}.db"  # killed three times before it may end
+            command = [sys.executable, __file__, "import-child", kind, str(path), str(sources[kind])]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+                assert child.stdout is not None
+                child.stdout.readline()
+                time.sleep(rng.uniform(0.0, seconds[kind]))
+                child.kill()
+            if child.returncode not in (0, -signal.SIGKILL):
+                raise Failure(f"round {each}: {kind} ended with {child.returncode}")
+            told["kills" if child.returncode else "ended before"] += 1
+            kills[kind] += 1
+            if kills[kind] % 3 == 0 or each + len(sources) >= rounds:
+                with Memory.open(path, clock=lambda: NOON) as memory:
+                    is_whole = kind == "jsonl" and memory.overview().entities > 0  # it is for an empty memory
+                    if not is_whole:
+                        memory.import_from(kind, sources[kind])
+                if held_by(path, folder / "held") != wanted[kind]:
+                    raise Failure(f"round {each}, seed {seed}: {kind} is not what it is undisturbed")
+            progress("imports", each + 1, rounds)
+    return {**told, "kinds": len(sources), "rows": {kind: len(lines) for kind, lines in wanted.items()}}
 
 
 # ---- command line
@@ -538,15 +680,18 @@ def main() -> None:
         digest_child(Path(sys.argv[2]), int(sys.argv[3]))
         return
     if sys.argv[1:2] == ["tree-child"]:
-        tree_child(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))
+        tree_child(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), sys.argv[5])
+        return
+    if sys.argv[1:2] == ["import-child"]:
+        import_child(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]))
         return
     if sys.argv[1:2] == ["disk-child"]:
         disk_child(sys.argv[2], Path(sys.argv[3]))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["crash", "digest", "tree", "writers", "disk", "all"])
-    parser.add_argument("--rounds", type=int, help="of crash, digest and tree  [default: 300, 40, 40]")
-    parser.add_argument("--seed", type=int, default=1, help="of crash, digest and tree  [default: 1]")
+    parser.add_argument("what", choices=["crash", "digest", "tree", "imports", "writers", "disk", "all"])
+    parser.add_argument("--rounds", type=int, help="of crash, digest, tree and imports  [default: 300, 40 each]")
+    parser.add_argument("--seed", type=int, default=1, help="of crash, digest, tree and imports  [default: 1]")
     parser.add_argument("--processes", type=int, default=8, help="that write  [default: 8]")
     parser.add_argument("--writes", type=int, default=500, help="of each process  [default: 500]")
     parser.add_argument("--json", action="store_true")
@@ -555,6 +700,7 @@ def main() -> None:
         "crash": lambda: crash(given.rounds or 300, given.seed),
         "digest": lambda: digest(given.rounds or 40, given.seed),
         "tree": lambda: tree(given.rounds or 40, given.seed),
+        "imports": lambda: imports(given.rounds or 40, given.seed),
         "writers": lambda: writers(given.processes, given.writes),
         "disk": disk,
     }

@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "curation": STORED | {"graph", "records", "upkeep", "compose", "arguments", "maintenance"},
     "consolidation": STORED | {"writers", "records", "upkeep", "compose", "arguments", "curation"},
     "sessions": STORED | {"projects", "records", "upkeep", "compose", "exchange", "arguments", "consolidation"},
-    "trees": STORED | {"records", "upkeep", "exchange", "arguments", "sessions"},
+    "trees": STORED | {"projects", "records", "upkeep", "exchange", "arguments", "sessions"},
     "files": STORED | {"projects", "graph", "records", "upkeep", "compose", "exchange", "arguments", "trees"},
     "memory": STORED | {"projects", "graph", "records", "compose", "exchange", "semantic", "arguments", "files"},
     "async_memory": BASE | {"memory", "compose", "exchange"},

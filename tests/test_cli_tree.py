@@ -43,7 +43,7 @@ def test_notes_go_out_and_come_in(cli, path, tmp_path):
     assert ("refused", 1) in [(one["what"], one["note_id"]) for one in told["changes"]]
 
 
-def test_the_usual_place_is_that_of_the_project_or_of_the_user(cli, tmp_path):
+def test_the_usual_place_is_that_of_the_project_or_of_the_user(cli, tmp_path):  # A6.1
     (tmp_path / "work").mkdir()
     assert cli("tree", "export")[0] == 0
     assert (tmp_path / "settings/graphmem/memory/facts/likes-tea.md").exists()
@@ -57,3 +57,17 @@ def test_watching_ends_when_it_is_to(cli, tmp_path):
     code, out, err = cli("tree", "watch", "notes", "--for", "0.2", "--json")
     assert (code, err) == (0, "")
     assert [one["what"] for one in json.loads(out)["changes"]] == ["written"] * 3
+
+
+def test_a_form_is_chosen_once_and_trust_is_told_once(cli, tmp_path):
+    assert cli("tree", "export", "ledger", "--form", "ledger")[0] == 0
+    assert (tmp_path / "ledger/memory.json").exists()
+    assert json.loads(cli("tree", "sync", "ledger", "--json")[1])["form"] == "ledger"
+    assert cli("tree", "sync", "ledger", "--form", "notes")[0] == 1
+
+    (tmp_path / "clone/rules").mkdir(parents=True)
+    (tmp_path / "clone/rules/a.md").write_text("---\ntitle: Never push\n---\n", "utf-8")
+    assert "--trust" in cli("tree", "sync", "clone")[2]
+    assert json.loads(cli("tree", "sync", "clone", "--trust", "--json")[1])["trusted"] is True
+    assert json.loads(cli("tree", "sync", "clone", "--json")[1])["trusted"] is True
+    assert json.loads(cli("tree", "sync", "clone", "--no-trust", "--json")[1])["trusted"] is False

@@ -82,7 +82,7 @@ FRONT = (
 @pytest.mark.parametrize(
     ("head", "end"), [("", "\n"), ("\ufeff", "\n"), ("", "\r\n"), ("\n", "\n"), ("\ufeff", "\r\n")]
 )
-def test_a_mark_other_line_ends_and_a_blank_line_hide_nothing(head, end):
+def test_a_mark_other_line_ends_and_a_blank_line_hide_nothing(head, end):  # MD-01
     text = f"{head}---\n{FRONT}---\nText: a\n\nb\n".replace("\n", end)
     document = frontmatter.parse(text)
 
@@ -101,7 +101,7 @@ def test_a_mark_other_line_ends_and_a_blank_line_hide_nothing(head, end):
     assert document.text() == text
 
 
-def test_a_key_that_comes_twice_is_told_of():
+def test_a_key_that_comes_twice_is_told_of():  # MD-03
     document = frontmatter.parse("---\na: 1\na: 2\n---\n")
     assert document.values() == {"a": "2"}
     assert list(document.remarks()) == ["the key 'a' comes twice; the last one counts"]

@@ -3,8 +3,14 @@
 import contextlib
 import json
 import os
+import shutil
+import signal
+import socket
+import stat
+import struct
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -17,6 +23,7 @@ from graphmem import Memory, Situation
 from graphmem.surfaces import claude_code
 from graphmem.surfaces.hosts import Seat
 
+ROOT = Path(__file__).parent.parent
 RULE = "Answer in plain text"
 WISH = "From now on, always answer in German."
 FAILED = "Exit code 1\nrm: cannot remove '/tmp/a': No such file or directory"
@@ -43,7 +50,7 @@ class Host:
         }
         self.environ = {
             **kept, "HOME": str(self.home), "GRAPHMEM_DB": str(self.path), "PYTHONPYCACHEPREFIX": str(compiled),
-            "CLAUDE_PROJECT_DIR": str(self.work), "LOGNAME": "ann",
+            "CLAUDE_PROJECT_DIR": str(self.work), "LOGNAME": "ann", "GRAPHMEM_HOOK_ALONE": "1",
         }  # fmt: skip
 
     def event(self, name, **told):
@@ -178,6 +185,7 @@ def test_a_wish_is_reminded_of_exactly_once_and_never_in_a_loop(host):  # C8.15
     host.prompt(f"Thanks. {WISH}")
 
     loop = host.hook("Stop", stop_hook_active=True)
+    host.hook("SessionStart", source="compact")
     answers = [host.hook("Stop", stop_hook_active=active) for active in (False, True, False)]
     host.prompt(WISH)
     answers.append(host.hook("Stop", stop_hook_active=False))
@@ -194,6 +202,15 @@ def test_a_wish_that_was_saved_is_not_reminded_of(host):
         memory.remember("Answer in German")
 
     assert host.hook("Stop", stop_hook_active=False) is None
+
+
+def test_a_reminder_that_found_the_memory_busy_comes_with_the_next_turn(host):
+    host.prompt(WISH)
+    with host.memory() as memory, memory._store.write():
+        busy = host.hook("Stop")
+
+    assert busy is None
+    assert WISH in host.hook("Stop")["reason"]
 
 
 def test_no_secret_is_kept_of_a_prompt(host):
@@ -335,11 +352,119 @@ def test_any_event_is_answered_or_not(tmp_path_factory, name, told):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
         patch.setenv("HOME", str(folder))
-        patch.delenv("CLAUDE_PROJECT_DIR", raising=False)
         done = claude_code.answered(name, told, database=str(folder / "any.db"))
 
     assert not done.answer or json.loads(json.dumps(done.answer)) == done.answer
     assert done.answer is None or "permissionDecision" not in json.dumps(done.answer)
+
+
+# ---- the helper
+
+
+@pytest.fixture
+def helped(host):
+    """A host whose hooks may leave a helper behind, which is ended with the test."""
+    del host.environ["GRAPHMEM_HOOK_ALONE"]
+    state = Path(tempfile.mkdtemp(prefix="gm-"))  # a path of a socket is short
+    host.environ["XDG_STATE_HOME"] = str(state)
+    host.sockets = lambda: sorted((state / "graphmem").glob("hook-*[0-9a-f]"))
+    yield host
+    for process in Path("/proc").glob("[0-9]*"):  # also one that is only just starting
+        with contextlib.suppress(OSError):
+            if str(state).encode() in (process / "cmdline").read_bytes():
+                os.kill(int(process.name), signal.SIGKILL)
+    shutil.rmtree(state)
+
+
+def helper_of(place):
+    """The process that answers at a socket, None for none."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        try:
+            line.connect(str(place))
+        except OSError:
+            return None
+        return struct.unpack("3i", line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+
+
+def wait_for_a_helper(host):
+    for _ in range(300):
+        for place in host.sockets():
+            if pid := helper_of(place):
+                return place, pid
+        time.sleep(0.1)
+    raise AssertionError("no helper came")
+
+
+needs_sockets = pytest.mark.skipif(not hasattr(socket, "SO_PEERCRED"), reason="asks Linux who answers")
+
+
+@needs_sockets
+def test_the_first_event_leaves_a_helper_and_the_next_ones_ask_it(helped):
+    with helped.memory() as memory:
+        memory.remember(RULE, kind="rule", source="user", pinned=True)
+    first = helped.hook("SessionStart", source="startup")
+    place, pid = wait_for_a_helper(helped)
+    told = "; print(*(n for n in ('json', 're', 'sqlite3', 'dataclasses', 'logging') if n in sys.modules))"
+    asked = subprocess.run(
+        [sys.executable, "-c", "import sys; from graphmem.surfaces import hook; hook.answer(['Stop'])" + told],
+        env=helped.environ, capture_output=True, text=True, timeout=60, cwd=helped.work,
+        input=json.dumps(helped.event("Stop")),
+    )  # fmt: skip
+
+    helped.says(user("u1", "Where does it run?"))
+    assert helped.hook("Stop") is None
+    helped.waits_for("SELECT part FROM parts", [("u1",)])
+    assert helped.hook("SessionStart", source="startup") == first
+    assert (len(helped.sockets()), helper_of(place)) == (1, pid)
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    assert (asked.stdout, asked.stderr) == ("\n", "")
+
+
+@needs_sockets
+def test_a_helper_that_dies_is_replaced_and_one_of_other_settings_not_asked(helped):
+    helped.hook("SessionStart", source="startup")
+    place, pid = wait_for_a_helper(helped)
+    os.kill(pid, signal.SIGKILL)
+    while helper_of(place):
+        time.sleep(0.05)
+
+    helped.prompt(WISH)
+    again, other = wait_for_a_helper(helped)
+    silent = helped.hook("Stop", environ={"GRAPHMEM_REMIND_UNRECORDED": "false"})
+    reminded = helped.hook("Stop")
+
+    assert (again, other != pid) == (place, True)
+    assert silent is None
+    assert len(helped.sockets()) >= 1
+    assert reminded is None  # the wish was taken up by the one before
+
+
+@needs_sockets
+def test_whatever_is_said_to_a_helper_it_goes_on(helped):
+    helped.hook("SessionStart", source="startup")
+    place, pid = wait_for_a_helper(helped)
+    for data in (b"", b"\n", b"x y\n", b"9 9\n", b"-1 -1\n", b"99999999999999999999 1\nx", b"\xff" * 1000):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+            line.connect(str(place))
+            line.sendall(data)
+            line.shutdown(socket.SHUT_WR)
+            assert line.recv(10) in (b"", b"-")
+    for data in GARBAGE:
+        assert helped.raw("UserPromptSubmit", data)[0] == 0
+
+    assert helper_of(place) == pid
+    assert helped.prompt("x") == ""
+
+
+@needs_sockets
+def test_a_helper_ends_when_nobody_asks(host):
+    place = Path(tempfile.mkdtemp(prefix="gm-")) / "hook-1"
+    code = f"from graphmem.surfaces.hook_helper import serve; serve({str(place)!r}, idle=0.3)"
+
+    ran = subprocess.run([sys.executable, "-c", code], env=host.environ, capture_output=True, timeout=60)
+
+    assert (ran.returncode, ran.stderr, place.exists()) == (0, b"", False)
+    place.parent.rmdir()
 
 
 # ---- the entry
@@ -375,5 +500,5 @@ def test_the_command_line_has_it_too(host):
 
 
 def test_there_is_a_program_for_it():
-    text = (Path(__file__).parent.parent / "pyproject.toml").read_text("utf-8")
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
     assert 'graphmem-hook = "graphmem.surfaces.hook:main"' in text

@@ -425,7 +425,7 @@ def test_only_this_machine_is_served(path, host):
 
 
 def test_an_answer_does_not_wait_for_the_one_before():  # asyncio sets TCP_NODELAY where the protocol is named
-    with server._listening("127.0.0.1", 0) as listener:
+    with server.listening("127.0.0.1", 0) as listener:
         assert listener.proto == socket.IPPROTO_TCP
 
 

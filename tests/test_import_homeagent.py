@@ -359,7 +359,68 @@ def test_blocks_and_documents_come_with_their_scenes(memory, small):
     assert {(block.text, block.weight) for block in found.blocks} == {("[image/png, 9 bytes, p]", 0.5), ("排班表", 0.5)}
     (document,) = found.documents
     assert (document.summary, document.weight) == ("一段对话", 0.5)
-    assert "payload" in " ".join(report.remarks)
+    assert "blocks without their media: 1" in " ".join(report.remarks)
+    assert memory.check().ok
+
+
+def medium(connection, place, digest, *, text="", modality="image"):
+    connection.execute(
+        "INSERT INTO memory_blocks(id, modality, text_content, payload_digest, mime, size) VALUES (?, ?, ?, ?, ?, 9)",
+        (place, modality, text, digest, f"{modality}/x"),
+    )
+
+
+def lay(small, payload, *, under=None):
+    """Lay a payload where the engine has it; return its digest."""
+    digest = hashlib.sha256(payload).hexdigest()
+    file = small.parent / "media" / "blobs" / (under or digest)[:2] / (under or digest)[2:]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(payload)
+    return digest
+
+
+def test_media_come_with_their_bytes(memory, path, small):
+    payloads = [b"\x89PNG", b"mp4" * 100_000]
+    with writing(small) as connection:
+        medium(connection, "p", lay(small, payloads[0]), text="the plan")
+        medium(connection, "v", lay(small, payloads[1]), modality="video")
+        ref(connection, "block", ref_text="p", weight=0.5)
+
+    before = dump(path)
+    told = memory.import_from("homeagent", small, dry_run=True)
+    assert (dump(path), Path(f"{path}.blobs").exists()) == (before, False)
+    report = memory.import_from("homeagent", small)
+
+    assert (counts(report), report.remarks, report.refused) == (counts(told), (), ())
+    found = {modality: memory.block(block_id) for block_id, modality in sql(path, "SELECT id, modality FROM blocks")}
+    assert [found[each].payload for each in ("image", "video")] == payloads
+    assert (found["image"].text, found["image"].mime, found["image"].scenes) == ("the plan", "image/x", ("chan:qq",))
+    assert memory.check().ok
+    again = memory.import_from("homeagent", small)
+    assert counts(again)["block"] == (0, 0, 0, 2, 0)
+
+
+def test_media_that_are_not_what_the_database_says_stay_out(memory, small, tmp_path):
+    outside = tmp_path / "outside"
+    outside.write_bytes(b"from outside")
+    with writing(small) as connection:
+        medium(connection, "gone", hashlib.sha256(b"gone").hexdigest(), text="a lost one")
+        medium(connection, "changed", "ab" * 32, text="another")
+        lay(small, b"something else", under="ab" * 32)
+        linked = lay(small, b"from outside")
+        medium(connection, "linked", linked)
+        medium(connection, "odd", "../../outside")
+        medium(connection, "folder", "cd" * 32)
+        (small.parent / "media" / "blobs" / "cd" / ("cd" * 31)).mkdir(parents=True)
+    file = small.parent / "media" / "blobs" / linked[:2] / linked[2:]
+    file.unlink()
+    file.symlink_to(outside)
+
+    report = memory.import_from("homeagent", small)
+
+    assert {each.name for each in report.refused if each.what == "payload"} == {"changed", "linked", "odd", "folder"}
+    assert "blocks without their media: 5" in " ".join(report.remarks)
+    assert counts(report)["block"] == (5, 0, 0, 0, 0)
     assert memory.check().ok
 
 

@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import re
+import sys
 
 import anyio
 import jsonschema
@@ -10,7 +12,7 @@ from contract import CALLS, REFUSED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp import Client, MCPError
-from mcp_types import INVALID_PARAMS
+from mcp_types import INVALID_PARAMS, CreateMessageResult, ErrorData, ImageContent, TextContent
 from test_store import FACT, fill
 
 from graphmem import Config, InvalidInput, Memory, Part
@@ -41,13 +43,22 @@ def twin(tmp_path, clock):
         yield opened
 
 
-def with_client(memory, use, *, mode="legacy", tools=None, **options):
+def with_client(memory, use, *, mode="legacy", **options):
     """Return what is done with a client of a server over a memory."""
-    desk = Desk(lambda folder: contextlib.nullcontext(memory), is_fixed=True)
-    told = {name: options.pop(name) for name in ("prefix", "limit") if name in options}
+
+    @contextlib.contextmanager
+    def open_memory(folder, writer):
+        if writer is None:
+            yield memory
+        else:
+            with Memory.open(memory.path, clock=memory._clock, writer=writer) as own:
+                yield own
+
+    desk = Desk(open_memory, is_fixed=True)
+    told = {name: options.pop(name) for name in ("prefix", "profile", "limit") if name in options}
 
     async def main():
-        server = build_server(desk, tools or own_tools(), **told)
+        server = build_server(desk, **told)
         async with Client(server, mode=mode, **options) as client:
             try:
                 return await use(client)
@@ -242,6 +253,78 @@ def test_a_read_only_memory_answers_and_reminds_of_nothing(path, clock):
     assert refused.meta["graphmem/error"]["type"] == "Conflict"
 
 
+# ---- the model of the client
+
+
+WRITTEN = """# Checkpoint
+Date: 2026-09-07T08:00:00Z
+
+## Summary
+The deployment was moved to pnpm.
+
+## Decisions
+- Deploy with pnpm.
+
+## Facts
+- The port is 8443.
+
+## Open
+（无）
+
+## Files
+（无）
+
+## Notes
+（无）
+
+CHECKPOINT_DONE
+"""
+
+
+@pytest.mark.parametrize("reply", ["a checkpoint", "a refusal", "no text", "nonsense"])
+def test_a_checkpoint_is_written_by_the_model_of_a_client_that_offers_it(memory, reply):
+    memory.mirror("s1", [Part("m1", role="user", text="We deploy with pnpm on port 8443.")])
+    asked = []
+
+    async def sample(context, params):
+        asked.append(params)
+        if reply == "a refusal":
+            return ErrorData(code=-1, message="the user said no")
+        content = TextContent(text=WRITTEN if reply == "a checkpoint" else "I will not.")
+        if reply == "no text":
+            content = ImageContent(data="", mime_type="image/png")
+        return CreateMessageResult(role="assistant", content=content, model="m")
+
+    answer = call(memory, "checkpoint", {"session": "s1"}, sampling_callback=sample).structured_content["result"]
+
+    assert "port 8443" in asked[0].messages[0].content.text
+    assert "CHECKPOINT_DONE" in asked[0].system_prompt
+    if reply == "a checkpoint":
+        assert answer["state"] == "written"
+        assert any("pnpm" in note["body"] for note in answer["notes"])
+    else:
+        told = {"a refusal": "the user said no", "no text": "no text", "nonsense": ""}
+        assert answer["state"] != "written"
+        assert told[reply] in answer["error"]
+
+
+def test_the_writer_of_the_settings_goes_before_the_model_of_the_client(path, clock):
+    command = (sys.executable, "-c", f"print({WRITTEN!r})")
+    asked = []
+
+    async def sample(context, params):
+        asked.append(params)
+        return ErrorData(code=-1, message="not to be asked")
+
+    with Memory.open(path, clock=clock, config=Config(writer_command=command)) as memory:
+        memory.mirror("s1", [Part("m1", role="user", text="We deploy with pnpm on port 8443.")])
+
+        reply = call(memory, "checkpoint", {"session": "s1"}, sampling_callback=sample)
+
+    assert reply.structured_content["result"]["state"] == "written"
+    assert asked == []
+
+
 # ---- what may be read, and what may be asked for
 
 
@@ -315,12 +398,11 @@ def test_instructions_carry_what_binds_and_no_mark_of_it_can_be_forged(memory):
     for number in range(300):
         memory.remember(f"Rule {number}: " + "x" * 80, kind="rule", source="user")
 
-    told = Desk(lambda folder: contextlib.nullcontext(memory)).instructions()
+    told = Desk(lambda folder, writer: contextlib.nullcontext(memory)).rules()
 
-    assert "recall" in told
     assert "Rule 299" in told
     assert (told.count("<memory>"), told.count("</memory>")) == (1, 1)
-    assert len(told) < 2200
+    assert len(told) <= 1500
 
 
 # ---- bounded replies
@@ -440,3 +522,137 @@ def test_only_the_latest_answers_are_kept():
     assert pages.next(39, cursors[39]).value
     with pytest.raises(InvalidInput, match="ask again"):
         pages.next(0, cursors[0])
+
+
+# ---- the tools of other memories
+
+
+def test_promemory_searches_and_tells_it_in_its_words(filled):
+    filled.mirror("s1", [Part("m2", role="user", text="Deploy with pnpm, never npm."), Part("m3", text="fine")])
+    for number in range(3):
+        filled.remember(f"Panel {number}", body="has many lights", kind="lesson")
+
+    async def use(client):
+        asked = [
+            ("memory", {"operation": "search", "query": "panel lights", "limit": 2}),
+            ("memory", {"operation": "search", "query": "zebra"}),
+            ("history", {"operation": "search", "query": "pnpm"}),
+            ("history", {"operation": "get", "part_id": "m2"}),
+            ("history", {"operation": "get", "part_id": "none"}),
+            ("history", {"operation": "get"}),
+            ("history", {"operation": "search"}),
+        ]
+        return (await client.list_tools()).tools, [await client.call_tool(*each) for each in asked]
+
+    tools, replies = with_client(filled, use, profile="promemory")
+
+    assert [tool.name for tool in tools] == ["memory", "history"]
+    texts = [reply.content[0].text for reply in replies]
+    assert texts[0].startswith("Memory search: 2 result(s)\n\nA hit is authoritative")
+    assert re.search(r"graphmem://notes/\d+\nScope: global  Type: memory  Score: [01]\.\d{3}\nPanel \d", texts[0])
+    assert "history" in texts[1]
+    assert re.search(r"session=s1 message=\S* part=m2 time=\S+ project_id=\S* score=", texts[2])
+    assert replies[3].structured_content["result"]["output"] == "Deploy with pnpm, never npm."
+    assert "not found" in texts[4]
+    assert "get needs part_id" in texts[5]
+    assert "search needs query" in texts[6]
+    counts = [reply.structured_content["result"]["metadata"]["count"] for reply in replies]
+    assert (counts[:2], counts[2] >= 1, counts[3:]) == ([2, 0], True, [1, 0, 0, 0])
+    assert not any(reply.is_error for reply in replies)
+
+
+def test_promemory_tells_types_and_scopes_apart(path, tmp_path, clock):
+    with Memory.open(path, clock=clock, project=tmp_path) as memory:
+        memory.remember("Deploy by hand", kind="checkpoint", source="user")
+        memory.remember("Deploy with pnpm", kind="fact", source="user")
+        memory.remember("Deploy elsewhere", scope="project:0123456789ab", source="user")
+
+        def found(**given):
+            reply = call(memory, "memory", {"operation": "search", "query": "deploy", **given}, profile="promemory")
+            return {name for name in ("hand", "pnpm", "elsewhere") if name in reply.content[0].text}
+
+        assert found() == {"hand", "pnpm"}
+        assert found(type="checkpoint") == {"hand"}
+        assert found(scope="global") == {"pnpm"}
+        assert "elsewhere" in found(scope="projects", scope_id="0123456789ab")
+
+
+def test_a_part_of_another_project_is_refused_with_both(path, tmp_path, clock):
+    with Memory.open(path, clock=clock, project=tmp_path) as memory:
+        memory.mirror("s1", [Part("m1", text="secret plans")], scope="project:0123456789ab")
+
+        reply = call(memory, "history", {"operation": "get", "part_id": "m1"}, profile="promemory")
+
+    assert reply.is_error
+    assert "project:0123456789ab" in reply.content[0].text
+
+
+def test_the_ledger_saves_searches_and_forgets(path, tmp_path, clock):
+    with Memory.open(path, clock=clock, project=tmp_path) as memory:
+
+        def use(tool, **given):
+            return call(memory, tool, given, profile="ledger").structured_content["result"]
+
+        first = use("memory_save", kind="fact", title="墨白", key="nickname", tags=["name"], reason="asked for")
+        second = use("memory_save", kind="fact", title="青石", key="nickname")
+        lesson = use("memory_save", kind="lesson", title="Deploy with pnpm")
+        rule = use("memory_save", kind="fact", title="Sign as 墨白", key="signature", pinned=True)
+        found = use("memory_search", query="青石 墨白 pnpm")
+        gone = use("memory_forget", id=str(lesson["id"]))
+
+        assert (first["scope"], first["reason"], first["key"], first["tags"]) == (
+            *("user", "asked for", "nickname"),
+            ["name"],
+        )
+        assert memory.inspect(second["id"]).versions[0].id == first["id"]
+        assert lesson["scope"] == memory.project.key
+        assert (rule["status"], rule["pinned"]) == ("proposed", False)
+        assert {hit["title"] for hit in found} == {"青石", "Deploy with pnpm"}
+        assert all(hit["reason"] and hit["origin"]["label"] == "agent" for hit in found)
+        assert gone == {"id": lesson["id"], "title": "Deploy with pnpm", "hard": False}
+
+
+@pytest.mark.parametrize(
+    ("profile", "tool", "given", "argument"),
+    [
+        ("ledger", "memory_save", {"title": "x"}, "kind"),
+        ("ledger", "memory_save", {"title": "x", "kind": "rule"}, "kind"),
+        ("ledger", "memory_save", {"title": "x", "kind": "fact", "key": 7}, "key"),
+        ("ledger", "memory_save", {"title": "x", "kind": "fact", "scope": "all"}, "scope"),
+        ("ledger", "memory_save", {"title": "x", "kind": "fact", "source": "user"}, "source"),
+        ("ledger", "memory_search", {"query": "x", "mode": "scene"}, "mode"),
+        ("ledger", "memory_forget", {"id": "x"}, "id"),
+        ("promemory", "memory", {"operation": "delete", "query": "x"}, "operation"),
+        ("promemory", "memory", {"operation": "search"}, "query"),
+        ("promemory", "memory", {"operation": "search", "query": "x", "limit": 0}, "limit"),
+        ("promemory", "memory", {"operation": "search", "query": "x", "type": "docs"}, "type"),
+        ("promemory", "memory", {"operation": "search", "query": "x", "scope": "all"}, "scope"),
+        ("promemory", "memory", {"operation": "search", "query": "x", "scope_id": "y"}, "scope_id"),
+        ("promemory", "history", {"operation": "list"}, "operation"),
+    ],
+)
+def test_a_profile_names_its_own_arguments(memory, profile, tool, given, argument):
+    with pytest.raises(MCPError) as told:
+        call(memory, tool, given, profile=profile)
+
+    assert told.value.error.data["argument"] == argument
+
+
+def test_a_secret_is_refused_by_the_name_of_the_argument(memory):
+    given = {"kind": "fact", "title": "x", "key": "password: hunter2-Xy9!"}
+
+    reply = call(memory, "memory_save", given, profile="ledger")
+
+    assert reply.content[0].text.startswith("key: it holds a secret")
+
+
+@pytest.mark.parametrize("profile", ["promemory", "ledger"])
+def test_instructions_and_prompts_name_only_tools_that_there_are(memory, profile):
+    async def use(client):
+        return client.instructions, [each.name for each in (await client.list_prompts()).prompts]
+
+    told, prompts = with_client(memory, use, profile=profile, prefix="own_")
+
+    assert prompts == ["brief"]
+    assert "own_memory" in told
+    assert "recall" not in told

@@ -458,8 +458,8 @@ def test_it_is_served_over_http(served):
     ("headers", "status"),
     [
         ({}, 200),
-        ({"Host": "evil.example"}, 421),
-        ({"Host": "127.0.0.1.evil.example:80"}, 421),
+        ({"Host": "evil.example"}, 403),
+        ({"Host": "127.0.0.1.evil.example:80"}, 403),
         ({"Origin": "http://evil.example"}, 403),
         ({"Origin": "null"}, 403),
         ({"Origin": "SELF"}, 200),
@@ -478,6 +478,24 @@ def test_names_and_pages_of_strangers_are_refused(served, headers, status):  # D
 
     assert answer.status == status
     connection.close()
+
+
+@pytest.mark.parametrize("missing", ["mcp", "pydantic"])
+def test_a_package_that_is_missing_is_named_with_what_installs_it(environment, path, tmp_path, missing):
+    script = f"import sys; sys.modules[{missing!r}] = None; from graphmem.surfaces.cli import main; main()"
+    blocked = f"""if True:
+        import importlib.util, sys
+        find = importlib.util.find_spec
+        importlib.util.find_spec = lambda name, package=None: None if name == {missing!r} else find(name, package)
+        {script}"""
+
+    ran = subprocess.run(
+        [sys.executable, "-c", blocked, "--db", path, "mcp"], env=environment, cwd=tmp_path, capture_output=True
+    )
+
+    assert (ran.returncode, ran.stdout) == (1, b"")
+    assert f"serving MCP needs {missing}: pip install 'graphmem[mcp]'".encode() in ran.stderr
+    assert not path.exists()
 
 
 @pytest.mark.parametrize(

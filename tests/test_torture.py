@@ -27,7 +27,14 @@ def test_each_message_is_digested_once_whatever_is_killed():
 
 def test_a_tree_and_its_notes_come_together_whatever_is_killed():
     told = torture("tree", "--rounds", "6")["tree"]
-    assert told["notes"] == told["files"] >= told["acknowledged"] > 0
+    assert set(told) == {"notes", "promemory", "ledger"}
+    assert all(form["notes"] == form["pages"] >= form["acknowledged"] > 0 for form in told.values())
+
+
+def test_an_import_that_is_killed_goes_on_and_ends_as_one_that_is_not():
+    told = torture("imports", "--rounds", "6")["imports"]
+    assert told["kills"] + told["ended before"] == 6
+    assert min(told["rows"].values()) > 300
 
 
 def test_writers_readers_and_upkeep_work_at_once():

@@ -49,6 +49,8 @@ _COPY = re.compile(
         |.*\.sync-conflict-.*|.*\((?:.*\W)?conflict(?:ed)?(?:\W.*)?\).*|.*_conflict-\d.*""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
+_MEANT = re.compile(r"[\\`|\[\]<*_]")  # what means something in a line of Markdown
+_UNSAFE = re.compile(r"[^\w/.~\-\x80-\U0010ffff]+")  # in the address of a link
 _MERGE_MARKS = re.compile(r"^<{7}(?: .*)?$.*^>{7}(?: .*)?$", re.MULTILINE | re.DOTALL)
 
 
@@ -99,7 +101,7 @@ def changed_page(document: Document, note: Note, uid: str, usual_reason: str) ->
     wanted: dict[str, Value | None] = {}
     for key, value in _told(note, uid, usual_reason).items():
         said = page.uid if key == "id" else page.told.get(key, "")
-        if _same(said, value == "true" if key == "pinned" else value) or (key == "title" and value == named):
+        if is_same(said, value == "true" if key == "pinned" else value) or (key == "title" and value == named):
             continue
         wanted[names.get(key, key)] = value or None
     return frontmatter.changed(document, wanted, note.body).text()
@@ -130,6 +132,11 @@ def read_page(data: bytes) -> Page:
     >>> page.told["title"], page.told["labels"], page.body
     ('部署', ('a',), 'Text.')
     """
+    return _page(frontmatter.parse(readable(data)))
+
+
+def readable(data: bytes) -> str:
+    """Return the text of a file; raise InvalidInput for one that nobody finished, or that is no text."""
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -137,8 +144,8 @@ def read_page(data: bytes) -> Page:
     if _MERGE_MARKS.search(text.replace("\r\n", "\n")):
         raise InvalidInput("file", "<<<<<<<", "it holds the marks of a merge: choose what is to stay, and sync again")
     if not text.strip():  # an editor may be about to write it
-        raise InvalidInput("file", text, "is empty: remove it to archive its note")
-    return _page(frontmatter.parse(text))
+        raise InvalidInput("file", text, "is empty: remove it to archive what it held")
+    return text
 
 
 def _page(document: Document) -> Page:
@@ -166,10 +173,20 @@ def _page(document: Document) -> Page:
 
 
 def _flag(value: str) -> bool:
-    word = value.strip().casefold()
-    if word not in _TRUE | _FALSE:
+    flag = flag_of(value)
+    if flag is None:
         raise InvalidInput("pinned", value, "write true or false")
-    return word in _TRUE
+    return flag
+
+
+def flag_of(value: str) -> bool | None:
+    """Return what a word says, None where that is neither yes nor no.
+
+    >>> flag_of("Yes"), flag_of(""), flag_of("soon")
+    (True, False, None)
+    """
+    word = value.strip().casefold()
+    return word in _TRUE if word in _TRUE | _FALSE else None
 
 
 def edits_of(page: Page, note: Note, usual_reasons: Mapping[str, str]) -> dict[str, Value | bool]:
@@ -182,10 +199,10 @@ def edits_of(page: Page, note: Note, usual_reasons: Mapping[str, str]) -> dict[s
         wanted[key] = wanted[key] or getattr(note, key)
     wanted["reason"] = wanted["reason"] or usual_reasons.get(str(wanted["kind"]), "")
     wanted["body"] = page.body
-    return {key: value for key, value in wanted.items() if not _same(value, getattr(note, key))}
+    return {key: value for key, value in wanted.items() if not is_same(value, getattr(note, key))}
 
 
-def _same(value: Value | bool, other: Value | bool) -> bool:
+def is_same(value: Value | bool, other: Value | bool) -> bool:
     """Tell whether two values say the same: the order of a list says nothing, and what is empty is empty."""
     if isinstance(value, tuple) and isinstance(other, tuple):
         return sorted(value) == sorted(other)
@@ -206,7 +223,16 @@ def title_of(page: Page, path: str) -> str:
 
 def kind_of(page: Page, path: str) -> str:
     """Return the kind of a page: as told, else that of its folder, else fact."""
-    return str(page.told.get("kind") or _KINDS.get(path.partition("/")[0], "fact"))
+    return str(page.told.get("kind") or kind_of_folder(path))
+
+
+def kind_of_folder(path: str) -> str:
+    """Return the kind of the notes that lie in the first folder of a path, fact for any other folder.
+
+    >>> kind_of_folder("lessons/a.md"), kind_of_folder("diary/lessons/a.md")
+    ('lesson', 'fact')
+    """
+    return _KINDS.get(path.partition("/")[0], "fact")
 
 
 # ---- names of files
@@ -315,7 +341,8 @@ def _plain(text: str) -> str:
     >>> print(_plain("a|b [c]\n<d>"))
     a\|b \[c\] \<d>
     """
-    return re.sub(r"([\\`|\[\]<*_])", r"\\\1", " ".join(text.split()))
+    line = " ".join(text.split())
+    return _MEANT.sub(r"\\\g<0>", line) if _MEANT.search(line) else line
 
 
 def _address(path: str) -> str:
@@ -324,4 +351,4 @@ def _address(path: str) -> str:
     >>> _address("facts/部署 (1).md")
     'facts/部署%20%281%29.md'
     """
-    return re.sub(r"[\x00-\x7f]+", lambda match: quote(match[0], safe="/-._~"), path)
+    return _UNSAFE.sub(lambda match: quote(match[0]), path) if _UNSAFE.search(path) else path

@@ -1,14 +1,18 @@
 """Import of the store of HomeAgent, the reference engine: scenes, facts, entities, blocks, documents, in both eras.
 
 In the relations era facts are rows between entities; in the block era, the later one, entities and sentences are text
-blocks and facts are edges between them, and a file may hold both. Older files lack columns. The file is opened for
-reading only. Each batch is a transaction, and all of it can be done again: what came before is known.
+blocks and facts are edges between them, and a file may hold both. Older files lack columns. The bytes of media lie
+beside the file, by their SHA-256, as `media/blobs/ab/cd…`. The file is opened for reading only. Each batch is a
+transaction, and all of it can be done again: what came before is known.
 """
 
 import contextlib
+import hashlib
+import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from graphmem.core.keys import clean_text, entity_key, feature_key, kind_of, name_problem, normalize_key, origin_of
@@ -17,6 +21,7 @@ from graphmem.core.redaction import find_secrets, redact
 from graphmem.core.times import foreign_time
 from graphmem.errors import InvalidInput, StoreFailed
 from graphmem.exchange.importing import Steps, Tally, Target, shown
+from graphmem.exchange.rooted import Rooted
 from graphmem.graph import blocks, documents, entities, relations, scenes, taken_in
 from graphmem.store.copies import open_copy
 from graphmem.store.lists import in_parts
@@ -28,7 +33,10 @@ _FIRST, _LAST = -(1 << 63), (1 << 63) - 1  # ids that SQLite knows
 # Edges that say what belongs to what, and no fact: sentence to fact, sentence to medium, document to block.
 _CONTAINS = "contains"
 _OF_ENTITY, _OF_SENTENCE = "blk_ent_", "blk_src_"
-_WITHOUT_PAYLOAD = "the payloads of {} lie in files of that engine: put them with put_block"
+_MEDIA = "media"
+_LARGEST_PAYLOAD = 1 << 28  # bytes
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_WITHOUT_PAYLOAD = "blocks without their media: {}; take in the file where its folder 'media' lies beside it"
 # What a fact is there, by what it is here; anything else that is not in force is kept as archived.
 _STATES = {"": "active", "active": "active", "deleted": "deleted", "archived": "archived"}
 
@@ -98,15 +106,20 @@ def opened(path: str) -> Iterator[Callable[[Target, Tally], None]]:
 
         def take_in(target: Target, tally: Tally) -> None:
             tally.remark(*copy.remarks)
-            _Import(copy.connection, schema, target, tally).run()
+            media = Rooted(str(Path(path).parent / _MEDIA))
+            _Import(copy.connection, schema, media, target, tally).run()
 
         yield take_in
 
 
 class _Import:
-    def __init__(self, source: sqlite3.Connection, schema: _Schema, target: Target, tally: Tally) -> None:
+    def __init__(
+        self, source: sqlite3.Connection, schema: _Schema, media: Rooted, target: Target, tally: Tally
+    ) -> None:
         self._source = source
         self._schema = schema
+        self._media = media
+        self._lacking = 0  # blocks whose payload is not there
         self._target = target
         self._tally = tally
         self._scope = target.scope or ""
@@ -366,8 +379,8 @@ class _Import:
         in_scenes = {text for (text,) in self._source.execute("SELECT ref_text FROM scene_refs WHERE kind = 'block'")}
         names = edges.entity_ids() if edges is not None else frozenset()
         told = edges.sentence_ids() - names if edges is not None else frozenset()
-        lacking = 0
         for rows in self._batches("memory_blocks", _BLOCK_COLUMNS):
+            media: list[tuple[str, dict[str, Any], bool]] = []
             with self._target.writing() as tx:
                 named: list[tuple[Any, ...]] = []
                 for place, *values in rows:
@@ -378,23 +391,57 @@ class _Import:
                         continue
                     if place in told and place not in in_scenes:
                         continue
-                    text = clean_text(str(row["text_content"] or "")).strip()
-                    if row["payload_digest"]:
-                        lacking += 1
-                        text = text or f"[{row['mime'] or row['modality']}, {_whole(row['size'])} bytes, {place}]"
                     openly = place not in in_scenes and not row["scene"]
-                    self._write_block(tx, place, text, row, openly=openly)
+                    if row["payload_digest"]:
+                        media.append((place, row, openly))
+                        continue
+                    self._write_block(tx, place, clean_text(str(row["text_content"] or "")).strip(), row, openly=openly)
                 self._write_entities(tx, named)
+            for place, row, openly in media:  # each takes as long as it is large
+                self._take_in_medium(place, row, openly=openly)
             self._steps.advance(len(rows))
-        if lacking:
-            self._tally.remark(_WITHOUT_PAYLOAD.format(f"{lacking} blocks"))
+        if self._lacking:
+            self._tally.remark(_WITHOUT_PAYLOAD.format(self._lacking))
 
-    def _write_block(self, tx: sqlite3.Connection, place: str, text: str, row: dict[str, Any], *, openly: bool) -> None:
+    def _take_in_medium(self, place: str, row: dict[str, Any], *, openly: bool) -> None:
+        text = clean_text(str(row["text_content"] or "")).strip()
+        payload = self._payload(place, str(row["payload_digest"]))
+        if payload is None:
+            self._lacking += 1
+            text = text or f"[{row['mime'] or row['modality']}, {_whole(row['size'])} bytes, {place}]"
+        with self._target.writing() as tx:
+            self._write_block(tx, place, text, row, openly=openly, payload=payload)
+
+    def _payload(self, place: str, digest: str) -> bytes | None:
+        """Return the bytes of a medium, None where they are not there, or are others: that is told."""
+        try:
+            if not _DIGEST.fullmatch(digest):
+                raise InvalidInput("payload_digest", digest, "names no file")
+            read = self._media.read(f"blobs/{digest[:2]}/{digest[2:]}", _LARGEST_PAYLOAD)
+            if read is None:
+                return None
+            if hashlib.sha256(read[0]).hexdigest() != digest:
+                raise InvalidInput("file", digest, "was changed since it was put there")
+        except InvalidInput as error:
+            self._tally.refuse("payload", place, f"{error.argument}: {error.reason}")
+            return None
+        return read[0]
+
+    def _write_block(
+        self,
+        tx: sqlite3.Connection,
+        place: str,
+        text: str,
+        row: dict[str, Any],
+        *,
+        openly: bool,
+        payload: bytes | None = None,
+    ) -> None:
         labels = {name: str(row.get(name) or "") for name in ("mime", "source", "tool", "semantic_type")}
         modality = str(row.get("modality") or "text")
         try:
             new = blocks.check_block(
-                text, modality=modality if modality in blocks.MODALITIES else "text", payload=None,
+                text, modality=modality if modality in blocks.MODALITIES else "text", payload=payload,
                 width=_whole(row.get("width")) or None, height=_whole(row.get("height")) or None, **labels,
             )  # fmt: skip
         except InvalidInput as error:
@@ -409,7 +456,8 @@ class _Import:
         self._blocks[place] = new.id
         self._came_as.add(new.id)
         at = foreign_time(row.get("created_at"))
-        blocks.write(tx, new, at or self._target.at, at_is_given=bool(at), in_row=True, openly=openly)
+        in_row = self._target.keep_payload(new.digest, payload or b"")
+        blocks.write(tx, new, at or self._target.at, at_is_given=bool(at), in_row=in_row, openly=openly)
 
     def _take_in_documents(self) -> None:
         held = {text for (text,) in self._source.execute("SELECT ref_text FROM scene_refs WHERE kind = 'document'")}

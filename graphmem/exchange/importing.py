@@ -2,13 +2,14 @@
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Any
 
 from graphmem.config import Config
 from graphmem.core.keys import clean_text
-from graphmem.core.model import ImportCount, ImportMerge, ImportRefusal, ImportReport
+from graphmem.core.model import ImportCount, ImportMerge, ImportRefusal, ImportReport, NoteEditReport, Provenance
 from graphmem.core.redaction import redact
 
 OUTCOMES = ("added", "merged", "changed", "known", "refused")
@@ -33,6 +34,8 @@ class Target:
     scope_of: Callable[[str], str]
     at: str
     progress: Callable[[int, int], None]
+    edit: Callable[[sqlite3.Connection, int, Mapping[str, Any], Provenance], NoteEditReport]
+    keep_payload: Callable[[str, bytes], bool]
 
 
 class Tally:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from graphmem.errors import InvalidInput
-from graphmem.exchange import homeagent, ledger, mcp_memory, promemory
+from graphmem.exchange import folder, homeagent, ledger, mcp_memory, promemory
 from graphmem.exchange.importing import Tally, Target
 
 # What takes in a source that is open, given where to and where to count.
@@ -15,6 +15,7 @@ _SOURCES: dict[str, Callable[[str], AbstractContextManager[TakeIn]]] = {
     "mcp-memory": mcp_memory.opened,
     "ledger": ledger.opened,
     "promemory": promemory.opened,
+    "tree": folder.opened,
 }
 # A whole memory of our own, which takes no part in one that is there: `exchange.whole` reads it.
 WHOLE = "jsonl"

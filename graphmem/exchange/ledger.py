@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from graphmem.core.entries import CREATED, LEDGER_FILE, LISTS, OWN_KIND, kind_of
 from graphmem.core.failures import Failure, check_failure
 from graphmem.core.times import foreign_time
 from graphmem.errors import GraphmemError, InvalidInput, SecretRefused
@@ -23,12 +24,9 @@ from graphmem.records import incidents, scopes
 from graphmem.records.drafts import KINDS
 
 _AT_ONCE = 500
-_USER = "memory.json"
 _OF_PROJECT = re.compile(r"(?P<label>.+)-(?P<hash>[0-9a-f]{6,64})\.json")
-_LISTS = ("entries", "items", "memories", "records")
-_CREATED = ("createdAt", "created_at", "created", "at")
 _UPDATED = ("updatedAt", "updated_at", "updated")
-_FIRST = ("firstAt", "first_at", "first", "firstSeen", *_CREATED)
+_FIRST = ("firstAt", "first_at", "first", "firstSeen", *CREATED)
 _LAST = ("lastAt", "last_at", "last", "lastSeen", *_UPDATED, *_FIRST)
 
 
@@ -36,10 +34,12 @@ _LAST = ("lastAt", "last_at", "last", "lastSeen", *_UPDATED, *_FIRST)
 def opened(path: str) -> Iterator[Callable[[Target, Tally], None]]:
     """Open a ledger, or the folder of all: `memory.json`, `projects/`. Raises InvalidInput for neither, StoreFailed."""
     place = Path(path)
-    files = sorted([place / _USER, *place.glob("projects/*.json")]) if place.is_dir() else [place]
+    files = sorted([place / LEDGER_FILE, *place.glob("projects/*.json")]) if place.is_dir() else [place]
     ledgers = [(file, _read(file)) for file in files if file.exists() or not place.is_dir()]
     if not ledgers:
-        raise InvalidInput("path", path, f"holds no ledger; give a {_USER}, or the folder with it and its projects/")
+        raise InvalidInput(
+            "path", path, f"holds no ledger; give a {LEDGER_FILE}, or the folder with it and its projects/"
+        )
     yield functools.partial(_take_in, ledgers)
 
 
@@ -54,14 +54,14 @@ def _read(file: Path) -> dict[str, Any]:
         raise InvalidInput("path", str(file), f"is no JSON of a ledger: {error}") from None
     if isinstance(found, list):
         found = {"entries": found}
-    if not isinstance(found, dict) or not any(name in found for name in (*_LISTS, "incidents")):
-        raise InvalidInput("path", str(file), f"is no ledger: none of {', '.join(_LISTS)} and incidents is in it")
+    if not isinstance(found, dict) or not any(name in found for name in (*LISTS, "incidents")):
+        raise InvalidInput("path", str(file), f"is no ledger: none of {', '.join(LISTS)} and incidents is in it")
     return found
 
 
 def _take_in(ledgers: list[tuple[Path, dict[str, Any]]], target: Target, tally: Tally) -> None:
     read = [
-        (file, [entry for name in _LISTS for entry in _listed(found.get(name))], _listed(found.get("incidents")))
+        (file, [entry for name in LISTS for entry in _listed(found.get(name))], _listed(found.get("incidents")))
         for file, found in ledgers
     ]
     steps = Steps(target.progress, [len(entries) + len(failures) for _, entries, failures in read])
@@ -108,7 +108,7 @@ def _take_in_entry(tx: sqlite3.Connection, entry: object, scope: str, target: Ta
     if not isinstance(entry, dict) or not _text(entry.get("title")).strip():
         tally.refuse("note", _name(entry), "has no title")
         return
-    kind = _text(entry.get("kind")) or "fact"
+    kind = kind_of(_text(entry.get("kind")) or "fact", _text(entry.get(OWN_KIND)))
     if kind not in KINDS:
         tally.refuse("note", _name(entry), f"kind: give one of {', '.join(KINDS)}")
         return
@@ -126,7 +126,7 @@ def _take_in_entry(tx: sqlite3.Connection, entry: object, scope: str, target: Ta
         place=_text(origin.get("cwd")),
         session=_text(origin.get("sessionId")),
         message=_text(entry.get("id")),
-        at=_time(origin, ("at",)) or _time(entry, _CREATED),
+        at=_time(origin, ("at",)) or _time(entry, CREATED),
         updated_at=_time(entry, _UPDATED),
     )
     take_in_note(tx, note, scope, target, tally)

@@ -14,15 +14,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from graphmem.core.keys import clean_text, name_problem
-from graphmem.core.model import Refusal, Triple
+from graphmem.core.keys import clean_text
+from graphmem.core.model import Triple
 from graphmem.core.observations import note_of
 from graphmem.core.redaction import find_secrets
 from graphmem.errors import InvalidInput
 from graphmem.exchange.formats.heard import named_errors, refuse_memory
 from graphmem.exchange.importing import Steps, Tally, Target
+from graphmem.exchange.naming import Names
 from graphmem.exchange.noting import ForeignNote, take_in_note
-from graphmem.graph import entities, relations, taken_in
 
 _AT_ONCE = 500
 _BOM = b"\xef\xbb\xbf"
@@ -68,14 +68,11 @@ class _Import:
     def __init__(self, target: Target, tally: Tally) -> None:
         self._target = target
         self._tally = tally
-        self._scope = target.scope or ""
-        self._newest: int | None = None
-        self._came: set[int] = set()
+        self._names = Names(target, tally)
 
     def take_in(self, tx: sqlite3.Connection, number: int, line: bytes) -> None:
         """Take in a line."""
-        if self._newest is None:
-            self._newest = entities.newest(tx)
+        self._names.begin(tx)
         if not line.strip().removeprefix(_BOM):
             return
         found = _object(line)
@@ -87,47 +84,25 @@ class _Import:
             self._take_in_relation(tx, found)
 
     def _take_in_entity(self, tx: sqlite3.Connection, found: dict[str, Any]) -> None:
-        name, at = clean_text(found["name"]).strip(), self._target.at
+        name = clean_text(found["name"]).strip()
         type_ = clean_text(found["entityType"]).strip() if isinstance(found.get("entityType"), str) else ""
-        secrets = find_secrets(f"{name}\n{type_}")
-        reason = f"it holds a secret ({secrets[0].kind})" if secrets else name_problem(name)
-        if reason:
-            self._tally.refuse("entity", name, reason)
-        else:
-            foreign = taken_in.ForeignEntity(name, type_, 0, at, at, is_dated=False)
-            (outcome,) = taken_in.take_in_entities(tx, [foreign], self._newest or 0, self._came)
-            if outcome == "merged":
-                self._tally.merge("entity", name, name)
-            else:
-                self._tally.count("entity", outcome)
+        self._names.take_in_entity(tx, name, type_)
         observations = found.get("observations")
         for observation in observations if isinstance(observations, list) else []:
             if isinstance(observation, str) and name:
                 title, body = note_of(name, clean_text(observation).strip())
-                note = ForeignNote(title, body, labels=(name,))
-                take_in_note(tx, note, self._scope, self._target, self._tally, "observation")
+                self._take_in_note(tx, ForeignNote(title, body, labels=(name,)), "observation")
             else:
                 self._tally.refuse("observation", f"{name}: {observation}", "is no text about a name")
 
     def _take_in_relation(self, tx: sqlite3.Connection, found: dict[str, Any]) -> None:
         names = [clean_text(found[name]).strip() for name in ("from", "relationType", "to")]
-        (fact,), _ = relations.check_triples([Triple(*names)], self._target.config.zone)
         told = " ".join(names)
-        if isinstance(fact, Refusal):
-            self._tally.refuse("fact", told, fact.reason)
-            if not find_secrets(told) and any(len(name) for name in names):
-                note = ForeignNote(told, labels=(names[0], names[2]))
-                take_in_note(tx, note, self._scope, self._target, self._tally, "note of a fact")
-            return
-        saying = relations.Saying("", 0, self._target.source, self._scope, self._target.at, ())
-        if taken_in.told_before(tx, fact, saying, at_any_time=True) is not None:
-            self._tally.count("fact", "known")
-            return
-        (outcome,) = relations.tell(tx, [fact], saying, [])
-        if outcome.created:
-            self._tally.count("fact", "added")
-        else:
-            self._tally.merge("fact", told, f"fact {outcome.relation_id}, which says the same")
+        if not self._names.take_in_fact(tx, Triple(*names)) and not find_secrets(told) and any(names):
+            self._take_in_note(tx, ForeignNote(told, labels=(names[0], names[2])), "note of a fact")
+
+    def _take_in_note(self, tx: sqlite3.Connection, note: ForeignNote, what: str) -> None:
+        take_in_note(tx, note, self._target.scope or "", self._target, self._tally, what)
 
 
 def _object(line: bytes) -> dict[str, Any]:

@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
 
 from graphmem.core import checkpoints
+from graphmem.core.bullets import HEADING, Item, items
 from graphmem.core.keys import clean_text
 from graphmem.core.model import Part
 from graphmem.core.redaction import redact
+from graphmem.core.sections import kind_of_heading
 from graphmem.core.times import foreign_time
 from graphmem.errors import InvalidInput, SecretRefused
 from graphmem.exchange.formats.heard import named_errors
@@ -32,18 +33,8 @@ from graphmem.store.copies import open_copy
 _AT_ONCE = 500
 _INDEX, _HISTORY = "memory.db", "history.db"
 _PLACE = re.compile(r"(?:^|/)(?:(?P<kind>projects|sessions)/(?P<id>[^/]+)|global)/(?P<name>[^/]+)\.md$")
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t]*#*")
-_BULLET = re.compile(r"[-*+•][ \t]+(.*)")
 _CHECKPOINT = "# Checkpoint"
 _DATE = re.compile(r"Date:[ \t]*(\S.*)")
-_KINDS = {
-    "rules": "rule",
-    "architecture decisions": "decision",
-    "decisions": "decision",
-    "preferences": "preference",
-    "pitfalls": "pitfall",
-    "lessons": "lesson",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +43,6 @@ class _Source:
 
     texts: dict[str, str]
     history: Path | None
-
-
-class _Item(NamedTuple):
-    """A bullet or a paragraph of a memory file, and the heading that it stands below."""
-
-    heading: str
-    text: str
 
 
 @contextlib.contextmanager
@@ -121,7 +105,7 @@ def _take_in(source: _Source, target: Target, tally: Tally) -> None:
             memory, blocks = _parted(text.splitlines())
             for block in blocks:
                 _take_in_checkpoint(tx, block, session, scope, target, tally)
-            for item in _items(memory):
+            for item in items(memory):
                 _take_in_item(tx, item, session, scope, target, tally)
         steps.advance(1)
 
@@ -202,7 +186,7 @@ def _parted(lines: list[str]) -> tuple[list[str], list[list[str]]]:
     found: list[list[str]] = []
     into = memory
     for line in lines:
-        heading = _HEADING.fullmatch(line)
+        heading = HEADING.fullmatch(line)
         if line.rstrip() == _CHECKPOINT:
             into = []
             found.append(into)
@@ -212,31 +196,12 @@ def _parted(lines: list[str]) -> tuple[list[str], list[list[str]]]:
     return memory, found
 
 
-def _items(lines: list[str]) -> Iterator[_Item]:
-    """Yield what a memory file lists, with the lines that go on below each bullet.
-
-    >>> list(_items(["## Rules", "- never push", "  to main", "", "Plain text."]))
-    [_Item(heading='Rules', text='never push\\nto main'), _Item(heading='Rules', text='Plain text.')]
-    """
-    heading, told = "", list[str]()
-    for line in [*lines, "# "]:
-        own = line.strip()
-        title, bullet = _HEADING.fullmatch(line), _BULLET.fullmatch(line)  # an indented bullet goes on
-        if (title or bullet or not own or line == "# ") and told:
-            yield _Item(heading, "\n".join(told))
-            told = []
-        if title:
-            heading = title[2]
-        elif own and own != "#" and not own.startswith("<!--"):
-            told.append(bullet[1].strip() if bullet else own)
-
-
-def _take_in_item(tx: sqlite3.Connection, item: _Item, session: str, scope: str, target: Target, tally: Tally) -> None:
+def _take_in_item(tx: sqlite3.Connection, item: Item, session: str, scope: str, target: Target, tally: Tally) -> None:
     if item.text in checkpoints.NOTHING.values() or item.text in ("-->", checkpoints.DONE):
         return
     title, _, rest = item.text.partition("\n")
     note = ForeignNote(
-        title, rest, kind=_KINDS.get(item.heading.casefold(), "fact"), session=session,
+        title, rest, kind=kind_of_heading(item.heading) or "fact", session=session,
         labels=(item.heading,) if item.heading else (),
     )  # fmt: skip
     take_in_note(tx, note, scope, target, tally)

@@ -11,17 +11,22 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphmem.errors import InvalidInput, StoreFailed
+from graphmem.errors import GraphmemError, InvalidInput, StoreFailed
 
 LARGEST = 16 << 20  # bytes of a file that is read
 _TEMPORARY = f".graphmem-{os.getpid()}.tmp"
 _LEFTOVER = re.compile(r"\.graphmem-\d+\.tmp")
 _LEFT_FOR = 60_000_000_000  # nanoseconds after which a temporary file is one that somebody left
 _RACY = 2_000_000_000  # nanoseconds: the coarsest clock of a file system that is met, that of FAT
+# What is wrong with one file or folder, and not with the system as a whole.
+_OF_ONE_PLACE = {
+    *(errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTEMPTY),
+    *(errno.EEXIST, errno.EINVAL),
+}
 _BY_FOLDER = {os.open, os.mkdir, os.unlink, os.stat} <= os.supports_dir_fd
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _FOLDER = os.O_RDONLY | _NO_LINK | getattr(os, "O_DIRECTORY", 0)
@@ -31,12 +36,14 @@ _FOLDER = os.O_RDONLY | _NO_LINK | getattr(os, "O_DIRECTORY", 0)
 class Walk:
     """The files below a folder: their stamps by path, with `/`; and what was passed over, with the reason.
 
-    left: stamps of temporary files that somebody who died left, by path.
+    left: stamps of temporary files that somebody who died left, by path. unread: files whose notes are not known, with
+    the reason.
     """
 
     stamps: dict[str, str]
     passed: tuple[tuple[str, str], ...]
     left: dict[str, str]
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 def stamp_of(status: os.stat_result) -> str:
@@ -72,6 +79,11 @@ class Rooted:
 
     root: str
     touched: set[str] = field(default_factory=set)
+    at_once = 50  # files, between two transactions
+
+    def exists(self) -> bool:
+        """Tell whether the root is there."""
+        return os.path.isdir(self.root)
 
     def walk(self, part: str) -> Walk:
         """Return the files with this part in their names; what is hidden is passed over, and so are links."""
@@ -110,8 +122,12 @@ class Rooted:
                             continue
         return Walk(stamps, tuple(sorted(passed)), left)
 
-    def read(self, path: str) -> tuple[bytes, str] | None:
-        """Return what a file holds and its stamp, None where there is none; raise InvalidInput for no plain file."""
+    def read(self, path: str, largest: int | None = None) -> tuple[bytes, str] | None:
+        """Return what a file holds and its stamp, None where there is none; raise InvalidInput for no plain file.
+
+        largest: bytes that it may have, None for those of a text.
+        """
+        most = LARGEST if largest is None else largest
         folder, name = _split(path)
         try:
             with self._folder(folder) as place:
@@ -120,20 +136,25 @@ class Rooted:
             return None
         except OSError as error:
             raise InvalidInput("file", path, f"cannot be read ({error.strerror})") from None
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(descriptor)
+            raise InvalidInput("file", path, "is no plain file")
         with open(descriptor, "rb") as stream:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise InvalidInput("file", path, "is no plain file")
-            data = stream.read(LARGEST + 1)
-        if len(data) > LARGEST:
-            raise InvalidInput("file", path, f"has more than {LARGEST} bytes")
+            data = stream.read(most + 1) if status.st_size <= most else b""
+        if max(len(data), status.st_size) > most:
+            raise InvalidInput("file", path, f"has more than {most} bytes")
         return data, stamp_of(status)
 
-    def write(self, path: str, data: bytes, expected: str | None) -> str | None:
+    def write(self, path: str, data: bytes, expected: str | None, largest: int | None = None) -> str | None:
         """Write a file and return its stamp; None where it is not what was expected, None for no file.
 
-        Raises StoreFailed where it cannot be written.
+        Raises InvalidInput where it cannot be written in its place, or would not be read, StoreFailed where nothing can
+        be written.
         """
+        most = LARGEST if largest is None else largest
+        if len(data) > most:
+            raise InvalidInput("file", path, f"would have more than {most} bytes, and not be read any more")
         folder, name = _split(path)
         try:
             with self._folder(folder, create=True) as place:
@@ -154,10 +175,13 @@ class Rooted:
                 self.touched.add(folder)
                 return place.stamp(name)
         except OSError as error:
-            raise StoreFailed(f"{os.path.join(self.root, path)}: cannot be written ({error.strerror})") from error
+            raise self._failed(path, "written", error) from error
 
     def remove(self, path: str, expected: str) -> bool:
-        """Remove a file; tell whether it was what was expected. One that is gone already is removed."""
+        """Remove a file; tell whether it was what was expected. One that is gone already is removed.
+
+        Raises InvalidInput where it cannot be removed, StoreFailed where nothing can.
+        """
         folder, name = _split(path)
         try:
             with self._folder(folder) as place:
@@ -170,15 +194,36 @@ class Rooted:
         except FileNotFoundError:
             return True
         except OSError as error:
-            raise StoreFailed(f"{os.path.join(self.root, path)}: cannot be removed ({error.strerror})") from error
+            raise self._failed(path, "removed", error) from error
         return True
 
-    def settle(self) -> None:
-        """Make durable which files there are; without it a power cut may take back what was renamed."""
+    def _failed(self, path: str, done: str, error: OSError) -> GraphmemError:
+        if error.errno in _OF_ONE_PLACE and os.access(self.root, os.W_OK | os.X_OK):
+            return InvalidInput("file", path, f"cannot be {done} ({error.strerror})")
+        return StoreFailed(f"{os.path.join(self.root, path)}: cannot be {done} ({error.strerror})")
+
+    def settle(self) -> dict[str, str]:
+        """Make durable which files there are; without it a power cut may take back what was renamed.
+
+        Return what could not be written after all: nothing, here.
+        """
         for folder in sorted(self.touched) if _BY_FOLDER else ():
             with contextlib.suppress(FileNotFoundError), self._folder(folder) as place:
                 place.sync()
         self.touched.clear()
+        return {}
+
+    def name(self, path: str, uid: str) -> str:
+        """Return the path of a note that has a name now: a file keeps its own."""
+        return path
+
+    def kept(self, stamp: str) -> str:
+        """Return the stamp by which a file is known from now on, '' where it has to be read once more."""
+        return stamp if stamp and is_settled(stamp) else ""
+
+    def shown(self, path: str) -> str:
+        """Return a path as people are told it."""
+        return path
 
     @contextlib.contextmanager
     def _folder(self, folder: str, *, create: bool = False) -> Iterator["_Place"]:

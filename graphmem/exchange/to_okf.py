@@ -5,6 +5,7 @@ Format: https://github.com/GoogleCloudPlatform/knowledge-catalog/blob/main/okf/S
 `entities`, with its facts as links to the other entities. What the format has no field for stands in fields of its own.
 """
 
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -17,6 +18,12 @@ from graphmem.graph.neighbours import Reading
 VERSION = "0.2"
 _RESERVED = frozenset({"index", "log"})
 _ENTITIES = "entities"
+_FACTS, _REACHED = "Facts", "Told of it"
+_PART = r"(?:\\.|[^\\\[\]])*"  # of a line, escaped as `_inline` does
+_FACT = re.compile(
+    rf"\* (?P<relation>{_PART}) \[{_PART}\]\(/(?P<path>{_ENTITIES}/[^()\s]+\.md)\)(?:: (?P<sentence>.*))?"
+)
+_OTHER = re.compile(rf"\* \[{_PART}\]\(/{_ENTITIES}/[^()\s]+\.md\) .*|# (?:{_FACTS}|{_REACHED})|")
 _STATUS = {"live": "stable", "proposed": "draft"}
 
 
@@ -44,7 +51,7 @@ def to_files(tx: sqlite3.Connection, reading: Reading, counts: dict[str, int]) -
     for number, entity in entities.items():
         body = "\n\n".join(
             "\n".join([f"# {head}", "", *lines[number]])
-            for head, lines in (("Facts", told), ("Told of it", reached))
+            for head, lines in ((_FACTS, told), (_REACHED, reached))
             if number in lines
         )
         listed.setdefault(_ENTITIES, []).append(_item(entity.name, f"{places[number]}.md", ""))
@@ -99,6 +106,28 @@ def _actor(source: str) -> str:
 def _concept(fields: Mapping[str, object], body: str) -> str:
     head = "\n".join(f"{name}: {json_line(value)}" for name, value in fields.items())
     return f"---\n{head}\n---\n\n{body.rstrip()}\n" if body.strip() else f"---\n{head}\n---\n"
+
+
+def facts_of(path: str, body: str) -> list[tuple[str, str, str]] | None:
+    r"""Return relation, path of the target and sentence of the facts that a file of an entity tells.
+
+    None for a file that is not as `to_files` makes those of entities.
+
+    >>> facts_of("entities/a.md", "# Facts\n\n* is\\_in [b](/entities/b.md): So it is.")
+    [('is_in', 'entities/b.md', 'So it is.')]
+    """
+    lines = body.split("\n")
+    matches = [_FACT.fullmatch(line) for line in lines]
+    if not path.startswith(f"{_ENTITIES}/") or not all(
+        match or _OTHER.fullmatch(line) for match, line in zip(matches, lines, strict=True)
+    ):
+        return None
+    return [(_plain(match["relation"]), match["path"], _plain(match["sentence"] or "")) for match in matches if match]
+
+
+def _plain(text: str) -> str:
+    r"""Return what `_inline` made a text within a line of."""
+    return re.sub(r"\\([\\\[\]<*_`])", r"\1", text)
 
 
 def _listing(head: str, items: Iterable[str]) -> str:

@@ -1,5 +1,6 @@
 """Waiting for changes of files, by the package watchfiles of the extra `graphmem[tree]`."""
 
+import os
 import threading
 from collections.abc import Iterator
 
@@ -8,6 +9,8 @@ from graphmem.errors import InvalidInput
 _DEBOUNCE = 200  # milliseconds: an editor writes a file in several steps
 _STEP = 50
 _IDLE = 10_000  # milliseconds after which it is looked without a change of files
+_POLLED = 300  # milliseconds between two looks where the system tells nothing
+_AWAY = 0.5  # seconds between two looks for a folder that is not there
 
 
 def require() -> None:
@@ -21,13 +24,33 @@ def require() -> None:
 
 
 def changes(root: str, stop: threading.Event) -> Iterator[None]:
-    """Yield whenever files below a folder changed, and every ten seconds, until `stop` is set."""
-    import watchfiles
+    """Yield when files below a folder are watched, whenever they changed, and every ten seconds, until `stop` is set.
 
-    for _ in watchfiles.watch(
-        root, watch_filter=None, debounce=_DEBOUNCE, step=_STEP, stop_event=stop, rust_timeout=_IDLE,
-        yield_on_timeout=True, raise_interrupt=True, ignore_permission_denied=True,
-    ):  # fmt: skip
-        if stop.is_set():
-            return
-        yield
+    A folder that is away is waited for, and one that takes its place is watched instead. The watcher itself is used,
+    and not `watchfiles.watch` around it, since that does not tell when it has begun: what changes until then is lost.
+    """
+    from watchfiles._rust_notify import RustNotify  # documented under "Rust backend direct usage"
+
+    is_polled = os.environ.get("WATCHFILES_FORCE_POLLING", "").casefold() not in ("", "false", "disable", "disabled")
+    while not stop.is_set():
+        watched = _identity(root)
+        if watched is None:
+            stop.wait(_AWAY)
+            continue
+        try:
+            begun = RustNotify([root], False, is_polled, _POLLED, True, True)
+        except FileNotFoundError:  # it went since
+            continue
+        with begun as watcher:
+            while not stop.is_set() and _identity(root) == watched:
+                yield
+                if watcher.watch(_DEBOUNCE, _STEP, _IDLE, stop) == "signal":
+                    raise KeyboardInterrupt
+
+
+def _identity(root: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(root)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

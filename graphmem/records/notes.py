@@ -442,6 +442,16 @@ def of_title(tx: sqlite3.Connection, scope: str, title: str) -> list[int]:
     return [note_id for (note_id,) in rows]
 
 
+def told_in(tx: sqlite3.Connection, scope: str, actor: str, place: str) -> list[tuple[int, str]]:
+    """Return which notes of a scope a source told or changed in a folder, and in which messages, the latest last."""
+    rows = tx.execute(
+        """SELECT p.ref_id, p.message FROM provenance p JOIN notes n ON n.id = p.ref_id
+           WHERE p.kind = 'note' AND p.actor = ? AND p.place = ? AND n.scope = ? ORDER BY p.ref_id, p.seq""",
+        (actor, place, scope),
+    )
+    return [(note_id, message) for note_id, message in rows]
+
+
 def list_notes(
     tx: sqlite3.Connection,
     *,

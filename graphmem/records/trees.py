@@ -1,16 +1,15 @@
 """What is kept of the files of trees, so that a sync knows which side changed."""
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from graphmem.core.model import TreeConflict
-from graphmem.core.pages import Listed
-from graphmem.store.lists import in_parts, of_scopes
+from graphmem.core.model import Note, TreeConflict
+from graphmem.core.pages import Listed, make_uid
+from graphmem.store.lists import in_list, in_parts, of_scopes
 
-SHOWN = ("live", "proposed")  # the statuses of notes that have files
 _COLUMNS = "uid, path, note_id, hash, stamp, note_hash, writing, changes, conflict"
-_IS_SHOWN = "status IN ('live', 'proposed')"
+BEGUN, TOLD = 1, 2  # how a tree is trusted: it was begun here, somebody said so
 
 
 @dataclass(slots=True)
@@ -28,15 +27,28 @@ class Row:
     conflict: int = 0
 
 
-def scope_of(tx: sqlite3.Connection, root: str) -> str | None:
-    """Return the scope of a tree, None for a root that was never written or read."""
-    row = tx.execute("SELECT scope FROM trees WHERE root = ?", (root,)).fetchone()
-    return None if row is None else str(row[0])
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A folder of notes as files. form: how notes are files there. trust: 0 for none, `BEGUN` or `TOLD`."""
+
+    scope: str
+    form: str
+    trust: int
 
 
-def begin(tx: sqlite3.Connection, root: str, scope: str) -> None:
-    """Note that a folder is a tree."""
-    tx.execute("INSERT INTO trees(root, scope) VALUES (?, ?) ON CONFLICT DO NOTHING", (root, scope))
+def tree_of(tx: sqlite3.Connection, root: str) -> Tree | None:
+    """Return what is known of a folder, None for one that was never written or read."""
+    row = tx.execute("SELECT scope, form, trust FROM trees WHERE root = ?", (root,)).fetchone()
+    return None if row is None else Tree(*row)
+
+
+def begin(tx: sqlite3.Connection, root: str, tree: Tree) -> None:
+    """Note that a folder is a tree, and how far it is trusted."""
+    tx.execute(
+        """INSERT INTO trees(root, scope, form, trust) VALUES (?, ?, ?, ?)
+           ON CONFLICT DO UPDATE SET trust = excluded.trust""",
+        (root, tree.scope, tree.form, tree.trust),
+    )
 
 
 def rows(tx: sqlite3.Connection, root: str) -> list[Row]:
@@ -67,12 +79,12 @@ def row(tx: sqlite3.Connection, root: str, uid: str) -> Row | None:
     return None if found is None else Row(*found)
 
 
-def elsewhere(tx: sqlite3.Connection, uid: str, scope: str) -> Row | None:
-    """Return the file of this uid in another tree of a scope."""
+def elsewhere(tx: sqlite3.Connection, uid: str, scope: str, form: str) -> Row | None:
+    """Return the file of this uid in another tree of a scope, one of the same form before others."""
     found = tx.execute(
-        f"""SELECT {_COLUMNS} FROM tree_files WHERE uid = ? AND root IN (SELECT root FROM trees WHERE scope = ?)
-            ORDER BY path = '', root LIMIT 1""",
-        (uid, scope),
+        f"""SELECT {_COLUMNS} FROM tree_files JOIN trees USING (root) WHERE uid = ? AND scope = ?
+            ORDER BY form <> ?, path = '', root LIMIT 1""",
+        (uid, scope, form),
     ).fetchone()
     return None if found is None else Row(*found)
 
@@ -81,6 +93,13 @@ def uid_of(tx: sqlite3.Connection, note_id: int) -> str | None:
     """Return the uid by which files know a note, None where there is none yet."""
     found = tx.execute("SELECT uid FROM tree_files WHERE note_id = ? LIMIT 1", (note_id,)).fetchone()
     return None if found is None else str(found[0])
+
+
+def free_uid(tx: sqlite3.Connection, note: Note) -> str:
+    """Return a name by which files may know a note, and no other one."""
+    uid = make_uid(note)
+    taken = tx.execute("SELECT 1 FROM tree_files WHERE uid = ? AND note_id <> ?", (uid, note.id)).fetchone()
+    return f"{uid}-{note.id}" if taken else uid
 
 
 def put(tx: sqlite3.Connection, root: str, row: Row) -> None:
@@ -141,12 +160,15 @@ def drop(tx: sqlite3.Connection, root: str, uid: str) -> None:
     tx.execute("DELETE FROM tree_files WHERE root = ? AND uid = ?", (root, uid))
 
 
-def without_file(tx: sqlite3.Connection, root: str, scope: str) -> list[int]:
-    """Return the notes of a scope that belong into a tree and were never in it."""
+def without_file(
+    tx: sqlite3.Connection, root: str, scope: str, statuses: Sequence[str], kinds: Sequence[str]
+) -> list[int]:
+    """Return the notes of a scope, of some statuses and kinds, that were never in a tree."""
+    (of_statuses, status_values), (of_kinds, kind_values) = in_list(statuses), in_list(kinds)
     found = tx.execute(
-        f"""SELECT id FROM notes WHERE scope = ? AND {_IS_SHOWN} AND id NOT IN (
+        f"""SELECT id FROM notes WHERE scope = ? AND status IN ({of_statuses}) AND kind IN ({of_kinds}) AND id NOT IN (
                 SELECT note_id FROM tree_files WHERE root = ? AND note_id IS NOT NULL) ORDER BY id""",
-        (scope, root),
+        (scope, *status_values, *kind_values, root),
     )
     return [note_id for (note_id,) in found]
 
@@ -155,8 +177,8 @@ def listed(tx: sqlite3.Connection, root: str) -> list[Listed]:
     """Return the files of a tree as its lists show them."""
     triggers: dict[int, list[str]] = {}
     found = tx.execute(
-        f"""SELECT f.note_id, f.path, n.title, n.summary, n.status = 'proposed' FROM tree_files f
-            JOIN notes n ON n.id = f.note_id WHERE f.root = ? AND f.path <> '' AND n.{_IS_SHOWN}""",
+        """SELECT f.note_id, f.path, n.title, n.summary, n.status = 'proposed' FROM tree_files f
+            JOIN notes n ON n.id = f.note_id WHERE f.root = ? AND f.path <> '' AND n.status IN ('live', 'proposed')""",
         (root,),
     ).fetchall()
     for ids, marks in in_parts([note_id for note_id, *_ in found]):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
 APPLICATION_ID = 0x676D656D  # "gmem"
-VERSION = 10  # the number of migrations below, kept in user_version: a current file is told by one read
+VERSION = 11  # the number of migrations below, kept in user_version: a current file is told by one read
 
 
 def _execute(db: "Database", script: str) -> None:
@@ -642,6 +642,18 @@ def _migrations() -> "Migrations":
     def m010_strengths(db: "Database") -> None:
         # By day, as upkeep found it: '2026-09-07=3 2026-09-09=5'. In the row, so that it goes where that does.
         _execute(db, "ALTER TABLE scenes ADD COLUMN strengths TEXT NOT NULL DEFAULT '';")
+
+    @migrations()
+    def m011_forms_of_trees(db: "Database") -> None:
+        _execute(
+            db,
+            """
+            -- form: how notes are files there. trust: whether people speak in them: 0 no, 1 as long as it lies in no
+            -- git working tree, 2 somebody said so.
+            ALTER TABLE trees ADD COLUMN form TEXT NOT NULL DEFAULT 'notes';
+            ALTER TABLE trees ADD COLUMN trust INTEGER NOT NULL DEFAULT 0 CHECK (trust IN (0, 1, 2));
+        """,
+        )
 
     return migrations
 

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from graphmem.errors import GraphmemError
 from graphmem.late import late
-from graphmem.surfaces.opening import Session, user_folder
+from graphmem.surfaces import places
+from graphmem.surfaces.opening import Session
 
 if TYPE_CHECKING:
     import hashlib
@@ -55,9 +56,10 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """An event: what Claude Code told, of which nothing is relied upon."""
+    """An event: what Claude Code told, of which nothing is relied upon. started: the folder that it was started in."""
 
     given: Mapping[str, Any]
+    started: str = ""
 
     def text(self, name: str) -> str:
         """Return a text that was told, '' where it was not."""
@@ -67,7 +69,7 @@ class _Event:
     @property
     def folder(self) -> str:
         """The folder of the project: where Claude Code was started, else where it is now; '' where neither is there."""
-        folders = (os.environ.get("CLAUDE_PROJECT_DIR", ""), self.text("cwd"))
+        folders = (self.started, self.text("cwd"))
         return next((each for each in folders if each and "\0" not in each and os.path.isdir(each)), "")
 
     @property
@@ -81,17 +83,20 @@ class _Event:
         return "\n".join([*first, *rest])[:_LETTERS_OF_A_CALL]
 
 
-def answered(name: str, given: object, *, database: str | None = None, config_file: str | None = None) -> Answered:
-    """Return the answer to an event of Claude Code. given: what it wrote, whatever that is.
+def answered(
+    name: str, given: object, *, database: str | None = None, config_file: str | None = None, started: str = ""
+) -> Answered:
+    """Return the answer to an event of Claude Code. given: what it wrote, whatever that is. started: in which folder.
 
     Raises what opening the memory raises.
     """
-    event = _Event(given if isinstance(given, dict) else {})
-    if name not in _ANSWERS or not event.text("session_id").strip():
+    event = _Event(given if isinstance(given, dict) else {}, started)
+    if name not in EVENTS or not event.text("session_id").strip():
         return Answered()
     shown = Shown(event)
     if name == "SessionEnd":
         shown.forget()
+    if name not in _ANSWERS:
         return Answered()
     if name == "Stop" and (event.given.get("stop_hook_active") is True or not shown.wish):
         return Answered()
@@ -100,12 +105,14 @@ def answered(name: str, given: object, *, database: str | None = None, config_fi
         return _ANSWERS[name](memory, _seat(event), event, shown)
 
 
-def digest(cause: str, given: object, *, database: str | None = None, config_file: str | None = None) -> Answered:
+def digest(
+    cause: str, given: object, *, database: str | None = None, config_file: str | None = None, started: str = ""
+) -> Answered:
     """Harvest the transcript of a session, and make the checkpoints that are due. It may take long: nobody waits.
 
-    cause: why, one of the values of DIGESTED.
+    cause: why, one of the values of DIGESTED. started: in which folder.
     """
-    event = _Event(given if isinstance(given, dict) else {})
+    event = _Event(given if isinstance(given, dict) else {}, started)
     transcript = event.text("transcript_path")
     failed: list[str] = []
     with _session(event, database, config_file, None).open(create=True) as memory:
@@ -147,7 +154,10 @@ def _seat(event: _Event) -> "hosts.Seat":
 
 def _session_start(memory: "Memory", seat: "hosts.Seat", event: _Event, shown: "Shown") -> Answered:
     if event.text("source") != "resume":  # what was shown is not in the conversation (any more)
+        wish, since = shown.wish, shown.since
         shown.forget()
+        if event.text("source") == "compact" and wish and since:
+            shown.keep_wish(wish, since)
     moment = hosts.session_started(memory, seat)
     return Answered(_context("SessionStart", shown.fresh(moment.text)), moment.failed)
 
@@ -177,7 +187,8 @@ def _after_failure(memory: "Memory", seat: "hosts.Seat", event: _Event, shown: "
 
 def _stop(memory: "Memory", seat: "hosts.Seat", event: _Event, shown: "Shown") -> Answered:
     moment = hosts.stopped(memory, seat, wish=shown.wish, since=shown.since)
-    shown.keep_wish("", "")
+    if not moment.failed:  # else the next turn reminds of it
+        shown.keep_wish("", "")
     # Not as context, which versions before do not take at the end of a turn.
     return Answered({"decision": "block", "reason": moment.text} if moment.text else None, moment.failed)
 
@@ -188,20 +199,15 @@ def _context(event: str, text: str) -> Answer | None:
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}, "suppressOutput": True}
 
 
-def _nothing(memory: "Memory", seat: "hosts.Seat", event: _Event, shown: "Shown") -> Answered:
-    return Answered()
-
-
 _ANSWERS: Mapping[str, Callable[["Memory", "hosts.Seat", _Event, "Shown"], Answered]] = {
     "SessionStart": _session_start,
     "UserPromptSubmit": _prompt,
     "PreToolUse": _before_tool,
     "PostToolUseFailure": _after_failure,
     "Stop": _stop,
-    "SessionEnd": _nothing,
 }
-# Those that Claude Code is to call; what comes before compaction needs no answer, it comes back behind it.
-EVENTS = (*_ANSWERS, "PreCompact")
+# Those that Claude Code is to call. PreCompact takes no context: what outlasts it is told at the next SessionStart.
+EVENTS = (*_ANSWERS, "PreCompact", "SessionEnd")
 
 
 # ---- what is kept between two events
@@ -216,7 +222,7 @@ class Shown:
 
     def __init__(self, event: _Event) -> None:
         names = "\0".join((event.text("session_id"), event.text("agent_id")))
-        self._folder = f"{user_folder('state')}{os.sep}{HOST}"
+        self._folder = f"{places.state_folder()}{os.sep}{HOST}"
         self._file = f"{self._folder}{os.sep}{_digest(names)}"
         self._seen: set[str] = set()
         self.wish = ""

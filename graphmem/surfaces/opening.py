@@ -3,12 +3,12 @@
 import contextlib
 import functools
 import os
-import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 from graphmem.errors import StoreFailed
 from graphmem.late import late
+from graphmem.surfaces import places
 
 if TYPE_CHECKING:
     import dataclasses
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from graphmem import memory as memories
     from graphmem import projects
     from graphmem.config import Config, Given
+    from graphmem.core.model import Writer
     from graphmem.memory import Memory
 else:
     dataclasses = late("dataclasses")
@@ -77,7 +78,7 @@ class Session:
             return self.database
         if folder := self.config().data_dir:
             return str(pathlib.Path(folder).expanduser() / _DATABASE)
-        return f"{user_folder('data')}{os.sep}{_DATABASE}"
+        return f"{places.data_folder()}{os.sep}{_DATABASE}"
 
     @functools.cached_property
     def settings_file(self) -> str | None:
@@ -132,8 +133,10 @@ class Session:
                 yield trial
 
     @contextlib.contextmanager
-    def open(self, *, create: bool) -> "Iterator[Memory]":
+    def open(self, *, create: bool, writer: "Writer | None" = None) -> "Iterator[Memory]":
         """Open the memory. A file that was named and is missing is made by commands that write, and by no other.
+
+        writer: None for that of the settings.
 
         The refusal of one that cannot be written names the commands that need no more than to read it.
         """
@@ -145,6 +148,7 @@ class Session:
                 create=create or self.database is None,
                 project=self.project(),
                 session=self._name,
+                writer=writer,
             ) as memory:
                 yield memory
         except StoreFailed as error:
@@ -171,24 +175,7 @@ class Session:
 
 def default_settings_file() -> str:
     """Return the path of the user's own file of settings, whether or not there is one."""
-    return f"{user_folder('config')}{os.sep}{_SETTINGS}"
-
-
-def user_folder(kind: str) -> str:
-    """Return the folder of the user's own files of a kind, 'config', 'data' or 'state', whether or not there is one."""
-    if sys.platform in ("darwin", "win32"):
-        import platformdirs
-
-        named: dict[str, Callable[..., str]] = {
-            "config": platformdirs.user_config_dir, "data": platformdirs.user_data_dir,
-            "state": platformdirs.user_state_dir,
-        }  # fmt: skip
-        return named[kind]("graphmem", appauthor=False)
-    # As platformdirs has it, which takes a quarter of the time of a command to load; the rule is
-    # https://specifications.freedesktop.org/basedir-spec/latest/
-    usual = {"config": "~/.config", "data": "~/.local/share", "state": "~/.local/state"}[kind]
-    home = os.environ.get(f"XDG_{kind.upper()}_HOME", "").strip() or os.path.expanduser(usual)
-    return f"{home}/graphmem"
+    return f"{places.settings_folder()}{os.sep}{_SETTINGS}"
 
 
 def current_folder() -> str:

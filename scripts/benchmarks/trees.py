@@ -1,15 +1,17 @@
 """tree: notes as files; above all what a sync costs that finds nothing to do, against a bare walk and one SELECT.
 
 Notes of a few lines are exported, and synced once their files are old enough to be known by their stamps alone. Then
-syncs and floors take turns. Beside them the first export, the first sync of another memory, which reads every file, and
-a sync after one edit.
+syncs and floors take turns. Beside them the first export, the first sync of another memory, which reads every file, a
+sync after one edit, and how long a watched edit takes from the moment that its file is there.
 """
 
 import os
+import queue
 import random
 import sqlite3
 import statistics
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,8 +20,10 @@ from pathlib import Path
 from benchmarks.measure import Finding, Must, say
 from benchmarks.seeds import AT, bare
 from graphmem import Memory
+from graphmem.core.model import TreeReport
 
 TURNS = 15
+WATCHED = 20  # edits
 OLD_ENOUGH = 2.5  # seconds
 WORDS = [
     "deploy",
@@ -58,6 +62,8 @@ def run(sizes: Sequence[int], turns: int) -> Finding:
                 "to_floor": round(sync / floor, 2),
                 "read_all_ms": round(spent.read_all * 1e3, 1),
                 "one_edit_ms": round(edited * 1e3, 1),
+                "watched_ms": round(statistics.median(spent.watched) * 1e3),
+                "watched_worst_ms": round(max(spent.watched) * 1e3),
                 "export_s": round(spent.export, 2),
                 "take_s": round(spent.take, 2),
             }
@@ -65,6 +71,7 @@ def run(sizes: Sequence[int], turns: int) -> Finding:
         finding.musts += [
             Must(f"sync of {size} unchanged notes to a bare walk and one SELECT", sync / floor, 2.0),
             Must(f"seconds of a sync after one edit of {size}", edited, 1.0),
+            Must(f"seconds until a watched edit of one of {size} is taken over, the worst", max(spent.watched), 1.0),
         ]
     return finding
 
@@ -79,6 +86,7 @@ class _Spent:
     syncs: list[float] = field(default_factory=list)
     floors: list[float] = field(default_factory=list)
     edits: list[float] = field(default_factory=list)
+    watched: list[float] = field(default_factory=list)
 
 
 def _measured(folder: Path, size: int, turns: int) -> _Spent:
@@ -96,6 +104,7 @@ def _measured(folder: Path, size: int, turns: int) -> _Spent:
                     spent.syncs.append(sync)
                     spent.floors.append(floor)
         spent.edits = [_timed_edit(memory, root, turn) for turn in range(min(turns, 5))]
+        spent.watched = _watched(memory, root)
     return spent
 
 
@@ -140,4 +149,28 @@ def _timed_edit(memory: Memory, root: Path, turn: int) -> float:
     report = memory.sync_tree(root)
     spent = time.perf_counter() - started
     assert any(change.what == "edited" for change in report.changes)
+    return spent
+
+
+def _watched(memory: Memory, root: Path) -> list[float]:
+    """Edit files while the tree is watched; return how long each took until it was in the memory."""
+    told: queue.Queue[TreeReport] = queue.Queue()
+    stop = threading.Event()
+    watching = threading.Thread(target=lambda: memory.watch_tree(root, told.put, stop=stop))
+    watching.start()
+    spent = []
+    try:
+        told.get(timeout=60)
+        paths = sorted((root / "facts").glob("*.md"))
+        for turn in range(WATCHED):
+            time.sleep(0.3 + turn / 50)  # at another place of the watcher's steps each time
+            path = paths[turn % len(paths)]
+            started = time.perf_counter()
+            path.write_text(path.read_text("utf-8") + f"\nseen {turn}\n", "utf-8")
+            while not any(change.what == "edited" for change in told.get(timeout=60).changes):
+                pass
+            spent.append(time.perf_counter() - started)
+    finally:
+        stop.set()
+        watching.join()
     return spent

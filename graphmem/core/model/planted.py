@@ -22,7 +22,8 @@ class TreeChange:
 class TreeReport:
     """What an export or a sync of a tree did, or would do where `applied` is false. unchanged: how many files.
 
-    What is refused stays as it is, and is told again by the next sync.
+    form: how notes are files there. trusted: whether a person spoke in the files. What is refused stays as it is, and
+    is told again by the next sync.
     """
 
     root: str
@@ -31,6 +32,8 @@ class TreeReport:
     unchanged: int
     applied: bool
     remarks: tuple[str, ...] = ()
+    form: str = "notes"
+    trusted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from graphmem.core.model import ExportReport, ImportReport
     from graphmem.files import Texts
 
-_IMPORTS = ["homeagent", "mcp-memory", "ledger", "promemory", "jsonl"]
+_IMPORTS = ["homeagent", "mcp-memory", "ledger", "promemory", "tree", "jsonl"]
 _EXPORTS = ["jsonl", "mcp-memory", "okf", "mermaid", "dot", "json", "graphml", "svg", "html"]
 _SHOWN = 20
 
@@ -33,10 +33,10 @@ def import_command(session: Session, /, kind: str, path: Path, scope: str | None
     """Take in what another memory kept at PATH, and tell what came, what was merged, what was refused and why.
 
     KIND is homeagent (the graph.db of the HomeAgent engine), mcp-memory (the memory.jsonl of the MCP knowledge-graph
-    server), ledger (the JSON of dsh-memory-ledger, a file or the folder), promemory (the folder of opencode-promemory)
-    or jsonl (a whole memory that 'graphmem export jsonl' wrote, into an empty one). Nothing at PATH changes. The same
-    again adds nothing, and an import that was broken off goes on where it was. Rules and pins wait for 'graphmem
-    approve'.
+    server), ledger (the JSON of dsh-memory-ledger, a file or the folder), promemory (the folder of opencode-promemory),
+    tree (a folder of Markdown notes: Obsidian, basic-memory, a tree or an okf bundle of another memory) or jsonl (a
+    whole memory that 'graphmem export jsonl' wrote, into an empty one). Nothing at PATH changes. The same again adds
+    nothing, and an import that was broken off goes on where it was. Rules and pins wait for 'graphmem approve'.
 
     \b
     Example:

@@ -15,15 +15,18 @@ else:
     serving = late("graphmem.surfaces.mcp.serving")
 
 
-_LAST_PORT = 65535
-
-
 @click.command("mcp")
 @click.option("--http", "over_http", is_flag=True, help="Serve streamable HTTP on this machine alone, at /mcp.")
 @click.option("--port", type=WholeNumber(0), default=None, help="Its port, 0 for a free one.  [default: 8766]")
 @click.option("--prefix", default="", help="Put this before the names of tools, as in graphmem_.")
+@click.option(
+    "--profile",
+    type=click.Choice(["graphmem", "promemory", "ledger"]),
+    default="graphmem",
+    help="Offer the tools of another memory: memory and history, or memory_save, memory_search and memory_forget.",
+)
 @click.pass_obj
-def mcp_command(session: Session, /, over_http: bool, port: int | None, prefix: str) -> None:
+def mcp_command(session: Session, /, over_http: bool, port: int | None, prefix: str, profile: str) -> None:
     """Offer the memory to an agent, as a server of the Model Context Protocol.
 
     Agents start it themselves and talk to it over standard input and output; it ends when they do. The current project
@@ -36,15 +39,17 @@ def mcp_command(session: Session, /, over_http: bool, port: int | None, prefix: 
     """
     if port is not None and not over_http:
         raise click.UsageError("--port is for --http")
-    if port is not None and port > _LAST_PORT:
-        raise click.UsageError(f"--port {port}: ports end at {_LAST_PORT}")
-    serving.check(prefix)
+    serving.check(prefix, profile)
     session.config()  # what is wrong with the settings is told at once
     table = desk.Desk(
-        lambda folder: session.within(folder).open(create=True), session.project(), is_fixed=session.names_project
+        lambda folder, writer: session.within(folder).open(create=True, writer=writer),
+        session.project(),
+        is_fixed=session.names_project or over_http,  # over HTTP there may be several clients
     )
     if over_http:
         port = serving.PORT if port is None else port
-        serving.serve_http(table, lambda url: click.echo(f"serving at {url}", err=True), port=port, prefix=prefix)
+        serving.serve_http(
+            table, lambda url: click.echo(f"serving at {url}", err=True), port=port, prefix=prefix, profile=profile
+        )
     else:
-        serving.serve_stdio(table, prefix=prefix)
+        serving.serve_stdio(table, prefix=prefix, profile=profile)

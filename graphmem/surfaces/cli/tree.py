@@ -21,6 +21,14 @@ _ATTENTION = ("refused", "conflict")
 
 _root_argument = click.argument("root", metavar="[ROOT]", required=False, type=click.Path())
 _scope_option = click.option("--scope", help="The scope of the notes: user, project, or the key of one.")
+_form_option = click.option(
+    "--form",
+    type=click.Choice(["notes", "promemory", "ledger"]),
+    help="How notes are files: a page each, MEMORY.md and checkpoints, or JSON.  [default: that of ROOT, else notes]",
+)
+_trust_option = click.option(
+    "--trust/--no-trust", default=None, help="Whether only you write there, so that rules in files hold; is remembered."
+)
 _dry_option = click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
 
 
@@ -39,50 +47,79 @@ def tree_command() -> None:
 @tree_command.command("export")
 @_root_argument
 @_scope_option
+@_form_option
 @_dry_option
 @json_option
 @click.pass_obj
-def export_command(session: Session, /, root: str | None, scope: str | None, dry_run: bool, as_json: bool) -> int:
+def export_command(
+    session: Session, /, root: str | None, scope: str | None, form: str | None, dry_run: bool, as_json: bool
+) -> int:
     """Write notes as files; what was changed in a file stays, and is told of.
 
     \b
     Example:
       graphmem tree export notes --scope user
+      graphmem tree export ledger --form ledger
     """
     with session.open(create=False) as memory, progress_bar("writing") as progress:
-        report = memory.export_tree(_root(memory, root, scope), scope=scope, dry_run=dry_run, progress=progress)
+        report = memory.export_tree(
+            _root(memory, root, scope), scope=scope, form=form, dry_run=dry_run, progress=progress
+        )
     return _print_report(report, as_json=as_json)
 
 
 @tree_command.command("sync")
 @_root_argument
 @_scope_option
+@_form_option
+@_trust_option
 @_dry_option
 @json_option
 @click.pass_obj
-def sync_command(session: Session, /, root: str | None, scope: str | None, dry_run: bool, as_json: bool) -> int:
+def sync_command(
+    session: Session,
+    /,
+    root: str | None,
+    scope: str | None,
+    form: str | None,
+    trust: bool | None,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
     """Take over what was changed in files, and write what changed in notes.
 
     Where both changed both stay, with the note in NAME.conflict.md beside the file: remove that to keep the file, move
-    it over the file to keep the note.
+    it over the file to keep the note. In files that anybody may have written, such as a clone, nobody approves and no
+    rule comes into force: it is proposed. --trust says that only you write there.
 
     \b
     Example:
       graphmem tree sync --dry-run
     """
     with session.open(create=False) as memory, progress_bar("syncing") as progress:
-        report = memory.sync_tree(_root(memory, root, scope), scope=scope, dry_run=dry_run, progress=progress)
+        report = memory.sync_tree(
+            _root(memory, root, scope), scope=scope, form=form, trust=trust, dry_run=dry_run, progress=progress
+        )
     return _print_report(report, as_json=as_json)
 
 
 @tree_command.command("watch")
 @_root_argument
 @_scope_option
+@_form_option
+@_trust_option
 @click.option("--for", "seconds", type=click.FloatRange(min=0), help="Stop after so many seconds.  [default: never]")
 @json_option
 @click.pass_obj
 def watch_command(
-    session: Session, /, root: str | None, scope: str | None, seconds: float | None, as_json: bool
+    session: Session,
+    /,
+    root: str | None,
+    scope: str | None,
+    form: str | None,
+    trust: bool | None,
+    seconds: float | None,
+    as_json: bool,
 ) -> None:
     """Sync whenever a file changes, until it is stopped. With --json each report is one line.
 
@@ -105,7 +142,7 @@ def watch_command(
     with session.open(create=False) as memory, contextlib.suppress(KeyboardInterrupt):
         if seconds is not None:
             timer.start()
-        memory.watch_tree(_root(memory, root, scope), tell, scope=scope, stop=stop)
+        memory.watch_tree(_root(memory, root, scope), tell, scope=scope, form=form, trust=trust, stop=stop)
     timer.cancel()
 
 

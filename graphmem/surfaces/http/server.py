@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from graphmem.config import check_count
 from graphmem.errors import Conflict, InvalidInput, StoreFailed
@@ -37,14 +38,26 @@ def serve(
     """
     if memory.path == ":memory:":
         raise InvalidInput("db", memory.path, "name a file: one in memory is gone with its server")
-    with running.only_server(memory.path) as record, _listening(host, port) as listener:
+    with running.only_server(memory.path) as record, listening(host, port) as listener:
         name, free, *_ = listener.getsockname()
         url = f"http://[{name}]:{free}" if ":" in name else f"http://{name}:{free}"
         served = running.Running(memory.path, url, free, new_token(), os.getpid())
         load = Load()
-        server = _Server(
+        app = create_app(memory, port=free, token=served.token, load=load)
+        server = Server(app, is_over=lambda: idle is not None and load.idle_for() > idle)
+        with server.stopped_by_signals():
+            running.tell(record, served)
+            ready(served)
+            server.run([listener])
+
+
+class Server(uvicorn.Server):
+    """A server of an application that ends by itself when it is over, and by signals without an exception."""
+
+    def __init__(self, app: ASGIApp, *, is_over: Callable[[], bool] = lambda: False) -> None:
+        super().__init__(
             uvicorn.Config(
-                create_app(memory, port=free, token=served.token, load=load),
+                app,
                 http="h11",
                 ws="none",
                 loop="asyncio",
@@ -56,28 +69,14 @@ def serve(
                 limit_concurrency=_CONNECTIONS,
                 h11_max_incomplete_event_size=_LONGEST_HEAD,
                 timeout_graceful_shutdown=_PATIENCE,
-            ),
-            load,
-            idle,
+            )
         )
-        with server.stopped_by_signals():
-            running.tell(record, served)
-            ready(served)
-            server.run([listener])
-
-
-class _Server(uvicorn.Server):
-    """A server that ends by itself when nobody asks, and by signals without an exception."""
-
-    def __init__(self, config: uvicorn.Config, load: Load, idle: float | None) -> None:
-        super().__init__(config)
-        self._load = load
-        self._idle = idle
+        self._is_over = is_over
 
     async def on_tick(self, counter: int) -> bool:
         """Tell, ten times a second, whether to end."""
         ends = await super().on_tick(counter)
-        return ends or (self._idle is not None and self._load.idle_for() > self._idle)
+        return ends or self._is_over()
 
     @contextmanager
     def stopped_by_signals(self) -> Iterator[None]:
@@ -97,8 +96,8 @@ class _Server(uvicorn.Server):
                 signal.signal(each, handler)
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    """Return a socket to which can be connected from now on."""
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket to which can be connected from now on. Raises InvalidInput, Conflict, StoreFailed."""
     if host not in HOSTS:
         raise InvalidInput("host", host, f"only this machine is served: give one of {', '.join(HOSTS)}")
     check_count("port", port, high=_LAST_PORT)

@@ -3,7 +3,7 @@
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from graphmem.errors import InvalidInput
 from graphmem.surfaces.wire import to_json
 
 Json = Any
+_Part = tuple[Json, tuple[str, ...]]
 
 LIMIT = 20_000  # characters of JSON; Claude Code warns of answers beyond 10 000 tokens
 _KEPT = 32  # answers whose rest waits to be asked for
@@ -32,51 +33,42 @@ class Page:
 
 
 class Pages:
-    """Cuts answers into pages and keeps the rest of the latest ones."""
+    """Cuts answers into pages and keeps the latest ones that have several."""
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
-        self._kept: OrderedDict[str, tuple[object, Iterator[tuple[Json, tuple[str, ...]]], Page | None]] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[object, Sequence[_Part]]] = OrderedDict()
         self._lock = threading.Lock()
 
     def first(self, asked: object, answer: Json) -> Page:
         """Return the first page of an answer; asked: what it answers, which has to be asked again with the cursor."""
-        return self._page(asked, pages_of(answer, self._limit))
+        parts = tuple(pages_of(answer, self._limit))
+        name = secrets.token_hex(6)
+        if len(parts) > 1:
+            with self._lock:
+                self._kept[name] = (asked, parts)
+                while len(self._kept) > _KEPT:
+                    self._kept.popitem(last=False)
+        return _page(name, parts, 0)
 
     def next(self, asked: object, cursor: object) -> Page:
-        """Return the page of a cursor, the same as often as it is asked for. Raises InvalidInput for an unknown one."""
+        """Return the page of a cursor, as often as it is asked for. Raises InvalidInput for an unknown one."""
+        name, _, number = cursor.partition(".") if isinstance(cursor, str) else ("", "", "")
         with self._lock:
-            known = self._kept.get(cursor) if isinstance(cursor, str) else None
-        if known is None:
+            known = self._kept.get(name)
+        if known is None or not number.isdecimal() or int(number) >= len(known[1]):
             raise InvalidInput("cursor", cursor, "nothing is kept for it; ask again without it")
-        of, rest, page = known
-        if of != asked:
+        if known[0] != asked:
             raise InvalidInput("cursor", cursor, "it goes on with another question; ask that again, with its arguments")
-        if page is None:
-            page = self._page(of, rest)
-            with self._lock:
-                self._kept[str(cursor)] = (of, iter(()), page)
-        return page
-
-    def _page(self, asked: object, rest: Iterator[tuple[Json, tuple[str, ...]]]) -> Page:
-        value, cut = next(rest)
-        following = next(rest, None)
-        if following is None:
-            return Page(value, cut=cut)
-        cursor = secrets.token_urlsafe(9)
-        with self._lock:
-            self._kept[cursor] = (asked, _with(following, rest), None)
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
-        return Page(value, cursor, cut)
+        return _page(name, known[1], int(number))
 
 
-def _with(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
-    yield first
-    yield from rest
+def _page(name: str, parts: Sequence[_Part], number: int) -> Page:
+    value, cut = parts[number]
+    return Page(value, f"{name}.{number + 1}" if number + 1 < len(parts) else "", cut)
 
 
-def pages_of(answer: Json, limit: int) -> Iterator[tuple[Json, tuple[str, ...]]]:
+def pages_of(answer: Json, limit: int) -> Iterator[_Part]:
     """Yield an answer in parts of about `limit` characters of JSON, each with the places where it goes on.
 
     A list, and each list in an object, goes on with its next items; what else an object holds is in every part. Texts

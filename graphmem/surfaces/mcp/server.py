@@ -3,7 +3,7 @@
 import functools
 import importlib.metadata
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import anyio
@@ -15,11 +15,14 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
 
-from graphmem.errors import GraphmemError, InvalidInput
+from graphmem.core.model import Writer, WriterTask
+from graphmem.errors import GraphmemError, InvalidInput, WriterFailed, WriterUnavailable
 from graphmem.surfaces.mcp.bounded import LIMIT, Pages
 from graphmem.surfaces.mcp.desk import Desk
-from graphmem.surfaces.mcp.prompts import PROMPTS
+from graphmem.surfaces.mcp.profiles import PROFILES
+from graphmem.surfaces.mcp.prompts import PROMPTS, introduction
 from graphmem.surfaces.mcp.resources import TEMPLATES, listed, read
 from graphmem.surfaces.mcp.stdio import Wire
 from graphmem.surfaces.mcp.tools import Tool
@@ -27,16 +30,20 @@ from graphmem.surfaces.wire import refusal_of, to_json
 
 _Context = ServerRequestContext[Any, Any]
 _Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result", bound=types.Result)
 
 _ERROR_KEY = "graphmem/error"
 _LOOPBACK = "127.0.0.1"
 _ROOTS_PATIENCE = 2.0  # seconds
+_WRITER_PATIENCE = 300.0  # seconds; its user may be asked first
 _CURSOR = {"type": "string", "description": "next_cursor of the last answer, with the same arguments: its next part"}
 
 
-def build_server(desk: Desk, tools: Sequence[Tool], *, prefix: str = "", limit: int = LIMIT) -> Server[Any]:
-    """Return a server of some tools over a memory. prefix: of their names. limit: characters of a reply."""
-    named = {prefix + tool.name: tool for tool in tools}
+def build_server(desk: Desk, *, profile: str = "graphmem", prefix: str = "", limit: int = LIMIT) -> Server[Any]:
+    """Return a server of the tools of a profile over a memory. prefix: of their names. limit: characters of a reply."""
+    offered = PROFILES[profile]
+    named = {prefix + tool.name: tool for tool in offered.tools()}
+    prompts = {name: prompt for name, prompt in PROMPTS.items() if not prompt.calls or prefix + prompt.calls in named}
     pages = Pages(limit)
     asking = anyio.Lock()
     are_roots_news = True
@@ -66,7 +73,9 @@ def build_server(desk: Desk, tools: Sequence[Tool], *, prefix: str = "", limit: 
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}; known are {', '.join(named)}")
         await meet(context)
         try:
-            return await _in_thread(_called, desk, named[params.name], params.arguments or {}, pages)
+            tool = named[params.name]
+            writer = _host_writer(context) if tool.digests else None
+            return await _in_thread(_called, desk, tool, params.arguments or {}, pages, writer)
         except InvalidInput as error:
             raise _invalid(error) from None
         except GraphmemError as error:
@@ -105,15 +114,15 @@ def build_server(desk: Desk, tools: Sequence[Tool], *, prefix: str = "", limit: 
                     description=each.told,
                     arguments=[types.PromptArgument(name=name, description=of) for name, of in each.arguments.items()],
                 )
-                for each in PROMPTS.values()
+                for each in prompts.values()
             ]
         )
 
     async def get_prompt(context: _Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        if params.name not in PROMPTS:
-            raise MCPError(types.INVALID_PARAMS, f"there is no prompt {params.name!r}; known are {', '.join(PROMPTS)}")
+        if params.name not in prompts:
+            raise MCPError(types.INVALID_PARAMS, f"there is no prompt {params.name!r}; known are {', '.join(prompts)}")
         await meet(context)
-        prompt = PROMPTS[params.name]
+        prompt = prompts[params.name]
         text = await _asked(lambda: prompt(desk.memory(), params.arguments or {}, prefix))
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(description=prompt.told, messages=[message])
@@ -121,6 +130,7 @@ def build_server(desk: Desk, tools: Sequence[Tool], *, prefix: str = "", limit: 
     server: Server[Any] = Server(
         "graphmem",
         version=importlib.metadata.version("graphmem"),
+        instructions=introduction(prefix + offered.search, offered.save and prefix + offered.save),
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,
@@ -161,22 +171,28 @@ def _told(name: str, tool: Tool) -> types.Tool:
     )
 
 
-def _called(desk: Desk, tool: Tool, given: Mapping[str, Any], pages: Pages) -> types.CallToolResult:
+def _called(
+    desk: Desk, tool: Tool, given: Mapping[str, Any], pages: Pages, writer: Writer | None
+) -> types.CallToolResult:
     """Run a tool and return its reply, the first part of a long one."""
     arguments = {name: value for name, value in given.items() if name != "cursor"}
     asked = (tool.name, arguments)
     if given.get("cursor") is not None:
         page = pages.next(asked, given["cursor"])
     else:
-        page = pages.first(asked, json.loads(to_json(tool.run(desk.memory(), arguments))))
+        with desk.with_writer(writer) as memory:
+            answer = tool(memory, arguments)
+        page = pages.first(asked, json.loads(to_json(answer)))
     reply = {"result": page.value}
     if page.cursor:
         reply["next_cursor"] = page.cursor
     if page.cut:
         reply["goes_on"] = list(page.cut)
-    if reminder := desk.reminder():
+    reminder = desk.reminder()
+    if reminder:
         reply["reminder"] = reminder
-    return types.CallToolResult(content=[types.TextContent(text=to_json(reply))], structured_content=reply)
+    texts = [to_json(reply)] if tool.words is None else [tool.words(page.value), *([reminder] if reminder else [])]
+    return types.CallToolResult(content=[types.TextContent(text=text) for text in texts], structured_content=reply)
 
 
 def _invalid(error: InvalidInput) -> MCPError:
@@ -200,13 +216,54 @@ async def _in_thread(work: Callable[..., _Answer], *arguments: Any) -> _Answer:
 async def _roots(context: _Context) -> list[str]:
     """Return the roots of a client that offers them, none where it does not answer."""
     offered = context.session.client_capabilities
-    if offered is None or offered.roots is None or not context.session.can_send_request:
+    if offered is None or offered.roots is None:
         return []
     try:
-        found = await context.session.send_request(types.ListRootsRequest(), types.ListRootsResult, _ROOTS_PATIENCE)
-    except (MCPError, ValueError, TimeoutError):
+        found = await _ask_client(context, types.ListRootsRequest(), types.ListRootsResult, _ROOTS_PATIENCE)
+    except (MCPError, ValueError):
         return []
     return [str(root.uri) for root in found.roots]
+
+
+def _host_writer(context: _Context) -> Writer | None:
+    """Return a writer that asks the model of the client, by sampling; None where the client does not offer it.
+
+    The client shows its user what is asked, and may refuse.
+    """
+    offered = context.session.client_capabilities
+    if offered is None or offered.sampling is None or not context.session.can_send_request:
+        return None
+
+    def write(task: WriterTask, /) -> str:
+        request = types.CreateMessageRequest(
+            params=types.CreateMessageRequestParams(
+                messages=[types.SamplingMessage(role="user", content=types.TextContent(text=task.text))],
+                system_prompt=task.instructions,
+                max_tokens=task.limit,  # a token is a byte at least
+            )
+        )
+        try:
+            reply = anyio.from_thread.run(_ask_client, context, request, types.CreateMessageResult, _WRITER_PATIENCE)
+        except (MCPError, ValueError) as error:
+            raise WriterUnavailable(f"the client's model gave no answer: {error}") from None
+        if not isinstance(reply.content, types.TextContent):
+            raise WriterFailed(f"the client's model answered with {reply.content.type}, and no text")
+        return reply.content.text
+
+    return write
+
+
+async def _ask_client(
+    context: _Context, request: types.ServerRequest, answer: type[_Result], patience: float
+) -> _Result:
+    """Ask the client something on the way of the request that it waits for."""
+    way = ServerMessageMetadata(related_request_id=context.request_id)
+    return await context.session.send_request(request, answer, patience, way)
+
+
+def instruct(server: Server[Any], more: str) -> None:
+    """Add something to what a model is told at the beginning."""
+    server.instructions = "\n\n".join(text for text in (server.instructions, more) if text)
 
 
 def run_stdio(server: Server[Any], wire: Wire) -> None:
@@ -225,15 +282,16 @@ async def _run_stdio(server: Server[Any], wire: Wire) -> None:
 def run_http(server: Server[Any], port: int, ready: Callable[[str], object]) -> None:
     """Serve streamable HTTP at /mcp on the loopback interface; ready: is told the address.
 
-    Requests that name another host, or come from a page of one, are refused: the name of a stranger's page may lead to
-    this machine (DNS rebinding).
+    The name of a stranger's page may lead to this machine (DNS rebinding), so the gate refuses requests that name
+    another host or come from another page.
     """
-    import socket
+    from graphmem.surfaces.http import gate
+    from graphmem.surfaces.http import server as serving
 
-    import uvicorn
-
-    with socket.create_server((_LOOPBACK, port)) as listening:
-        address = f"{_LOOPBACK}:{listening.getsockname()[1]}"
-        ready(f"http://{address}/mcp")
-        app = server.streamable_http_app(host=_LOOPBACK)
-        uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False)).run(sockets=[listening])
+    with serving.listening(_LOOPBACK, port) as listener:
+        free = listener.getsockname()[1]
+        app = server.streamable_http_app(streamable_http_path="/mcp", host=_LOOPBACK)
+        running = serving.Server(gate.Gate(app, port=free))
+        with running.stopped_by_signals():
+            ready(f"http://{_LOOPBACK}:{free}/mcp")
+            running.run([listener])

@@ -1,5 +1,6 @@
 """The tools that a model is offered: verbs with fewer arguments, in the name of the agent."""
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,8 +19,8 @@ class Tool:
     """Something that a model may call. told: what it is for, in the words for a model.
 
     reads: it changes nothing that is known. destroys: it may take away. repeats: to call it again with the same
-    arguments changes no more. run: from a memory and arguments to the answer. reply: the answer in words, where it is
-    not told as JSON.
+    arguments changes no more. digests: it asks a writer. run: from a memory and arguments to the answer. words: the
+    answer as a text, where that is not JSON.
     """
 
     name: str
@@ -31,6 +32,23 @@ class Tool:
     reads: bool = False
     destroys: bool = False
     repeats: bool = False
+    words: Callable[[Any], str] | None = None
+    digests: bool = False
+
+    def __call__(self, memory: Memory, given: Mapping[str, Any]) -> Any:
+        """Run the tool. Raises what its verb raises, and InvalidInput for arguments that it does not know or lacks.
+
+        What is null is left out, as some clients tell it.
+        """
+        schema = self.arguments()
+        for name, value in given.items():
+            if name not in schema["properties"]:
+                raise InvalidInput(name, value, f"{self.name} takes {', '.join(schema['properties'])}")
+        said = {name: value for name, value in given.items() if value is not None}
+        for name in schema["required"]:
+            if name not in said:
+                raise InvalidInput(name, None, f"{self.name} needs it")
+        return self.run(memory, said)
 
 
 # What is told of an argument, where its name does not say enough to a model.
@@ -80,6 +98,7 @@ def _tool(
     reads: bool = False,
     destroys: bool = False,
     repeats: bool = False,
+    digests: bool = False,
 ) -> Tool:
     """Return a verb as a tool; offered: the arguments that a model may give."""
     verb = verb_of(name)
@@ -87,18 +106,17 @@ def _tool(
     needed = {each for each in names if verb.arguments[each].default is REQUIRED}
     filled = needed & {"session"}  # a model that names none means the one that it is in
 
+    @functools.cache
     def arguments() -> Schema:
         schema = schemas.arguments_schema(verb, without=frozenset(verb.arguments) - {*names})
         told = {each: _for_model(each, of) for each, of in schema["properties"].items()}
         return {**schema, "properties": told, "required": sorted(needed - filled)}
 
     def run(memory: Memory, given: Mapping[str, Any]) -> Any:
+        said = dict(given)
         for each, value in given.items():
-            if each not in names:
-                raise InvalidInput(each, value, f"{name} takes {', '.join(names)}")
             if isinstance(value, dict) and "at" in value:
                 raise InvalidInput(f"{each}: at", value["at"], "it is now; leave it out")
-        said = {each: value for each, value in given.items() if value is not None or each in needed}
         if memory.session and "session" in verb.arguments and (filled or "session" not in names):
             said.setdefault("session", memory.session)
         if "source" in verb.arguments:
@@ -107,7 +125,7 @@ def _tool(
 
     return Tool(
         name, title, told, arguments, lambda: schemas.answer_schema(verb), run,
-        reads=reads, destroys=destroys, repeats=repeats,
+        reads=reads, destroys=destroys, repeats=repeats, digests=digests,
     )  # fmt: skip
 
 
@@ -182,6 +200,7 @@ def own_tools() -> tuple[Tool, ...]:
             "context is lost, or when asked to.",
             "session wait force",
             repeats=True,
+            digests=True,
         ),
         _tool(
             "enter_scene",
