@@ -190,6 +190,16 @@ def test_a_slow_server_is_not_waited_for_and_is_heard_later(run, server):
     assert told[-1]["output"] == "42\n\nreminder"
 
 
+def test_a_server_that_hangs_keeps_a_turn_waiting_once(run, server):
+    server.answers = dict.fromkeys(("prompt", "tool", "compact"), (30, {}))
+
+    told = run(
+        says("Hello"), *(step for n in range(20) for step in ran(f"c{n}")), says("Again"), asks_for_system("first")
+    )
+
+    assert told[-1]["system"] == ["first"]
+
+
 def test_another_session_begins_with_what_was_good_last(run, server):
     server.answers["prompt"] = [{"standing": "rule"}, (1.0, {"standing": "other"})]
 

@@ -48,6 +48,13 @@ export function bridge({ folder, settings = new URL("settings.json", import.meta
   const now = async (session, moment, told) =>
     (await server.ask(moment, { host: HOST, session: session.id, folder: project, ...told })) ?? null
 
+  // Wait for an answer as long as a turn may, and not at all for a server that kept one waiting before.
+  const heard = async (asking) => {
+    const answer = await within(asking, server.isSlow ? 0 : budget)
+    if (answer === undefined) server.isSlow = true
+    return answer
+  }
+
   const keep = (session, answer, name) => {
     if (!answer || typeof answer[name] !== "string") return
     session.standing = answer[name]
@@ -74,7 +81,7 @@ export function bridge({ folder, settings = new URL("settings.json", import.meta
         keep(session, answer, "standing")
         if (isLate && answer?.reminder) session.pending.push(answer.reminder)
       })
-      const answer = await within(answering, budget)
+      const answer = await heard(answering)
       isLate = answer === undefined
       return session.rest(answer?.found, answer?.reminder)
     },
@@ -96,7 +103,7 @@ export function bridge({ folder, settings = new URL("settings.json", import.meta
       const session = sessionOf(id)
       const asking = session.calls.get(call)
       session.calls.delete(call)
-      const answer = asking && (await within(asking, budget))
+      const answer = asking && (await heard(asking))
       return session.rest(session.fresh(answer?.text))
     },
 
@@ -147,7 +154,7 @@ export function bridge({ folder, settings = new URL("settings.json", import.meta
 
     // A conversation is about to be made shorter. Returns what has to outlast it.
     async compacting(id) {
-      return (await within(later(sessionOf(id), "compact"), budget))?.text ?? ""
+      return (await heard(later(sessionOf(id), "compact")))?.text ?? ""
     },
 
     // Returns what stands in the place of the text of a command of ours, '' for the text of its file.
@@ -172,7 +179,7 @@ export function bridge({ folder, settings = new URL("settings.json", import.meta
     async dispose() {
       const all = [...sessions.values()]
       for (const session of all) if (session.messages.size) later(session, "end")
-      await within(Promise.all(all.map((session) => session.told())), AT_THE_END)
+      await within(Promise.all(all.map((session) => session.told())), server.place && server.isSlow ? budget : AT_THE_END)
     },
   }
 }
@@ -247,6 +254,7 @@ class Server {
     this.place = null
     this.connecting = null
     this.failedAt = -Infinity
+    this.isSlow = false
   }
 
   // Find or start it. Resolves to null where that is not possible.
@@ -293,7 +301,9 @@ class Server {
     for (const place of [this.place, null]) {
       const there = place ?? (await this.connect())
       if (!there) return undefined
+      const begun = performance.now()
       const { status, text } = await post(there, moment, body)
+      if (performance.now() - begun < BUDGET) this.isSlow = false
       if (status === 200) return JSON.parse(text)
       if (status !== 0 && status !== 401 && status !== 403) return status === 503 ? undefined : null
       if (this.place === there) this.place = null // it ended, or another one has its port
