@@ -10,7 +10,17 @@ const steps = JSON.parse(readFileSync(0, "utf8"))
 const module = await import(pathToFileURL(file))
 const exported = Object.keys(module)
 
-const hooks = module.default ? await second(module.default) : await module[exported[0]]({ directory: folder, worktree: folder })
+// Its model says the text twice; what is asked of it is told too.
+const asked = []
+const client = {
+  session: {
+    create: async (given) => (asked.push(["create", given]), { data: { id: "child" } }),
+    prompt: async (given) => (asked.push(["prompt", given]), answered(given.body.parts[0].text)),
+    delete: async (given) => (asked.push(["delete", given]), {}),
+  },
+}
+const given = { client, directory: folder, worktree: folder }
+const hooks = module.default ? await second(module.default) : await module[exported[0]](given)
 const told = []
 for (const { hook, input, output, event, pause, dispose } of steps) {
   if (pause) await new Promise((resolve) => setTimeout(resolve, pause))
@@ -19,8 +29,13 @@ for (const { hook, input, output, event, pause, dispose } of steps) {
   else await hooks[hook](input, output)
   told.push(output ?? input ?? null)
 }
-console.log(JSON.stringify({ exported, told }))
+console.log(JSON.stringify({ exported, told, asked }))
 process.exit()
+
+function answered(text) {
+  if (text.includes("fail")) throw new Error("no model")
+  return { data: { parts: [{ type: "step-start" }, { type: "text", text: text + text }] } }
+}
 
 // The hooks of a plug-in for version 2, by the names under which it set them.
 async function second(plugin) {

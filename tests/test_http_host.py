@@ -1,11 +1,18 @@
 """What plug-ins of hosts tell and ask over HTTP."""
 
 import subprocess
+import sys
+import threading
+import time
 
 import pytest
+from test_checkpoints import DONE, TEXT
 from test_http import MAY_WRITE, error_of, served
 
-from graphmem import Memory
+from graphmem import Config, Memory, Part, WriterFailed, WriterUnavailable
+from graphmem.core.injected import WRITER_MARK
+from graphmem.core.model import WriterTask
+from graphmem.surfaces.http.host_writer import HostWriter
 
 WISH = "From now on, always answer in German."
 FAILED = "File not found: /srv/a.txt"
@@ -202,3 +209,115 @@ def test_the_token_is_needed(tell):
 def test_it_is_told_by_post(memory):
     with served(memory) as client:
         assert client.get("/host/start", headers=MAY_WRITE).status_code == 405
+
+
+# ---- the model of a host as a writer
+
+TASK = WriterTask("checkpoint", "Write", "it", (), 1000, "2026-09-07T08:00:00Z")
+
+
+def write_in_a_thread(writer):
+    """Let a writer write; returns what waits for it and gives the text or the error."""
+    got = []
+
+    def write():
+        try:
+            got.append(writer(TASK))
+        except WriterFailed as error:
+            got.append(error)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+
+    def ended():
+        thread.join()
+        return got[0]
+
+    return ended
+
+
+def fetched(writer):
+    while not (found := writer.fetch())[0]:
+        time.sleep(0.001)
+    return found
+
+
+def test_a_reply_is_that_of_who_fetched_it():
+    writer = HostWriter(60)
+    ended = write_in_a_thread(writer)
+
+    name, prompt = fetched(writer)
+
+    assert prompt == TASK.prompt
+    assert writer.fetch() == ("", "")
+    assert writer.bring("made up", "x", "") is False
+    assert writer.bring(name, "text", "") is True
+    assert ended() == "text"
+    assert writer.bring(name, "text", "") is False
+
+
+def test_what_nobody_fetches_waits_and_what_nobody_answers_fails():
+    unfetched = HostWriter(60, 0.01)
+    with pytest.raises(WriterUnavailable, match="no host"):
+        unfetched(TASK)
+    assert unfetched.fetch() == ("", "")
+
+    slow = HostWriter(0.01, 60)
+    ended = write_in_a_thread(slow)
+    fetched(slow)
+    assert "within 0.01 seconds" in str(ended())
+
+    failing = HostWriter(60)
+    ended = write_in_a_thread(failing)
+    failing.bring(fetched(failing)[0], "", "no model")
+    error = ended()
+    assert isinstance(error, WriterUnavailable)
+    assert "no model" in str(error)
+
+
+def test_the_end_of_a_server_lets_nobody_wait():
+    writer = HostWriter(60)
+    ended = write_in_a_thread(writer)
+    fetched(writer)
+
+    writer.close()
+
+    assert "the server ends" in str(ended())
+    with pytest.raises(WriterUnavailable, match="the server ends"):
+        writer(TASK)
+
+
+def test_the_model_of_a_host_writes_what_is_new_in_its_own_project(tell, there, path, clock, tmp_path):
+    (tmp_path / "other").mkdir()
+    with Memory.open(path, clock=clock, project=tmp_path / "other") as other:
+        other.mirror("elsewhere", [Part("p1", role="user", text="Something else")])
+        other.checkpoint("elsewhere", cause="compaction", wait=False)
+    tell("said", said=[said("We decided to use Redis.")])
+    tell("compact", writes=True)
+
+    asked = tell("fetch", writes=True).json()
+    none = tell("fetch", writes=True, folder="").json()
+    taken = tell("wrote", id=asked["id"], text=TEXT + DONE).json()
+    while not there.notes(kinds="checkpoint"):
+        time.sleep(0.01)
+
+    assert asked["prompt"].startswith(WRITER_MARK)
+    assert "Redis" in asked["prompt"]
+    assert none == {"id": "", "prompt": ""}
+    assert taken == {"taken": True}
+    (note,) = there.notes(kinds="checkpoint")
+    assert "harbour-7" in note.body
+    assert [job.session for job in there.jobs(states="queued", scopes=["all"])] == ["elsewhere"]
+
+
+def test_a_writer_of_the_settings_goes_first(path, clock, folder):
+    program = [sys.executable, "-c", f"print({TEXT + DONE!r})"]
+    with Memory.open(path, clock=clock, config=Config(writer_command=program)) as memory, served(memory) as client:
+        body = {"host": "opencode", "session": "s1", "folder": str(folder), "writes": True}
+        client.post("/host/said", json={**body, "said": [said("We decided to use Redis.")]}, headers=MAY_WRITE)
+        client.post("/host/compact", json=body, headers=MAY_WRITE)
+        asked = client.post("/host/fetch", json=body, headers=MAY_WRITE).json()
+
+    assert asked == {"id": "", "prompt": ""}
+    with Memory.open(path, clock=clock, project=folder) as memory:
+        assert len(memory.notes(kinds="checkpoint")) == 1

@@ -78,8 +78,8 @@ def run(server, tmp_path):
     told = json.dumps({"url": f"http://127.0.0.1:{server.server_address[1]}", "token": "secret"})
     starts = [sys.executable, "-c", f"print({told!r})"]
 
-    def go(*steps, plugin="graphmem.js", command=starts, environment=None):
-        (place / "graphmem" / "settings.json").write_text(json.dumps({"command": command}))
+    def go(*steps, plugin="graphmem.js", command=starts, environment=None, writes=False):
+        (place / "graphmem" / "settings.json").write_text(json.dumps({"command": command, "writes": writes}))
         shutil.copy(SOURCES / plugin, place / "plugins" / plugin)
         # The server is found before anything is said, as in OpenCode, which takes a second to begin.
         done = subprocess.run(
@@ -89,7 +89,9 @@ def run(server, tmp_path):
             env={**os.environ, "NODE_NO_WARNINGS": "1", **(environment or {})},
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, "")
-        return json.loads(done.stdout)["told"][1:-2]
+        found = json.loads(done.stdout)
+        server.asked = found["asked"]
+        return found["told"][1:-2]
 
     return go
 
@@ -303,7 +305,7 @@ def test_what_a_subagent_is_asked_is_no_prompt(run, server):
 def test_idle_and_the_end_are_told(run, server):
     run(says("Hello"), event("session.idle", sessionID="s1"))
 
-    assert [moment for moment, _ in server.heard] == ["prompt", "idle", "end"]
+    assert [moment for moment, _ in server.heard] == ["prompt", "idle", "idle", "end"]
 
 
 def test_what_could_not_be_told_is_told_later_in_its_order(run, server):
@@ -403,6 +405,40 @@ def test_a_loader_that_calls_every_export_finds_one():
     assert [source.count("export ") for source in sources] == [1, 1]
     assert "export const Graphmem = async (" in sources[0]
     assert "export default {" in sources[1]
+
+
+# ---- its model as a writer
+
+
+def test_the_model_writes_in_a_session_of_its_own_that_may_use_no_tool(run, server):
+    server.answers["fetch"] = [{"id": "w1", "prompt": "ab"}, {"id": "w2", "prompt": "fail"}, {"id": "", "prompt": ""}]
+    child = {"id": "child", "sessionID": "child", "title": "graphmem-writer", "parentID": "s1"}
+
+    told = run(
+        hook("config", {}), event("session.idle", sessionID="s1"), {"pause": 300},
+        event("session.created", info=child), says("ab", session="child", message="m9"),
+        asks_for_system("first", session="child"), writes=True,
+    )  # fmt: skip
+
+    assert told[0]["agent"]["graphmem-writer"]["permission"] == {"*": "deny"}
+    assert [(body["id"], body.get("text"), body.get("error")) for body in server.told("wrote")] == [
+        ("w1", "abab", None),
+        ("w2", None, "Error: no model"),
+    ]
+    assert [name for name, _ in server.asked] == ["create", "prompt", "delete"] * 2
+    assert server.asked[0][1]["body"]["parentID"] == "s1"
+    assert server.asked[1][1]["body"]["agent"] == "graphmem-writer"
+    assert {body["session"] for _, body in server.heard} == {"s1"}
+    assert told[-1]["system"] == ["first"]
+    assert len(told[-2]["parts"]) == 1
+
+
+def test_the_model_writes_nothing_unless_the_settings_say_so(run, server):
+    (told, _) = run(hook("config", {"agent": {}}), event("session.idle", sessionID="s1"))
+
+    assert told == {"agent": {}}
+    assert server.told("fetch") == server.asked == []
+    assert server.told("idle")[0]["writes"] is False
 
 
 # ---- version 2

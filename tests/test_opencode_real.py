@@ -12,12 +12,15 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 from support import node_package
+from test_checkpoints import DONE, TEXT
 
 from graphmem import Memory
+from graphmem.core.injected import WRITER_MARK
 
 VERSION = "1.18.33"
 WISH = "From now on always use pnpm in this project."
@@ -41,6 +44,8 @@ class Model(http.server.ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.asked = []
+        self.written = []
+        self.delay = 0
 
     @property
     def url(self):
@@ -65,7 +70,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         delta, reason = {"content": "Done."}, "stop"
-        if "tools" in body:
+        if any(WRITER_MARK in str(each["content"]) for each in body["messages"]):
+            self.server.written.append(body)
+            delta = {"content": TEXT + DONE}
+        elif "tools" in body:
+            time.sleep(self.server.delay)
             self.server.asked.append(body["messages"])
             if call := called(body["messages"]):
                 delta, reason = (
@@ -127,7 +136,11 @@ def work(tmp_path, model):
         "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1",
     }  # fmt: skip
     graphmem = [sys.executable, "-m", "graphmem", "--db", str(database), "--project", str(project)]
-    subprocess.run([*graphmem, "opencode", "install", "--project"], check=True, env=environment)
+
+    def install(*options):
+        subprocess.run([*graphmem, "opencode", "install", "--project", *options], check=True, env=environment)
+
+    install()
 
     def run(*words):
         done = subprocess.run(
@@ -142,7 +155,7 @@ def work(tmp_path, model):
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    run.project, run.database = project, database
+    run.project, run.database, run.environment, run.install = project, database, environment, install
     yield run
     for record in Path(home, ".local", "state", "graphmem", "servers").glob("*.json"):
         with contextlib.suppress(ProcessLookupError):
@@ -179,6 +192,24 @@ def test_the_memory_goes_with_a_project_from_run_to_run(work, model):
     assert "dream: " in model.user()
     work("--command", "mem-dream")
     assert "7 days" in model.user()
+
+
+def test_its_model_writes_what_is_left_of_a_session(work, model):
+    work.environment["GRAPHMEM_EXTRACT_MIN_TURNS"] = "1"
+    work.install("--writer")
+    work("We", "decided", "to", "use", "Redis.")
+
+    model.delay = 6  # so that the program lasts as long as the session beside it
+    work("Hello")
+
+    with Memory.open(work.database, project=work.project) as memory:
+        notes = memory.notes(kinds="checkpoint")
+        told = [part.text for part in memory.history("digest")]
+    assert [note.origin.actor for note in notes] == ["agent:writer"]
+    assert "harbour-7" in notes[0].body
+    assert len(model.written) == 1
+    assert "tools" not in model.written[0] or model.written[0]["tools"] == []
+    assert told == []
 
 
 def test_without_a_server_the_turn_works(work, model):

@@ -111,7 +111,9 @@ def test_plug_in_and_server_use_the_memory_that_is_named(project, tmp_path, monk
     start = [str(tmp_path / "python"), "-m", "graphmem", "--db", os.path.abspath("my memory.db")]
     start += ["--config", os.path.abspath("my.toml")]
     server = json.loads((project / "opencode.json").read_text())["mcp"]["graphmem"]
-    assert json.loads((project / ".opencode" / "graphmem" / "settings.json").read_text()) == {"command": start}
+    assert json.loads((project / ".opencode" / "graphmem" / "settings.json").read_text()) == {
+        "command": start, "writes": False,
+    }  # fmt: skip
     # The plug-in tells what holds, and once is enough.
     environment = {"GRAPHMEM_INJECT": "false"}
     assert server == {"type": "local", "command": [*start, "mcp"], "environment": environment, "enabled": True}

@@ -232,6 +232,24 @@ def idle(memory: Memory) -> Moment:
     return Moment(failed=tuple(trying.failed))
 
 
+def digested(memory: Memory) -> Moment:
+    """Make the checkpoints that wait of sessions of this project, by the writer that the memory was opened with."""
+    trying = _Trying()
+    waiting: dict[str, str] = {}
+    if not memory.config.read_only:
+        with trying("the checkpoints"):
+            jobs = memory.jobs(states=("queued", "answered"))
+            waiting = {job.session: job.cause for job in reversed(jobs) if job.kind == "checkpoint" and job.session}
+    for session, cause in waiting.items():
+        with trying(f"session {session!r}"):
+            report = memory.checkpoint(session, cause=cause)
+            if report.error:
+                trying.failed.append(f"session {session!r}: {report.error}")
+            if report.state == "waiting":  # nobody answers, so nobody answers the others
+                break
+    return Moment(failed=tuple(trying.failed))
+
+
 def session_ended(memory: Memory, seat: Seat) -> Moment:
     """Queue a checkpoint of what was said in a session, which is made where enough was."""
     trying = _Trying()

@@ -58,11 +58,12 @@ def claude_command(
 @click.argument("act", type=click.Choice(["install", "uninstall"]))
 @click.option("--global", "for_user", is_flag=True, help="In all projects.  [default]")
 @click.option("--project", "for_project", is_flag=True, help="Only in the project that it is called in.")
+@click.option("--writer", "writes", is_flag=True, help="Let its model write checkpoints, in sessions of their own.")
 @dry_run_option
 @json_option
 @click.pass_obj
 def opencode_command(
-    session: Session, /, act: str, for_user: bool, for_project: bool, dry_run: bool, as_json: bool
+    session: Session, /, act: str, for_user: bool, for_project: bool, writes: bool, dry_run: bool, as_json: bool
 ) -> None:
     """Put the plug-in, four commands and the MCP server into OpenCode, or take them out.
 
@@ -78,7 +79,11 @@ def opencode_command(
     project = _project(session) if for_project else None
     if act == "install":
         changes = opencode_setup.install(
-            project, database=session.database, config_file=session.config_file, dry_run=dry_run
+            project,
+            database=session.database,
+            config_file=session.config_file,
+            writes=writes,
+            dry_run=dry_run,
         )
     else:
         changes = opencode_setup.uninstall(project, dry_run=dry_run)

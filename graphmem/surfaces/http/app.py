@@ -49,15 +49,17 @@ def create_app(
     opened = opened or functools.partial(Memory.open, memory.path, create=False)
     memories = Memories(memory, opened=opened, keeper=keeper, threads=threads)
 
+    host = Host(memories, keeper=keeper, bounds=bounds)
+
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        with contextlib.closing(memories), threads:
+        with contextlib.closing(memories), threads, contextlib.closing(host):
             yield
 
     inner = Starlette(
         routes=[
             Route("/api/{verb}", Api(memories, keeper=keeper, bounds=bounds)),
-            Route("/host/{moment}", Host(memories, keeper=keeper, bounds=bounds)),
+            Route("/host/{moment}", host),
             Route("/health", _health),
             Route("/enter", keeper.enter),
             *pages,

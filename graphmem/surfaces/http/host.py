@@ -25,12 +25,14 @@ from graphmem.surfaces import hosts
 from graphmem.surfaces.hosts import Moment, Seat
 from graphmem.surfaces.http.bodies import object_of, read_body
 from graphmem.surfaces.http.bounds import Bounds
+from graphmem.surfaces.http.host_writer import HostWriter
 from graphmem.surfaces.http.memories import Memories
 from graphmem.surfaces.http.refusals import JSON, told
 from graphmem.surfaces.http.token import Doorkeeper
 
 # Seconds for which a command waits for what it began; it goes on behind that.
 _AT_ONCE = 2.0
+_LOOKS, _BETWEEN_LOOKS = 40, 0.05  # seconds
 
 
 class Told:
@@ -65,6 +67,11 @@ class Told:
         child = self._given.get("child") is True
         found = (opencode.part_of(each.get("message"), each.get("part"), child=child) for each in said)
         return [part for part in found if part is not None]
+
+    @property
+    def writes(self) -> bool:
+        """Whether the host lets its model write checkpoints, see `HostWriter`."""
+        return self._given.get("writes") is True
 
     @property
     def call(self) -> str:
@@ -155,6 +162,7 @@ _MOMENTS: Mapping[str, Callable[[Memory, Told], Answer]] = {
     "idle": _nothing,
     "search": _search,
 }
+_OTHERS = ("command", "fetch", "wrote")
 # After these the checkpoints that wait are made, behind the answer.
 _DIGESTED = ("compact", "end", "idle")
 
@@ -207,14 +215,15 @@ class Host:
         self._keeper = keeper
         self._bounds = bounds
         self._works: set[asyncio.Task[Any]] = set()
+        self._writers: dict[str, HostWriter] = {}  # by the folder of the project, whose words no other one gets
         self._digesting = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request for a moment."""
         request = Request(scope, receive)
         name = request.path_params["moment"]
-        if name != "command" and name not in _MOMENTS:
-            raise HTTPException(404, f"there is no moment {name}: {', '.join((*_MOMENTS, 'command'))}")
+        if name not in (*_MOMENTS, *_OTHERS):
+            raise HTTPException(404, f"there is no moment {name}: {', '.join((*_MOMENTS, *_OTHERS))}")
         if request.method != "POST":
             raise HTTPException(405, "a moment is told by POST", {"Allow": "POST"})
         self._keeper.require(request)
@@ -222,6 +231,10 @@ class Host:
         _ = given.seat
         if name == "command":
             answer = await self._command(request, given)
+        elif name == "fetch":
+            answer = await self._fetch(given)
+        elif name == "wrote":
+            answer = {"taken": self._writer(given).bring(given.text("id"), given.text("text"), given.text("error"))}
         else:
             answer = await self._memories.run(
                 request, lambda memory: _MOMENTS[name](memory, given), project=given.text("folder")
@@ -229,6 +242,11 @@ class Host:
             if name in _DIGESTED:
                 self._digest(request, given)
         await Response(told(answer), media_type=JSON)(scope, receive, send)
+
+    def close(self) -> None:
+        """Let nothing wait for a host any more."""
+        for writer in self._writers.values():
+            writer.close()
 
     async def _command(self, request: Request, given: Told) -> Answer:
         """Begin what a command asks for, and tell what came of it where that is known at once."""
@@ -249,8 +267,30 @@ class Host:
         if self._digesting:
             return
         self._digesting = True
-        work = self._begin(request, given, hosts.idle)
+        config = self._memories.config
+        if given.writes and not (config.writer_command or config.writer_url):
+            work = self._keep(asyncio.ensure_future(asyncio.to_thread(self._digest_by_host, given)))
+        else:
+            work = self._begin(request, given, hosts.idle)
         work.add_done_callback(self._digested)
+
+    def _digest_by_host(self, given: Told) -> Moment:
+        with self._memories.with_writer(given.text("folder"), self._writer(given)) as memory:
+            return hosts.digested(memory)
+
+    def _writer(self, given: Told) -> HostWriter:
+        return self._writers.setdefault(given.text("folder"), HostWriter(self._memories.config.writer_timeout))
+
+    async def _fetch(self, given: Told) -> Answer:
+        """Return what is to be written, waiting a little where a digest has just begun."""
+        for _ in range(_LOOKS):
+            found, prompt = self._writer(given).fetch()
+            if found:
+                return {"id": found, "prompt": prompt}
+            if not self._digesting:
+                break
+            await asyncio.sleep(_BETWEEN_LOOKS)
+        return {"id": "", "prompt": ""}
 
     def _digested(self, work: asyncio.Task[Any]) -> None:
         self._digesting = False
@@ -258,7 +298,9 @@ class Host:
             _warn(work.result().failed)
 
     def _begin(self, request: Request, given: Told, call: Callable[[Memory], Any]) -> asyncio.Task[Any]:
-        work = asyncio.ensure_future(self._memories.run(request, call, project=given.text("folder")))
+        return self._keep(asyncio.ensure_future(self._memories.run(request, call, project=given.text("folder"))))
+
+    def _keep(self, work: asyncio.Task[Any]) -> asyncio.Task[Any]:
         self._works.add(work)  # a task that nobody holds may be dropped while it works
         work.add_done_callback(self._ended)
         return work

@@ -23,9 +23,15 @@ const RETOLD = new Set(["prompt", "said", "failure", "removed", "deleted", "end"
 const STOPPED = /^(?:The user rejected|The user dismissed|Tool execution aborted)/
 const COMMANDS = { "mem-checkpoint": "checkpoint", "mem-dream": "dream", "mem-distill": "distill" }
 
-export function bridge({ folder, settings = new URL("settings.json", import.meta.url), budget = BUDGET }) {
+// write: lets the model of the host write in a session of its own, where the settings allow that: from the id of the
+// session at work and a prompt to a text.
+export function bridge({ folder, write, settings = new URL("settings.json", import.meta.url), budget = BUDGET }) {
   const server = new Server(settings)
   const sessions = new Map()
+  const writers = new Set() // sessions in which the host writes for us
+  const writes = Boolean(write) && server.settings.writes === true
+  let isWriting = false
+  let hasBegun = false
   let lastGood = ""
   const project = folder && folder !== "/" && folder !== homedir() ? folder : ""
   if (!process.env.GRAPHMEM_WRITER) server.connect()
@@ -42,8 +48,8 @@ export function bridge({ folder, settings = new URL("settings.json", import.meta
 
   // Tell the server something behind all that was told before; resolves to its answer, null where there is none.
   const later = (session, moment, told) => {
-    const body = { host: HOST, session: session.id, folder: project, child: session.child, ...told }
-    return session.tell(server, moment, body)
+    const body = { host: HOST, session: session.id, folder: project, child: session.child, writes, ...told }
+    return writers.has(session.id) ? Promise.resolve(null) : session.tell(server, moment, body)
   }
   const now = async (session, moment, told) =>
     (await server.ask(moment, { host: HOST, session: session.id, folder: project, ...told })) ?? null
@@ -62,9 +68,36 @@ export function bridge({ folder, settings = new URL("settings.json", import.meta
     lastGood = answer[name]
   }
 
+  // Write what waits to be written, one after the other.
+  const writeAll = async (session) => {
+    if (!writes || isWriting) return
+    isWriting = true
+    try {
+      for (;;) {
+        const asked = await now(session, "fetch")
+        if (!asked?.id) return
+        const told = await write(session.id, asked.prompt).then(
+          (text) => ({ text }),
+          (error) => ({ error: String(error) || "failed" }),
+        )
+        await now(session, "wrote", { id: asked.id, ...told })
+      }
+    } finally {
+      isWriting = false
+    }
+  }
+
   return {
+    writes,
+
+    // In this session the host writes for us: it is none to learn from.
+    writer(id) {
+      writers.add(id)
+    },
+
     // What a user said. Returns what it calls to mind, to stand beside it.
     async prompt(id, message, parts) {
+      if (writers.has(id)) return ""
       const session = sessionOf(id)
       session.messages.set(message.id, message)
       const said = parts.filter((part) => part.type === "text" && !part.synthetic && !session.own.has(part.text))
@@ -81,6 +114,10 @@ export function bridge({ folder, settings = new URL("settings.json", import.meta
         keep(session, answer, "standing")
         if (isLate && answer?.reminder) session.pending.push(answer.reminder)
       })
+      if (!hasBegun) {
+        hasBegun = true
+        this.idle(id) // what was left when the host ended
+      }
       const answer = await heard(answering)
       isLate = answer === undefined
       return session.rest(answer?.found, answer?.reminder)
@@ -88,6 +125,7 @@ export function bridge({ folder, settings = new URL("settings.json", import.meta
 
     // What holds here whatever is said.
     system(id) {
+      if (writers.has(id)) return ""
       const session = id ? sessionOf(id) : undefined
       return session?.asked ? session.standing : lastGood
     },
@@ -143,7 +181,8 @@ export function bridge({ folder, settings = new URL("settings.json", import.meta
     },
 
     idle(id) {
-      later(sessionOf(id), "idle")
+      const session = sessionOf(id)
+      later(session, "idle").then((answer) => answer && writeAll(session))
     },
 
     compacted(id) {
@@ -250,7 +289,7 @@ class Session {
 
 class Server {
   constructor(settings) {
-    this.settings = settings
+    this.settings = read(settings)
     this.place = null
     this.connecting = null
     this.failedAt = -Infinity
@@ -271,8 +310,8 @@ class Server {
     return this.connecting
   }
 
-  start() {
-    const [program, ...words] = JSON.parse(readFileSync(this.settings, "utf8")).command
+  async start() {
+    const [program, ...words] = this.settings.command
     const options = ["serve", "--detach", "--json", "--port", "0", "--idle", String(MINUTES_IDLE)]
     return new Promise((resolve, reject) => {
       const child = spawn(program, [...words, ...options], {
@@ -309,6 +348,14 @@ class Server {
       if (this.place === there) this.place = null // it ended, or another one has its port
     }
     return undefined
+  }
+}
+
+function read(settings) {
+  try {
+    return JSON.parse(readFileSync(settings, "utf8")) ?? {}
+  } catch {
+    return {}
   }
 }
 

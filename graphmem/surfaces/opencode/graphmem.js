@@ -2,8 +2,22 @@
 
 import { bridge } from "../graphmem/bridge.js"
 
-export const Graphmem = async ({ directory, worktree }) => {
-  const memory = bridge({ folder: worktree && worktree !== "/" ? worktree : directory })
+const WRITER = "graphmem-writer"
+
+export const Graphmem = async ({ client, directory, worktree }) => {
+  // A session of its own, whose agent may use no tool: to hand over none does not take them away.
+  const write = async (parentID, text) => {
+    const { data: child } = await client.session.create({ body: { parentID, title: WRITER } })
+    memory.writer(child.id)
+    const path = { id: child.id }
+    try {
+      const { data } = await client.session.prompt({ path, body: { agent: WRITER, parts: [{ type: "text", text }] } })
+      return data.parts.map((part) => (part.type === "text" ? part.text : "")).join("")
+    } finally {
+      await client.session.delete({ path })
+    }
+  }
+  const memory = bridge({ folder: worktree && worktree !== "/" ? worktree : directory, write })
 
   // A failure of ours is none of OpenCode's.
   const safe = (hook) => async (input, output) => {
@@ -13,6 +27,15 @@ export const Graphmem = async ({ directory, worktree }) => {
   }
 
   return {
+    config: safe(async (config) => {
+      if (!memory.writes) return
+      const description = "Writes checkpoints for graphmem."
+      config.agent = {
+        ...config.agent,
+        [WRITER]: { description, mode: "subagent", hidden: true, permission: { "*": "deny" }, tools: { "*": false } },
+      }
+    }),
+
     "chat.message": safe(async ({ sessionID }, { message, parts }) => {
       const text = await memory.prompt(sessionID, message, parts)
       const last = parts.at(-1)
@@ -53,7 +76,10 @@ export const Graphmem = async ({ directory, worktree }) => {
 
     event: safe(async ({ event: { type, properties } }) => {
       const { sessionID, info, part, messageID, partID } = properties ?? {}
-      if (type === "session.created" || type === "session.updated") memory.session(info.id, info.parentID)
+      if (type === "session.created" || type === "session.updated") {
+        if (info.title === WRITER) memory.writer(info.id)
+        else memory.session(info.id, info.parentID)
+      }
       else if (type === "session.deleted") await memory.deleted(info.id)
       else if (type === "session.idle") memory.idle(sessionID)
       else if (type === "session.compacted") memory.compacted(sessionID)

@@ -42,18 +42,19 @@ def places_of(project: Path | None) -> _Places:
 
 
 def install(
-    project: Path | None, *, database: str | None, config_file: str | None, dry_run: bool
+    project: Path | None, *, database: str | None, config_file: str | None, writes: bool = False, dry_run: bool
 ) -> tuple[Change, ...]:
     """Let OpenCode load the plug-in and start the MCP server, for a project or for the user.
 
-    database, config_file: those that both are to use, None for the usual ones. What is there already is left, what is
-    there otherwise is changed. Raises InvalidInput for settings that cannot be read, naming the line, and for a file
-    that has the name of one of ours and is none, and StoreFailed for a file that cannot be read or written; then
+    database, config_file: those that both are to use, None for the usual ones. writes: let the model of OpenCode write
+    checkpoints, in sessions of their own, where the settings of graphmem name no writer. What is there already is left,
+    what is there otherwise is changed. Raises InvalidInput for settings that cannot be read, naming the line, and for a
+    file that has the name of one of ours and is none, and StoreFailed for a file that cannot be read or written; then
     nothing is changed.
     """
     command = [*program_of("graphmem", "graphmem", shared=project is not None), *options_of(database, config_file)]
     places = places_of(project)
-    files = [(file, _holding(text)) for file, text in _files(places.folder, command).items()]
+    files = [(file, _holding(text)) for file, text in _files(places.folder, command, writes=writes).items()]
     return written(
         [*files, (_config(places.configs), lambda text, place: _with_server(text, place, command))],
         own_folders=_OWN_FOLDERS,
@@ -65,7 +66,10 @@ def uninstall(project: Path | None, *, dry_run: bool) -> tuple[Change, ...]:
     """Take out what `install` put in, and files that hold nothing else. Raises what it raises."""
     places = places_of(project)
     return written(
-        [*((file, _gone) for file in _files(places.folder, [])), (_config(places.configs), _without_server)],
+        [
+            *((file, _gone) for file in _files(places.folder, [], writes=False)),
+            (_config(places.configs), _without_server),
+        ],
         own_folders=_OWN_FOLDERS,
         dry_run=dry_run,
     )
@@ -74,12 +78,16 @@ def uninstall(project: Path | None, *, dry_run: bool) -> tuple[Change, ...]:
 # ---- files of ours
 
 
-def _files(folder: Path, command: Sequence[str]) -> dict[Path, str]:
+def _files(folder: Path, command: Sequence[str], *, writes: bool) -> dict[Path, str]:
     """Return what each file of ours holds."""
     files = {folder / "plugins" / name: _source(name) for name in _PLUGINS}
     files[folder / "graphmem" / "bridge.js"] = _source("bridge.js")
-    files[folder / "graphmem" / "settings.json"] = json.dumps({"command": command}, ensure_ascii=False) + "\n"
+    files[folder / "graphmem" / "settings.json"] = _settings(command, writes=writes)
     return {**files, **{folder / "commands" / name: _source(f"commands/{name}") for name in _COMMANDS}}
+
+
+def _settings(command: Sequence[str], *, writes: bool) -> str:
+    return json.dumps({"command": command, "writes": writes}, ensure_ascii=False) + "\n"
 
 
 def _source(name: str) -> str:
