@@ -240,6 +240,7 @@ class AsyncMemory:
     export_tree = _in_thread(Memory.export_tree)
     sync_tree = _in_thread(Memory.sync_tree)
     watch_tree = _in_thread(Memory.watch_tree)
+    watch = _in_thread(Memory.watch)
     checkpoint = _in_thread(Memory.checkpoint)
     run_jobs = _in_thread(Memory.run_jobs)
     consolidate = _in_thread(Memory.consolidate)

@@ -309,6 +309,7 @@ class Curation(Maintenance):
         """
         if note_id is not None:
             check_count("note_id", note_id, low=1)
+        text_list(() if scopes is None else scopes, "scopes")
         with self._store.read() as tx:
             if note_id is not None:
                 return inspection.detail(tx, note_id)

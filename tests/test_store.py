@@ -195,6 +195,7 @@ NO_VERBS = {
     "start_checkpoints",
     "turn",
     "verify_forgotten",
+    "watch",
     "watch_tree",
 }
 

@@ -25,14 +25,24 @@ _PORT = 7345
     "--port", type=WholeNumber(0), default=_PORT, help=f"The port, 0 for one that is free.  [default: {_PORT}]"
 )
 @click.option("--idle", type=click.FloatRange(min=0), metavar="MINUTES", help="End when nobody asked for so long.")
+@click.option("--private", is_flag=True, help="Let nobody read without the token either.")
 @click.option("--detach", is_flag=True, help="Start it apart, unless it runs already, and tell where it is.")
 @json_option
 @click.pass_obj
-def serve_command(session: Session, /, host: str, port: int, idle: float | None, detach: bool, as_json: bool) -> None:
+def serve_command(
+    session: Session,
+    /,
+    host: str,
+    port: int,
+    idle: float | None,
+    private: bool,
+    detach: bool,
+    as_json: bool,
+) -> None:
     """Serve the memory to programs and pages of this machine, until it is stopped.
 
-    Reading needs nothing; writing needs the token that is shown, which is new at each start. It needs
-    `pip install 'graphmem[http]'`.
+    Writing needs the token that is shown, which is new at each start. Reading needs nothing, so that each user and each
+    program of this machine can read; with --private it needs the token too. It needs `pip install 'graphmem[http]'`.
 
     \b
     Example:
@@ -49,8 +59,10 @@ def serve_command(session: Session, /, host: str, port: int, idle: float | None,
 
     if detach:
         options = ["--host", host, "--port", str(port), *([] if idle is None else ["--idle", str(idle)])]
+        options += ["--private"] if private else []
         tell(starting.started(session, options))
         return
     server = required("graphmem.surfaces.http.server", "serving", "http")
     with session.open(create=True) as memory:
-        server.serve(memory, host=host, port=port, idle=None if idle is None else idle * 60, ready=tell)
+        seconds = None if idle is None else idle * 60
+        server.serve(memory, host=host, port=port, idle=seconds, private=private, ready=tell)

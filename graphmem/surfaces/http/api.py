@@ -38,6 +38,8 @@ class Api:
             raise HTTPException(405, f"{verb.name} is asked by {', '.join(allowed)}", {"Allow": ", ".join(allowed)})
         if verb.changes:
             self._keeper.require(request)
+        else:
+            self._keeper.require_reading(request)
         if request.method == "POST":
             call = functools.partial(_posted, verb, await read_body(request, self._bounds))
         else:

@@ -312,7 +312,7 @@ class Server {
 
   async start() {
     const [program, ...words] = this.settings.command
-    const options = ["serve", "--detach", "--json", "--port", "0", "--idle", String(MINUTES_IDLE)]
+    const options = ["serve", "--detach", "--json", "--port", "0", "--private", "--idle", String(MINUTES_IDLE)]
     return new Promise((resolve, reject) => {
       const child = spawn(program, [...words, ...options], {
         cwd: homedir(),
