@@ -54,7 +54,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             time.sleep(answer[0])
             answer = answer[1]
         self.server.heard.append((moment, body))
-        data = json.dumps(answer).encode()
+        data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
@@ -376,7 +376,7 @@ def test_a_command_without_a_server_keeps_the_text_of_its_file(run):
     assert told["parts"][0]["text"] == "file"
 
 
-@pytest.mark.parametrize("answer", [500, 400, [], {"standing": 5, "found": None}, "text"])
+@pytest.mark.parametrize("answer", [500, 400, [[]], {"standing": 5, "found": 5, "text": 5}, "text", b"no JSON"])
 def test_an_answer_that_is_none_changes_nothing(run, server, answer):
     server.answers = dict.fromkeys(("prompt", "tool", "compact", "failure"), answer)
 

@@ -1,7 +1,7 @@
 """Commands about the programs in which agents work: claude, hook, opencode."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -44,14 +44,7 @@ def claude_command(
     """
     if for_user and for_project:
         raise click.UsageError("give --user or --project")
-    project = _project(session) if for_project else None
-    if act == "install":
-        changes = claude_setup.install(
-            project, database=session.database, config_file=session.config_file, dry_run=dry_run
-        )
-    else:
-        changes = claude_setup.uninstall(project, dry_run=dry_run)
-    _print(changes, dry_run=dry_run, as_json=as_json)
+    _set_up(claude_setup, session, act, for_project=for_project, dry_run=dry_run, as_json=as_json)
 
 
 @click.command("opencode")
@@ -76,21 +69,20 @@ def opencode_command(
     """
     if for_user and for_project:
         raise click.UsageError("give --global or --project")
+    if writes and act == "uninstall":
+        raise click.UsageError("--writer is for install")
+    options = {"writes": writes} if act == "install" else {}
+    _set_up(opencode_setup, session, act, for_project=for_project, dry_run=dry_run, as_json=as_json, **options)
+
+
+def _set_up(
+    setup: Any, session: Session, act: str, *, for_project: bool, dry_run: bool, as_json: bool, **options: Any
+) -> None:
+    """Carry out an act of a module that puts graphmem into a program, and print what became of each file."""
     project = _project(session) if for_project else None
     if act == "install":
-        changes = opencode_setup.install(
-            project,
-            database=session.database,
-            config_file=session.config_file,
-            writes=writes,
-            dry_run=dry_run,
-        )
-    else:
-        changes = opencode_setup.uninstall(project, dry_run=dry_run)
-    _print(changes, dry_run=dry_run, as_json=as_json)
-
-
-def _print(changes: "Sequence[Change]", *, dry_run: bool, as_json: bool) -> None:
+        options |= {"database": session.database, "config_file": session.config_file}
+    changes: Sequence[Change] = getattr(setup, act)(project, dry_run=dry_run, **options)
     if as_json:
         click.echo(to_json(changes))
         return

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from graphmem import log
-from graphmem.core.model import Part
+from graphmem.core.model import ConsolidationReport, Part
 from graphmem.errors import GraphmemError, InvalidInput
 from graphmem.exchange.formats import opencode
 from graphmem.exchange.formats.blocks import asked as call_of
@@ -173,23 +173,20 @@ _DIGESTED = ("compact", "end", "idle")
 def _checkpoint(memory: Memory, given: Told) -> str:
     report = memory.checkpoint(given.seat.session)
     counted = f"notes: {len(report.notes)}, proposed: {len(report.proposed)}" if report.state == "written" else ""
-    return _line("checkpoint", report.state, counted, report.error)
+    return _line(f"checkpoint: {report.state}", counted, report.error)
 
 
 def _dream(memory: Memory, given: Told) -> str:
     report = memory.consolidate()
-    if report.state == "early":
-        return _not_due("consolidated", report.days_left)
-    counted = f"new notes: {len(report.conclusions)}, superseded: {len(report.superseded)}"
-    return _line("dream", report.state, counted, report.error)
+    return _worked(
+        report, f"dream: {report.state}; new notes: {len(report.conclusions)}, replaced: {len(report.superseded)}"
+    )
 
 
 def _distill(memory: Memory, given: Told) -> str:
     report = memory.distill()
-    if report.state == "early":
-        return _not_due("distilled", report.days_left)
-    counted = f"proposed: {len(report.conclusions)} (the user approves them with 'graphmem approve NUMBER')"
-    return _line("distill", report.state, counted, report.error)
+    approved = "the user approves them with 'graphmem approve NUMBER'"
+    return _worked(report, f"distill: {report.state}; proposed: {len(report.conclusions)} ({approved})")
 
 
 _COMMANDS: Mapping[str, Callable[[Memory, Told], str]] = {
@@ -199,12 +196,15 @@ _COMMANDS: Mapping[str, Callable[[Memory, Told], str]] = {
 }
 
 
-def _not_due(done: str, days: int) -> str:
-    return f"The memory was {done} recently; that is due again in about {days} day{'' if days == 1 else 's'}."
+def _worked(report: ConsolidationReport, line: str) -> str:
+    if report.state == "early":
+        days = f"{report.days_left} day{'' if report.days_left == 1 else 's'}"
+        return f"It was done recently; it is due again in about {days}."
+    return _line(line, report.error)
 
 
-def _line(kind: str, state: str, counted: str, error: str) -> str:
-    return "; ".join(each for each in (f"{kind}: {state}", counted, error) if each)
+def _line(*told: str) -> str:
+    return "; ".join(each for each in told if each)
 
 
 class Host:

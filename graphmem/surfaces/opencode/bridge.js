@@ -37,12 +37,10 @@ export function bridge({ folder, write, settings = new URL("settings.json", impo
   if (!process.env.GRAPHMEM_WRITER) server.connect()
 
   const sessionOf = (id) => {
-    let found = sessions.get(id)
-    if (!found) {
-      found = new Session(id)
-      sessions.set(id, found)
-      if (sessions.size > MOST_SESSIONS) sessions.delete(sessions.keys().next().value)
-    }
+    const found = sessions.get(id) ?? new Session(id)
+    sessions.delete(id)
+    sessions.set(id, found) // the last one used at the end
+    if (sessions.size > MOST_SESSIONS) sessions.delete(sessions.keys().next().value)
     return found
   }
 
@@ -99,20 +97,20 @@ export function bridge({ folder, write, settings = new URL("settings.json", impo
     async prompt(id, message, parts) {
       if (writers.has(id)) return ""
       const session = sessionOf(id)
-      session.messages.set(message.id, message)
+      session.heed(message)
       const said = parts.filter((part) => part.type === "text" && !part.synthetic && !session.own.has(part.text))
       if (session.child || !said.length) {
-        if (said.length) later(session, "said", { said: said.map((part) => ({ message, part })) })
+        if (said.length) later(session, "said", { said: said.map((part) => session.part(message.id, part)) })
         if (!session.asked) later(session, "start").then((answer) => keep(session, answer, "text"))
         return session.rest()
       }
       const own = said.map((part) => ({ ...part, text: unquoted(part.text) }))
       const text = own.map((part) => part.text).join("\n")
-      const answering = later(session, "prompt", { text, said: own.map((part) => ({ message, part })) })
+      const answering = later(session, "prompt", { text, said: own.map((part) => session.part(message.id, part)) })
       let isLate = false
       answering.then((answer) => {
         keep(session, answer, "standing")
-        if (isLate && answer?.reminder) session.pending.push(answer.reminder)
+        if (isLate && isText(answer?.reminder)) session.pending.push(answer.reminder)
       })
       if (!hasBegun) {
         hasBegun = true
@@ -148,9 +146,8 @@ export function bridge({ folder, write, settings = new URL("settings.json", impo
     // A part of a message of the agent is complete.
     said(id, messageID, part) {
       const session = sessionOf(id)
-      const message = session.messages.get(messageID) ?? { id: messageID, role: "assistant" }
-      if (message.role === "user") return
-      later(session, "said", { said: [{ message, part }] })
+      const told = session.part(messageID, part)
+      if (told.message.role !== "user") later(session, "said", { said: [told] })
     },
 
     failed(id, call, tool, input, error) {
@@ -164,7 +161,7 @@ export function bridge({ folder, write, settings = new URL("settings.json", impo
     },
 
     message(id, info) {
-      sessionOf(id).messages.set(info.id, info)
+      sessionOf(id).heed(info)
     },
 
     session(id, parent) {
@@ -193,7 +190,8 @@ export function bridge({ folder, write, settings = new URL("settings.json", impo
 
     // A conversation is about to be made shorter. Returns what has to outlast it.
     async compacting(id) {
-      return (await heard(later(sessionOf(id), "compact")))?.text ?? ""
+      const answer = await heard(later(sessionOf(id), "compact"))
+      return isText(answer?.text) ? answer.text : ""
     },
 
     // Returns what stands in the place of the text of a command of ours, '' for the text of its file.
@@ -205,7 +203,7 @@ export function bridge({ folder, write, settings = new URL("settings.json", impo
         if (answer) text = found(words, answer.text)
       } else if (COMMANDS[name]) {
         const answer = await within(later(session, "command", { command: COMMANDS[name] }), OF_A_COMMAND)
-        if (answer?.text) text = `Tell the user this, in a sentence, and do nothing else:\n${answer.text}`
+        if (isText(answer?.text)) text = `Tell the user this, in a sentence, and do nothing else:\n${answer.text}`
       }
       return text
     },
@@ -223,8 +221,12 @@ export function bridge({ folder, write, settings = new URL("settings.json", impo
   }
 }
 
+function isText(value) {
+  return typeof value === "string" && value !== ""
+}
+
 function found(words, text) {
-  if (!text) return `The memory was searched for ${JSON.stringify(words)} and knows nothing of it. Tell the user so.`
+  if (!isText(text)) return `The memory was searched for ${JSON.stringify(words)} and knows nothing of it. Tell the user so.`
   return `The memory was searched for ${JSON.stringify(words)}. Tell the user what it found, with its sources:\n${text}`
 }
 
@@ -250,14 +252,22 @@ class Session {
     this.telling = null
   }
 
+  heed({ id, role, time, summary }) {
+    this.messages.set(id, { id, role, time, summary: summary === true })
+  }
+
+  part(messageID, part) {
+    return { message: this.messages.get(messageID) ?? { id: messageID, role: "assistant" }, part }
+  }
+
   fresh(text) {
-    if (!text || this.shown.has(text)) return ""
+    if (!isText(text) || this.shown.has(text)) return ""
     this.shown.add(text)
     return text
   }
 
   rest(...texts) {
-    return [...texts, ...this.pending.splice(0)].filter(Boolean).join("\n")
+    return [...texts, ...this.pending.splice(0)].filter(isText).join("\n")
   }
 
   tell(server, moment, body) {
@@ -343,7 +353,7 @@ class Server {
       const begun = performance.now()
       const { status, text } = await post(there, moment, body)
       if (performance.now() - begun < BUDGET) this.isSlow = false
-      if (status === 200) return JSON.parse(text)
+      if (status === 200) return parsed(text)
       if (status !== 0 && status !== 401 && status !== 403) return status === 503 ? undefined : null
       if (this.place === there) this.place = null // it ended, or another one has its port
     }
@@ -353,9 +363,17 @@ class Server {
 
 function read(settings) {
   try {
-    return JSON.parse(readFileSync(settings, "utf8")) ?? {}
+    return parsed(readFileSync(settings, "utf8")) ?? {}
   } catch {
     return {}
+  }
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
   }
 }
 
