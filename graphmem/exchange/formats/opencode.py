@@ -132,8 +132,8 @@ def part_of(message: object, part: object, *, child: bool = False) -> Part | Non
     child: the session was begun by another one.
 
     >>> message = {"id": "m1", "role": "user", "time": {"created": 1000}}
-    >>> part_of(message, {"id": "p1", "type": "text", "text": "Hello"}).at
-    '1970-01-01T00:00:01Z'
+    >>> part_of(message, {"id": "p1", "type": "text", "text": "Hello"}).role
+    'user'
     """
     found, told = object_of(message), object_of(part)
     name = text_of(told.get("id"))
