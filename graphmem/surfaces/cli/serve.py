@@ -39,10 +39,11 @@ def serve_command(
     detach: bool,
     as_json: bool,
 ) -> None:
-    """Serve the memory to programs and pages of this machine, until it is stopped.
+    """Serve the memory to programs and browsers of this machine, until it is stopped.
 
     Writing needs the token that is shown, which is new at each start. Reading needs nothing, so that each user and each
-    program of this machine can read; with --private it needs the token too. It needs `pip install 'graphmem[http]'`.
+    program of this machine can read; with --private it needs the token too. A browser that opens the address with the
+    token shows the panel, in which notes are edited and decided upon. It needs `pip install 'graphmem[http]'`.
 
     \b
     Example:
@@ -63,6 +64,7 @@ def serve_command(
         tell(starting.started(session, options))
         return
     server = required("graphmem.surfaces.http.server", "serving", "http")
+    panel = required("graphmem.surfaces.panel.pages", "serving", "http")
     with session.open(create=True) as memory:
         seconds = None if idle is None else idle * 60
-        server.serve(memory, host=host, port=port, idle=seconds, private=private, ready=tell)
+        server.serve(memory, host=host, port=port, idle=seconds, private=private, ready=tell, pages=panel.routes())
