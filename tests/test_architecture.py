@@ -42,7 +42,7 @@ MAY_IMPORT = {
     "files": STORED | {"projects", "graph", "records", "upkeep", "compose", "exchange", "arguments", "trees"},
     "memory": STORED | {"projects", "graph", "records", "compose", "exchange", "semantic", "arguments", "files"},
     "async_memory": BASE | {"memory", "compose", "exchange"},
-    "surfaces": BASE | {"files", "memory", "arbiters", "projects"},
+    "surfaces": BASE | {"exchange", "files", "memory", "arbiters", "projects"},
 }
 # A heavy or surface package is imported below one place only, or below some.
 HOMES = {

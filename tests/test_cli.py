@@ -46,6 +46,8 @@ NOBODY = 65534
 # All but the one that Claude Code calls and no person, which never fails: see test_hook.py.
 COMMANDS = [command for command in graphmem.list_commands(click.Context(graphmem)) if command != "hook"]
 CALLED = [command for command in COMMANDS if command != "mcp"]  # which serves, see test_mcp.py
+# What does without a memory.
+WITHOUT = ("config", "completion", "claude", "doctor", "opencode")
 PYTHON = [sys.executable, "-m", "graphmem"]
 RULE = "QQ回复禁用Markdown格式"
 SENTENCE = "老大说QQ上一律用纯文本。"
@@ -115,6 +117,7 @@ CALLS = {
     "incidents": ["--all"],
     "import": ["mcp-memory", OBSERVED],
     "claude": ["install", "--dry-run"],
+    "opencode": ["install", "--dry-run"],
     "export": ["jsonl", "all.jsonl"],
     "backup": ["copy.db"],
     "restore": [SAVED],
@@ -1481,22 +1484,21 @@ def bad_file(kind, folder):
     return file
 
 
-LOOKING = ("config", "completion", "claude", "doctor")  # they refuse no file: one tells what is wrong with it
 BAD_FILES = ["folder", "text file", "a byte", "truncated", "of another program", "of a newer graphmem"]
 
 
 @pytest.mark.parametrize(
     ("kind", "command"),
     # A restore takes the place of a bad file, which is kept; the settings say where the file lies and leave it alone.
-    [(kind, command) for kind in BAD_FILES for command in CALLED if command not in ("restore", *LOOKING)]
-    + [("in a missing folder", command) for command in CALLED if command not in LOOKING]
+    [(kind, command) for kind in BAD_FILES for command in CALLED if command not in ("restore", *WITHOUT)]
+    + [("in a missing folder", command) for command in CALLED if command not in WITHOUT]
     + [
         ("missing", command)
         for command in CALLED
         if command
         not in (
             *("enter", "commit", "turn", "replay", "block", "document", "remember", "record-failure", "restore"),
-            *("mirror", "harvest", "import", "serve", *LOOKING),
+            *(*WITHOUT, "mirror", "harvest", "import", "serve"),
         )
     ],
 )

@@ -21,6 +21,7 @@ from graphmem.surfaces.claude_code import EVENTS
 from graphmem.surfaces.cli import graphmem
 from graphmem.surfaces.doctor import clients, installation, round_trips, storage
 from graphmem.surfaces.http import running
+from graphmem.surfaces.opencode import setup as opencode_setup
 
 TRIPS = ["Python", "command line", "MCP", "HTTP", "hook"]
 COPIES = ("n.sync-conflict-20260301-101010-ABCDEFG.md", "n (Ann's conflicted copy 2026-03-01).md", "n 2.md")
@@ -594,6 +595,31 @@ def test_hooks_or_a_server_that_are_missing_are_told(doctor, home, path):
     assert "none for Stop" in missing.told
     assert rest.state == "ok"
     assert only(doctor(), "Claude Code, MCP").state == "note"
+
+
+def test_opencode_uses_the_memory_or_not(doctor, home, path):
+    assert told(doctor(), "OpenCode") == ("note", "does not use the memory", "graphmem opencode install")
+
+    opencode_setup.install(None, database=str(path), config_file=None, dry_run=False)
+    found = doctor()
+
+    assert only(found, "OpenCode, plug-in").state == only(found, "OpenCode, MCP").state == "ok"
+    assert "OpenCode, project, plug-in" not in found
+
+
+def test_a_file_of_the_plug_in_that_is_missing_or_old_is_told(doctor, home, path):
+    opencode_setup.install(None, database=str(path), config_file=None, dry_run=False)
+    folder = opencode_setup.places_of(None).folder
+    bridge, plugin = folder / "graphmem/bridge.js", folder / "plugins/graphmem.js"
+    bridge.unlink()
+    plugin.write_text("// graphmem of last year")
+
+    broken, works = doctor()["OpenCode, plug-in"]
+
+    assert (broken.state, broken.remedy) == ("problem", "graphmem opencode install")
+    assert str(bridge) in broken.told
+    assert str(plugin) in broken.told
+    assert works.state == "ok"
 
 
 @pytest.mark.parametrize("what", ["is missing", "fails"])

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from support import sql
 
-from graphmem import Config, Memory, Triple
+from graphmem import Config, Memory, Part, Triple
 from graphmem.core.injected import WRITER_MARK
 from graphmem.surfaces import hosts
 from graphmem.surfaces.hosts import Seat
@@ -357,3 +357,51 @@ def test_stored_text_stays_data(memory):  # INJ-01
         lines = text.splitlines()
         assert lines[0].strip("<>") == lines[-1].strip("</>")
         assert text.count("<") == 2
+
+
+# ---- what a host tells of its own accord
+
+
+def test_what_was_said_is_mirrored_with_its_person(at_work):
+    parts = [Part("p1", role="user", text="Hello", message="m1"), Part("p2", role="assistant", text="Hi", message="m2")]
+
+    assert hosts.told(at_work, ANN, parts).failed == ()
+
+    assert [at_work.part(each.id, session="s1").author for each in parts] == ["Ann", ""]
+
+
+def test_what_is_removed_is_gone_and_what_never_was_is_no_failure(at_work):
+    hosts.told(at_work, ANN, [Part(name, text=name, message=f"m-{name}") for name in ("p1", "p2", "p3")])
+
+    assert hosts.removed(at_work, ANN, messages=["m-p1"], parts=["p2"]).failed == ()
+    left = at_work.sessions()[0].parts
+    assert hosts.session_deleted(at_work, ANN).failed == ()
+
+    assert left == 1
+    assert at_work.sessions() == ()
+    assert hosts.removed(at_work, ANN, messages=["m-p1"]) == hosts.session_deleted(at_work, ANN) == hosts.Moment()
+
+
+def test_a_wish_of_the_turn_before_is_reminded_of_once(at_work):
+    hosts.prompted(at_work, ANN, WISH, part="p1")
+
+    assert WISH in hosts.reminded(at_work, ANN).text
+    assert hosts.reminded(at_work, ANN).text == ""
+
+
+def test_a_search_tells_what_it_finds_marked_as_data(at_work):
+    at_work.remember("Redis listens on 6380")
+
+    text = hosts.asked(at_work, ANN, "redis").text
+
+    assert text.startswith("<recalled-memory>")
+    assert "6380" in text
+    assert hosts.asked(at_work, ANN, "penguins").text == ""
+
+
+def test_what_only_reads_is_told_nothing(path, at_work, open_with):
+    closed = open_with(read_only=True)
+
+    parts = [Part("p1", text="Hello")]
+    assert hosts.told(closed, ANN, parts) == hosts.removed(closed, ANN, parts=["p1"]) == hosts.Moment()
+    assert hosts.session_deleted(closed, ANN) == hosts.reminded(closed, ANN) == hosts.Moment()

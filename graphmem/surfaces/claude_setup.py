@@ -5,34 +5,22 @@ in `~/.claude/settings.json` and `~/.claude.json` (in CLAUDE_CONFIG_DIR, where t
 `.claude/settings.json` and `.mcp.json`. Programs are started without a shell, so a path may hold blanks.
 """
 
-import contextlib
 import os
-import shutil
-import stat
-import sys
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphmem.errors import InvalidInput, StoreFailed
+from graphmem.errors import InvalidInput
 from graphmem.surfaces import json_files
 from graphmem.surfaces.claude_code import EVENTS
+from graphmem.surfaces.setting_up import Change, content_of, options_of, program_of, written
 
 SERVER = "graphmem"
 _HOOK = "graphmem-hook"
 _HOOK_MODULE = "graphmem.surfaces.hook"
+_OWN_FOLDERS = (".claude",)
 _SECONDS = 10  # until Claude Code gives up on a hook; none takes as long
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What becomes of one file: `changes`, in words, none where it is as it should be. applied: whether it was done."""
-
-    file: str
-    changes: tuple[str, ...]
-    applied: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +49,15 @@ def install(
     there otherwise is changed. Raises InvalidInput for a file that is no JSON, naming the line, and StoreFailed for one
     that cannot be read or written; then no file is changed.
     """
-    options = [
-        *(["--db", os.path.abspath(os.path.expanduser(database))] if database else []),
-        *(["--config", os.path.abspath(os.path.expanduser(config_file))] if config_file else []),
-    ]
+    options = options_of(database, config_file)
     files = files_of(project)
     shared = project is not None
-    return _written(
+    return written(
         [
             (files.settings, lambda text, place: _with_hooks(text, place, options, shared=shared)),
             (files.servers, lambda text, place: _with_server(text, place, options, shared=shared)),
         ],
+        own_folders=_OWN_FOLDERS,
         dry_run=dry_run,
     )
 
@@ -79,7 +65,11 @@ def install(
 def uninstall(project: Path | None, *, dry_run: bool) -> tuple[Change, ...]:
     """Take out what `install` put in, and files that hold nothing else. Raises what it raises."""
     files = files_of(project)
-    return _written([(files.settings, _without_hooks), (files.servers, _without_server)], dry_run=dry_run)
+    return written(
+        [(files.settings, _without_hooks), (files.servers, _without_server)],
+        own_folders=_OWN_FOLDERS,
+        dry_run=dry_run,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +85,7 @@ class Installed:
 def installed(project: Path | None) -> Installed:
     """Return what of graphmem is in the files of Claude Code. Raises what `install` raises."""
     files = files_of(project)
-    settings, servers = (_decoded(_read(file), file)[0] for file in (files.settings, files.servers))
+    settings, servers = (content_of(file) for file in (files.settings, files.servers))
     hooks = {
         event: _command(hook)
         for event in EVENTS
@@ -164,7 +154,7 @@ def _calls_us(hook: object) -> bool:
 
 
 def _hook(event: str, options: Sequence[str], *, shared: bool) -> dict[str, Any]:
-    program, *arguments = _program(_HOOK, _HOOK_MODULE, shared=shared)
+    program, *arguments = program_of(_HOOK, _HOOK_MODULE, shared=shared)
     return {"type": "command", "command": program, "args": [*arguments, *options, event], "timeout": _SECONDS}
 
 
@@ -172,7 +162,7 @@ def _hook(event: str, options: Sequence[str], *, shared: bool) -> dict[str, Any]
 
 
 def _with_server(text: str, place: str, options: Sequence[str], *, shared: bool) -> tuple[str, list[str]]:
-    program, *arguments = _program("graphmem", "graphmem", shared=shared)
+    program, *arguments = program_of("graphmem", "graphmem", shared=shared)
     wanted = {"type": "stdio", "command": program, "args": [*arguments, *options, "mcp"]}
     servers = _servers(text, place)
     if servers.get(SERVER) == wanted:
@@ -192,82 +182,3 @@ def _servers(text: str, place: str) -> dict[str, Any]:
     if not isinstance(servers, dict):
         raise InvalidInput("file", place, "mcpServers is not an object; mend it, nothing was changed")
     return servers
-
-
-# ---- files
-
-
-def _program(script: str, module: str, *, shared: bool) -> list[str]:
-    """Return how a program of this installation is started.
-
-    shared: in a file that others use too; there its name alone, where that leads to it.
-    """
-    path = Path(sys.executable).with_name(f"{script}.exe" if sys.platform == "win32" else script)
-    if not path.exists():
-        return [sys.executable, "-m", module]
-    found = shutil.which(script)
-    is_found = found is not None and os.path.realpath(found) == os.path.realpath(path)
-    return [script if shared and is_found else str(path)]
-
-
-_Edit = Callable[[str, str], tuple[str, list[str]]]
-
-
-def _written(edits: Sequence[tuple[Path, _Edit]], *, dry_run: bool) -> tuple[Change, ...]:
-    """Change files, each by its edit; none is where one of them cannot be read or understood."""
-    planned: list[tuple[Path, bytes | None, bytes | None, list[str]]] = []
-    for file, edit in edits:
-        before = _read(file)
-        text, mark = _decoded(before, file)
-        after, changes = edit(text, str(file))
-        planned.append((file, before, mark + after.encode() if after else None, changes))
-    for file, before, data, changes in planned:
-        if changes and not dry_run:
-            _replace(file, before, data)
-    return tuple(Change(str(file), tuple(changes), bool(changes) and not dry_run) for file, _, _, changes in planned)
-
-
-def _read(file: Path) -> bytes | None:
-    try:
-        return file.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise StoreFailed(f"{file} cannot be read: {error.strerror}; nothing was changed") from error
-
-
-def _decoded(data: bytes | None, file: Path) -> tuple[str, bytes]:
-    """Return the text of a file, '' for a missing one, and the mark in front of it."""
-    if data is None:
-        return "", b""
-    mark = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
-    try:
-        return data.removeprefix(mark).decode(), mark
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise InvalidInput("file", str(file), f"is no UTF-8 at line {line}; mend it, nothing was changed") from None
-
-
-def _replace(file: Path, before: bytes | None, data: bytes | None) -> None:
-    """Put data into a file at once, or remove it; its permissions, and a link that leads to it, stay."""
-    real = Path(os.path.realpath(file))
-    try:
-        if data is None:
-            real.unlink(missing_ok=True)
-            with contextlib.suppress(OSError):  # not empty, or not ours to remove
-                if real.parent.name == ".claude" and not any(real.parent.iterdir()):
-                    real.parent.rmdir()
-            return
-        real.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name}.")
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(data)
-            if before is not None:
-                Path(name).chmod(stat.S_IMODE(real.stat().st_mode))
-            Path(name).replace(real)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise StoreFailed(f"{file} cannot be written: {error.strerror}; check its permissions") from error

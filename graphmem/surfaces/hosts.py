@@ -10,8 +10,8 @@ A part without an id is not mirrored: the host's transcript tells it, see `Memor
 import contextlib
 import datetime as dt
 import functools
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from graphmem.core.events import Event
@@ -232,11 +232,77 @@ def idle(memory: Memory) -> Moment:
     return Moment(failed=tuple(trying.failed))
 
 
+def digested(memory: Memory) -> Moment:
+    """Make the checkpoints that wait of sessions of this project, by the writer that the memory was opened with."""
+    trying = _Trying()
+    waiting: dict[str, str] = {}
+    if not memory.config.read_only:
+        with trying("the checkpoints"):
+            jobs = memory.jobs(states=("queued", "answered"))
+            waiting = {job.session: job.cause for job in reversed(jobs) if job.kind == "checkpoint" and job.session}
+    for session, cause in waiting.items():
+        with trying(f"session {session!r}"):
+            report = memory.checkpoint(session, cause=cause)
+            if report.error:
+                trying.failed.append(f"session {session!r}: {report.error}")
+            if report.state == "waiting":  # nobody answers, so nobody answers the others
+                break
+    return Moment(failed=tuple(trying.failed))
+
+
 def session_ended(memory: Memory, seat: Seat) -> Moment:
     """Queue a checkpoint of what was said in a session, which is made where enough was."""
     trying = _Trying()
     _enqueue(memory, seat, trying, "idle")
     return Moment(failed=tuple(trying.failed))
+
+
+def told(memory: Memory, seat: Seat, parts: Iterable[Part]) -> Moment:
+    """Mirror what was said, by whomever."""
+    trying = _Trying()
+    said = [replace(part, author=part.author or seat.user) if part.role == "user" else part for part in parts]
+    if said and not memory.config.read_only:
+        with trying("the mirror"):
+            memory.mirror(seat.session, said)
+    return Moment(failed=tuple(trying.failed))
+
+
+def removed(memory: Memory, seat: Seat, *, messages: Iterable[str] = (), parts: Iterable[str] = ()) -> Moment:
+    """Remove what the host removed from a session."""
+    trying = _Trying()
+    messages, parts = list(messages), list(parts)
+    if (messages or parts) and not memory.config.read_only:
+        with trying("the removal"), contextlib.suppress(NotFound):  # it was never mirrored
+            memory.delete_parts(seat.session, parts, messages=messages)
+    return Moment(failed=tuple(trying.failed))
+
+
+def session_deleted(memory: Memory, seat: Seat) -> Moment:
+    """Remove a session that the host removed; what was distilled of it stays."""
+    trying = _Trying()
+    if not memory.config.read_only:
+        with trying("the removal"), contextlib.suppress(NotFound):
+            memory.delete_session(seat.session)
+    return Moment(failed=tuple(trying.failed))
+
+
+def reminded(memory: Memory, seat: Seat) -> Moment:
+    """Return a reminder of what the user wished in the turn before and nobody wrote down, see `stopped`."""
+    trying = _Trying()
+    reminder = ""
+    if memory.config.inject and not memory.config.read_only:
+        with trying("the reminder"):
+            reminder = memory.remind(seat.session)
+    return Moment(reminder, tuple(trying.failed))
+
+
+def asked(memory: Memory, seat: Seat, query: str, *, budget: int = STANDING) -> Moment:
+    """Return what a search of the user finds."""
+    trying = _Trying()
+    text = ""
+    with trying("the search"), memory.turn(seat.event(memory, "")) as turn:
+        text = turn.recall_message(query, budget=budget, told=Brief()).text
+    return Moment(text, tuple(trying.failed))
 
 
 def _standing(memory: Memory, seat: Seat, budget: int) -> Brief:

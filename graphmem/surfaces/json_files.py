@@ -4,6 +4,9 @@ taken out again without a trace.
 What is added to a container that has items goes behind the last one, and taking it out is the reverse of that. What is
 added to an empty container stands right behind its opening; a container that was made for it begins with a new line.
 So it is known which containers go with their last item.
+
+Comments, and commas behind a last item, may be there, as some programs allow; what is added goes behind the comment
+that ends the line of the item before it.
 """
 
 import json
@@ -17,29 +20,46 @@ from graphmem.errors import InvalidInput
 Path = Sequence[str | int]
 
 _BLANK = re.compile(r"[ \t\r\n]*")
+_TEXT = r'"(?:[^"\\\n]|\\.)*+"'
+_COMMENT = re.compile(rf"{_TEXT}|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_LAST_COMMA = re.compile(rf"{_TEXT}|,(?=\s*+[\]}}])")
+_BESIDE = re.compile(r"(?:[ \t]*/\*(?:[^*\n]|\*(?!/))*+\*/)*+(?:[ \t]*//[^\r\n]*)?")
 _DECODER = json.JSONDecoder()
 _USUAL_INDENT = "  "
 
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """A member of an object or an element of an array. start: of its key or itself; value, end: of its value."""
+    """A member of an object or an element of an array.
+
+    start: of its key or itself; value, end: of its value; comma: of the comma behind it, None where there is none.
+    """
 
     key: str | int
     start: int
     value: int
     end: int
+    comma: int | None
+
+    @property
+    def all(self) -> int:
+        """Where it ends with its comma."""
+        return self.end if self.comma is None else self.comma + 1
 
 
-def parsed(text: str, place: str) -> dict[str, Any]:
+def parsed(text: str, place: str, *, comments: bool = False) -> dict[str, Any]:
     """Return the object that a file holds, an empty one for an empty file.
 
-    Raises InvalidInput naming the place and the line of what is none.
+    comments: whether its program allows them, and commas behind a last item. Raises InvalidInput naming the place and
+    the line of what is none.
+
+    >>> parsed('{"a": [1, 2,], // "b"\\n}', "file", comments=True)
+    {'a': [1, 2]}
     """
     if not text.strip():
         return {}
     try:
-        found = json.loads(text)
+        found = json.loads(_strict(_bare(text)) if comments else text)
     except json.JSONDecodeError as error:
         reason = f"is no JSON at line {error.lineno}, column {error.colno}: {error.msg}; mend it, nothing was changed"
         raise InvalidInput("file", place, reason) from None
@@ -80,9 +100,10 @@ def with_value(text: str, path: Path, value: object) -> str:
     """
     if not text.strip():
         return json.dumps(_nested(path, value), ensure_ascii=False, indent=_USUAL_INDENT) + "\n"
-    opening = _skipped(text, 0)
+    bare = _bare(text)
+    opening = _skipped(bare, 0)
     for depth, key in enumerate(path):
-        items = _items(text, opening, path[:depth])
+        items = _items(bare, opening, path[:depth])
         item = next((each for each in reversed(items) if each.key == key), None)
         if item is None:
             return _added(text, opening, items, key, _nested(path[depth + 1 :], value))
@@ -99,9 +120,10 @@ def without_value(text: str, path: Path) -> str:
     >>> without_value(with_value(text, ["b", "c", 0], {"d": 2}), ["b", "c", 0]) == text
     True
     """
-    opening = _skipped(text, 0)
+    bare = _bare(text)
+    opening = _skipped(bare, 0)
     for depth, key in enumerate(path):
-        items = _items(text, opening, path[:depth])
+        items = _items(bare, opening, path[:depth])
         place = next((n for n in reversed(range(len(items))) if items[n].key == key), None)
         if place is None:
             return text
@@ -117,15 +139,31 @@ def _nested(path: Path, value: object) -> object:
     return value
 
 
+def _bare(text: str) -> str:
+    """Return a text with blanks in the place of comments."""
+    if "/" not in text:
+        return text
+    return _COMMENT.sub(lambda found: found[0] if found[0].startswith('"') else re.sub(r"[^\r\n]", " ", found[0]), text)
+
+
+def _strict(bare: str) -> str:
+    """Return a text without commas behind last items, all else in its place."""
+    return _LAST_COMMA.sub(lambda found: " " if found[0] == "," else found[0], bare)
+
+
 def _taken_out(text: str, opening: int, items: Sequence[_Item], place: int, path: Path) -> str:
     item = items[place]
     if place:
-        return text[: items[place - 1].end] + text[item.end :]
+        before = items[place - 1]
+        comma, border = before.all - 1, _border(text, before)
+        if item.comma is None:  # it was the last one, and the comma before it came with it
+            return text[:comma] + text[comma + 1 : border] + text[item.end :]
+        return text[:border] + text[item.all :]
     if len(items) > 1:
-        return text[: item.start] + text[items[1].start :]
+        return text[: item.start] + text[_skipped(text, item.all) :]
     if item.start > opening + 1:  # made for it
         return without_value(text, path[:-1]) if len(path) > 1 else ""
-    return text[: opening + 1] + text[item.end :]
+    return text[: opening + 1] + text[item.all :]
 
 
 def _added(text: str, opening: int, items: Sequence[_Item], key: str | int, value: object) -> str:
@@ -133,11 +171,23 @@ def _added(text: str, opening: int, items: Sequence[_Item], key: str | int, valu
         indent = _indent_of(text, opening)
         return text[: opening + 1] + _member(text, key, value, indent) + text[opening + 1 :]
     first, last = items[0], items[-1]
-    gap = text[opening + 1 : first.start]
-    if "\n" not in gap:
-        gap = " "
-    indent = _indent_of(text, first.start)
-    return f"{text[: last.end]},{gap}{_member(text, key, value, indent)}{text[last.end :]}"
+    indent, border = _indent_of(text, first.start), _border(text, last)
+    beside = text[last.all : border]
+    is_long = "\n" in text[opening : first.start] or "//" in beside
+    member = (f"{_newline(text)}{indent}" if is_long else " ") + _member(text, key, value, indent)
+    if last.comma is None:
+        return f"{text[: last.end]},{beside}{member}{text[border:]}"
+    return f"{text[:border]}{member},{text[border:]}"
+
+
+def _border(text: str, item: _Item) -> int:
+    """Return where an item ends with its comma and the comments on its line."""
+    found = _BESIDE.match(text, item.all)
+    return found.end() if found else item.all
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
 
 
 def _member(text: str, key: str | int, value: object, indent: str) -> str:
@@ -146,14 +196,13 @@ def _member(text: str, key: str | int, value: object, indent: str) -> str:
 
 
 def _rendered(text: str, value: object, indent: str) -> str:
-    newline = "\r\n" if "\r\n" in text else "\n"
     lines = json.dumps(value, ensure_ascii=False, indent=_unit_of(text)).split("\n")
-    return f"{newline}{indent}".join(lines)
+    return f"{_newline(text)}{indent}".join(lines)
 
 
 def _unit_of(text: str) -> str:
     """Return by what the file indents: what stands before its first item."""
-    found = re.match(r"\s*\{[ \t]*\r?\n([ \t]+)", text)
+    found = re.match(r"\s*\{[ \t]*\r?\n(?:[ \t]*\r?\n)*([ \t]+)\S", _bare(text))
     return found[1] if found else _USUAL_INDENT
 
 
@@ -168,22 +217,23 @@ def _skipped(text: str, place: int) -> int:
     return found.end() if found else place
 
 
-def _items(text: str, opening: int, path: Path) -> list[_Item]:
+def _items(bare: str, opening: int, path: Path) -> list[_Item]:
     """Return the items of the container that begins at a place."""
-    if text[opening] not in "{[":
+    if bare[opening] not in "{[":
         raise InvalidInput("file", ".".join(map(str, path)), "is neither an object nor a list there; mend it")
-    is_object = text[opening] == "{"
+    strict = _strict(bare)
+    is_object = bare[opening] == "{"
     items: list[_Item] = []
-    place = _skipped(text, opening + 1)
-    while text[place] not in "}]":
+    place = _skipped(bare, opening + 1)
+    while bare[place] not in "}]":
         start = place
         key: str | int = len(items)
         if is_object:
-            key, place = _DECODER.raw_decode(text, place)
-            place = _skipped(text, _skipped(text, place) + 1)  # behind the colon
-        _, end = _DECODER.raw_decode(text, place)
-        items.append(_Item(key, start, place, end))
-        place = _skipped(text, end)
-        if text[place] == ",":
-            place = _skipped(text, place + 1)
+            key, place = _DECODER.raw_decode(strict, place)
+            place = _skipped(bare, _skipped(bare, place) + 1)  # behind the colon
+        _, end = _DECODER.raw_decode(strict, place)
+        comma = _skipped(bare, end)
+        has_comma = bare[comma] == ","
+        items.append(_Item(key, start, place, end, comma if has_comma else None))
+        place = _skipped(bare, comma + 1) if has_comma else comma
     return items

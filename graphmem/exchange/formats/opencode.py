@@ -126,6 +126,28 @@ def read(source: Source, cursor: str) -> Iterator[Batch]:
             yield telling.batch(source.path, {"message": after, "rest": now, "own": session.own}, whole, whole)
 
 
+def part_of(message: object, part: object, *, child: bool = False) -> Part | None:
+    """Return a part as `read` tells it, of what OpenCode tells its plug-ins; None for one that is no speech.
+
+    child: the session was begun by another one.
+
+    >>> message = {"id": "m1", "role": "user", "time": {"created": 1000}}
+    >>> part_of(message, {"id": "p1", "type": "text", "text": "Hello"}).role
+    'user'
+    """
+    found, told = object_of(message), object_of(part)
+    name = text_of(told.get("id"))
+    of = _message(text_of(found.get("id")) or text_of(told.get("messageID")), found, 0)
+    if not name or of.summary:
+        return None
+    return _part(name, told, of, _role(of, child=child), Telling())
+
+
+def _role(message: Message, *, child: bool) -> str:
+    """Return who speaks: what a session of a subagent is asked, an assistant asks."""
+    return "assistant" if child and message.role == "user" else message.role
+
+
 def find_folders(storage: Path) -> list[Path]:
     """Return the folders, one a project, in which a folder `storage` has its sessions."""
     return [each for each in (storage / "session").iterdir() if each.is_dir()]
@@ -158,8 +180,7 @@ def _settled(messages: list[Message]) -> int:
 def _parts(storage: Storage, message: Message, telling: Telling, path: str) -> Iterator[Part]:
     if message.summary:  # of a session that became too long: what it says was said before
         return
-    # What a session of a subagent is asked, an assistant asks.
-    role = "assistant" if storage.parent and message.role == "user" else message.role
+    role = _role(message, child=bool(storage.parent))
     for name, found in storage.parts(message.id, telling):
         try:
             part = _part(name, found, message, role, telling)

@@ -13,6 +13,7 @@ from graphmem.errors import GraphmemError
 from graphmem.surfaces import claude_setup
 from graphmem.surfaces.claude_code import EVENTS
 from graphmem.surfaces.doctor.findings import Finding, good, note, problem, reason_of
+from graphmem.surfaces.opencode import setup as opencode_setup
 from graphmem.surfaces.opening import Session
 
 _PATIENCE = 10  # seconds for a program to start
@@ -47,9 +48,10 @@ def look(session: Session, environ: Mapping[str, str]) -> Iterator[Finding]:
         memory = os.path.realpath(os.path.expanduser(session.path()))
     except GraphmemError:  # as the settings cannot be read, which is told already
         memory = ""
-    yield from _claude(None, memory, environ)
-    if (project := session.project()) is not None:
-        yield from _claude(Path(project), memory, environ)
+    project = session.project()
+    for place in (None, *([] if project is None else [Path(project)])):
+        yield from _claude(place, memory, environ)
+        yield from _opencode(place, memory, environ)
 
 
 def _claude(project: Path | None, memory: str, environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -71,6 +73,30 @@ def _claude(project: Path | None, memory: str, environ: Mapping[str, str]) -> It
         yield _call(hooks, _HOOK, hook, memory, environ)
     if found.server is None:
         yield note(server.what, f"no server in {found.servers}", install)
+    else:
+        yield _call(server, _SERVER, found.server, memory, environ)
+
+
+def _opencode(project: Path | None, memory: str, environ: Mapping[str, str]) -> Iterator[Finding]:
+    what = "OpenCode" if project is None else "OpenCode, project"
+    install = f"graphmem opencode install{'' if project is None else ' --project'}"
+    try:
+        found = opencode_setup.installed(project)
+    except GraphmemError as error:
+        yield problem(what, reason_of(error), "correct the file; it is JSON")
+        return
+    if found.plugin is None and found.server is None:
+        if project is None:
+            yield note(what, "does not use the memory", install)
+        return
+    plugin, server = (_Caller(f"{what}, {call}", install, project is None) for call in ("plug-in", "MCP"))
+    if found.plugin is None or found.missing:
+        missing = found.missing or (found.folder,)
+        yield problem(plugin.what, f"not there, or of another version: {', '.join(missing)}", install)
+    if found.plugin is not None:
+        yield _call(plugin, _SERVER, found.plugin, memory, environ)
+    if found.server is None:
+        yield note(server.what, f"no server in {found.config}", install)
     else:
         yield _call(server, _SERVER, found.server, memory, environ)
 

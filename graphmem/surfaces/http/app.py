@@ -20,6 +20,7 @@ from graphmem.surfaces.http.api import Api
 from graphmem.surfaces.http.bounds import EVENTS, Bounded, Bounds, Load
 from graphmem.surfaces.http.events import Changes
 from graphmem.surfaces.http.gate import Gate
+from graphmem.surfaces.http.host import Host
 from graphmem.surfaces.http.ledger import LedgerRoutes
 from graphmem.surfaces.http.memories import Memories
 from graphmem.surfaces.http.refusals import JSON, tell_error, tell_failure, tell_http_error, told
@@ -53,14 +54,17 @@ def create_app(
     opened = opened or functools.partial(Memory.open, memory.path, create=False)
     memories = Memories(memory, opened=opened, keeper=keeper, threads=threads)
 
+    host = Host(memories, keeper=keeper, bounds=bounds)
+
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        with contextlib.closing(memories), threads:
+        with contextlib.closing(memories), threads, contextlib.closing(host):
             yield
 
     prefix = memory.config.route_prefix if memory.config.ui else ""
     routes: list[BaseRoute] = [
         Route("/api/{verb}", Api(memories, keeper=keeper, bounds=bounds)),
+        Route("/host/{moment}", host),
         Route("/health", _health),
         Route("/enter", keeper.enter),
         Route(EVENTS, Changes(memory, keeper=keeper, threads=threads, bounds=bounds, load=load)),

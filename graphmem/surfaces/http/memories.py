@@ -17,6 +17,8 @@ from typing import NamedTuple, TypeVar
 
 from starlette.requests import Request
 
+from graphmem.config import Config
+from graphmem.core.model import Writer
 from graphmem.errors import InvalidInput
 from graphmem.memory import Memory
 from graphmem.surfaces.http.token import Doorkeeper
@@ -43,7 +45,7 @@ class Chosen(NamedTuple):
 class Memories:
     """The memories of one file that are open: that of the server, and those of the projects and sessions asked for.
 
-    opened: opens another one, with the arguments `project`, `session` and `config`.
+    opened: opens another one, with the arguments `project`, `session`, `config` and `writer`.
     """
 
     def __init__(
@@ -56,6 +58,15 @@ class Memories:
         self._most = most
         self._lock = threading.Lock()
         self._kept: OrderedDict[Chosen, _Kept] = OrderedDict()  # the one used last at the end
+
+    @property
+    def config(self) -> Config:
+        """The settings that all of them have."""
+        return self._own.config
+
+    def with_writer(self, folder: str, writer: Writer) -> Memory:
+        """Open one for a project, '' for none, with a writer of its own; it is the caller's to close."""
+        return self._opened(project=folder or None, session="", config=self.config, writer=writer)
 
     async def run(self, request: Request, call: Callable[[Memory], _Answer], *, project: str | None = None) -> _Answer:
         """Return what a call makes of the memory that a request asks for, run in a thread.

@@ -1,7 +1,7 @@
-"""Commands about Claude Code: claude, hook."""
+"""Commands about the programs in which agents work: claude, hook, opencode."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,10 +12,15 @@ from graphmem.surfaces.opening import Session, current_folder
 from graphmem.surfaces.output import printable, to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from graphmem.surfaces import claude_setup, hook
+    from graphmem.surfaces.opencode import setup as opencode_setup
+    from graphmem.surfaces.setting_up import Change
 else:
     claude_setup = late("graphmem.surfaces.claude_setup")
     hook = late("graphmem.surfaces.hook")
+    opencode_setup = late("graphmem.surfaces.opencode.setup")
 
 
 @click.command("claude")
@@ -39,13 +44,45 @@ def claude_command(
     """
     if for_user and for_project:
         raise click.UsageError("give --user or --project")
+    _set_up(claude_setup, session, act, for_project=for_project, dry_run=dry_run, as_json=as_json)
+
+
+@click.command("opencode")
+@click.argument("act", type=click.Choice(["install", "uninstall"]))
+@click.option("--global", "for_user", is_flag=True, help="In all projects.  [default]")
+@click.option("--project", "for_project", is_flag=True, help="Only in the project that it is called in.")
+@click.option("--writer", "writes", is_flag=True, help="Let its model write checkpoints, in sessions of their own.")
+@dry_run_option
+@json_option
+@click.pass_obj
+def opencode_command(
+    session: Session, /, act: str, for_user: bool, for_project: bool, writes: bool, dry_run: bool, as_json: bool
+) -> None:
+    """Put the plug-in, four commands and the MCP server into OpenCode, or take them out.
+
+    Nothing else in its settings is touched, and uninstall leaves them as they were. A memory and settings that are
+    named with --db and --config are those that OpenCode will use.
+
+    \b
+    Example:
+      graphmem opencode install --project
+    """
+    if for_user and for_project:
+        raise click.UsageError("give --global or --project")
+    if writes and act == "uninstall":
+        raise click.UsageError("--writer is for install")
+    options = {"writes": writes} if act == "install" else {}
+    _set_up(opencode_setup, session, act, for_project=for_project, dry_run=dry_run, as_json=as_json, **options)
+
+
+def _set_up(
+    setup: Any, session: Session, act: str, *, for_project: bool, dry_run: bool, as_json: bool, **options: Any
+) -> None:
+    """Carry out an act of a module that puts graphmem into a program, and print what became of each file."""
     project = _project(session) if for_project else None
     if act == "install":
-        changes = claude_setup.install(
-            project, database=session.database, config_file=session.config_file, dry_run=dry_run
-        )
-    else:
-        changes = claude_setup.uninstall(project, dry_run=dry_run)
+        options |= {"database": session.database, "config_file": session.config_file}
+    changes: Sequence[Change] = getattr(setup, act)(project, dry_run=dry_run, **options)
     if as_json:
         click.echo(to_json(changes))
         return

@@ -1,0 +1,246 @@
+"""What `graphmem opencode install` and `uninstall` make of the files of OpenCode."""
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+import click.testing
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphmem import InvalidInput
+from graphmem.surfaces import json_files
+from graphmem.surfaces.cli import graphmem
+from graphmem.surfaces.opencode import setup
+
+CONFIGS = [
+    "{}", "{\n}", '{"a":1}', '{"mcp":{}}', '{\n  "mcp": {\n  }\n}',
+    '{\n  // mine\n  "model": "a/b", // the model\n}\n',
+    '{\n  "model": "a/b" // the model\n}\n',
+    '{ "model": "a/b", /* why */ }',
+    '{"model": "a/b" // why\n}',
+    '// head\n{\n\t/* "mcp": {} */\n\t"mcp": {\n\t\t// none yet\n\t},\n\t"z": ["//", "/*", ",}"],\n}\n// tail',
+    '{\r\n  "mcp": {\r\n    "other": {"type": "local", "command": ["x",],}, // theirs\r\n  },\r\n}\r\n',
+    '{"mcp": {"servers": {"other": {"type": "local", "command": ["x"]}}}}',
+    '\ufeff{\n  "url": "https://a.b/c", "escaped": "\\"//"\n}\n',
+]  # fmt: skip
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    folder = tmp_path / "panel"
+    folder.mkdir()
+    return folder
+
+
+def install(project, *, dry_run=False, database=None, config_file=None):
+    return setup.install(project, database=database, config_file=config_file, dry_run=dry_run)
+
+
+def everything_in(folder):
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def holding(text):
+    return json_files.parsed(text.lstrip("\ufeff"), "file", comments=True)
+
+
+@pytest.mark.parametrize("name", ["opencode.json", "opencode.jsonc"])
+@pytest.mark.parametrize("text", CONFIGS)
+def test_uninstall_leaves_the_settings_as_they_were(project, name, text):
+    config = project / name
+    config.write_bytes(text.encode())
+
+    install(project)
+    once = everything_in(project)
+    again = install(project)
+    found = holding(config.read_bytes().decode())
+    setup.uninstall(project, dry_run=False)
+
+    before = holding(text)
+    servers = found["mcp"]["servers"] if "servers" in found["mcp"] else found["mcp"]
+    assert servers.pop("graphmem")["command"][-1] == "mcp"
+    assert {**found, "mcp": before.get("mcp", {})} == {**before, "mcp": found["mcp"]}
+    assert [change.changes for change in again] == [()] * len(again)
+    assert everything_in(project) == {name: text.encode()}
+    assert set(once) > {name, ".opencode/plugins/graphmem.js", ".opencode/graphmem/bridge.js"}
+
+
+def test_each_comment_stays_with_its_item(project):
+    config = project / "opencode.jsonc"
+    config.write_text('{\n  // mine\n  "model": "a/b" // the model\n}\n')
+
+    install(project)
+
+    assert config.read_text().startswith('{\n  // mine\n  "model": "a/b", // the model\n  "mcp": {\n')
+
+
+def test_what_is_installed_for_a_project_and_for_the_user(project, tmp_path):
+    install(project)
+    install(None)
+
+    names = {
+        "plugins/graphmem.js", "plugins/graphmem-v2.js", "graphmem/bridge.js", "graphmem/settings.json",
+        *(f"commands/mem-{name}.md" for name in ("checkpoint", "distill", "dream", "search")),
+    }  # fmt: skip
+    assert set(everything_in(project)) == {"opencode.json", *(f".opencode/{name}" for name in names)}
+    assert set(everything_in(tmp_path / "home" / ".config" / "opencode")) == {"opencode.json", *names}
+
+    setup.uninstall(project, dry_run=False)
+    setup.uninstall(None, dry_run=False)
+    assert everything_in(tmp_path) == {}
+    assert list(project.iterdir()) == []
+
+
+def test_the_folder_of_the_user_is_that_of_the_desktop(project, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "own"))
+
+    assert setup.places_of(None).folder == tmp_path / "own" / "opencode"
+
+
+def test_plug_in_and_server_use_the_memory_that_is_named(project, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+
+    install(project, database="my memory.db", config_file="my.toml")
+
+    start = [str(tmp_path / "python"), "-m", "graphmem", "--db", os.path.abspath("my memory.db")]
+    start += ["--config", os.path.abspath("my.toml")]
+    server = json.loads((project / "opencode.json").read_text())["mcp"]["graphmem"]
+    assert json.loads((project / ".opencode" / "graphmem" / "settings.json").read_text()) == {
+        "command": start, "writes": False,
+    }  # fmt: skip
+    # The plug-in tells what holds, and once is enough.
+    environment = {"GRAPHMEM_INJECT": "false"}
+    assert server == {"type": "local", "command": [*start, "mcp"], "environment": environment, "enabled": True}
+
+
+def test_what_the_user_set_of_the_server_stays(project):
+    install(project)
+    config = project / "opencode.json"
+    config.write_text(config.read_text().replace('"enabled": true', '"enabled": false, "timeout": 9000'))
+
+    changes = install(project, database="other.db")
+
+    server = json.loads(config.read_text())["mcp"]["graphmem"]
+    assert (server["enabled"], server["timeout"], "--db" in server["command"]) == (False, 9000, True)
+    assert changes[-1].changes == ("MCP server graphmem changed",)
+
+
+def test_the_file_that_names_the_server_is_the_one(project):
+    (project / "opencode.jsonc").write_text("{}")
+    install(project)
+    (project / "opencode.json").write_text("{}")
+
+    install(project, database="other.db")
+
+    assert (project / "opencode.json").read_text() == "{}"
+
+
+def test_a_dry_run_changes_nothing(project):
+    changes = install(project, dry_run=True)
+
+    assert everything_in(project) == {}
+    assert all(change.changes and not change.applied for change in changes)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{\n  "a": 1\n  "b": 2\n}', "line 3"),
+        ('{\n  // fine\n  "a": }\n', "line 3"),
+        ("[]", "no JSON object"),
+        ("// nothing", "no JSON"),
+        ('{"mcp": []}', "mcp is not an object"),
+        ('{"mcp": {"servers": 5}}', "mcp is not an object"),
+        ('{"a": "open}', "line 1"),
+        ('{"a": /* open }', "line 1"),
+    ],
+)
+def test_settings_that_cannot_be_read_are_refused_with_the_line(project, text, told):
+    (project / "opencode.json").write_text(text)
+
+    with pytest.raises(InvalidInput, match=re.escape(told)):
+        install(project)
+
+    assert everything_in(project) == {"opencode.json": text.encode()}
+
+
+def test_a_file_of_somebody_else_is_left_alone(project):
+    theirs = project / ".opencode" / "commands" / "mem-search.md"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("Search with my own tool")
+
+    with pytest.raises(InvalidInput, match="not graphmem's"):
+        install(project)
+    setup.uninstall(project, dry_run=False)
+
+    assert everything_in(project) == {".opencode/commands/mem-search.md": b"Search with my own tool"}
+
+
+def test_the_command(project, monkeypatch):
+    monkeypatch.chdir(project)
+    runner = click.testing.CliRunner()
+
+    installed = runner.invoke(graphmem, ["opencode", "install", "--project"])
+    again = runner.invoke(graphmem, ["opencode", "install", "--project", "--json"])
+    both = runner.invoke(graphmem, ["opencode", "install", "--project", "--global"])
+    removed = runner.invoke(graphmem, ["opencode", "uninstall", "--project"])
+
+    assert (installed.exit_code, again.exit_code, both.exit_code, removed.exit_code) == (0, 0, 2, 0)
+    assert "opencode.json: MCP server graphmem added" in installed.output
+    assert not any(change["changes"] for change in json.loads(again.output))
+    assert list(project.iterdir()) == []
+
+
+# ---- JSON with comments
+
+
+BLANK = st.sampled_from(["", " ", "\n", "\n  ", " // one\n", "/* two */", "\n  /* a\n b */ ", ' // "x": {\n  '])
+VALUES = st.recursive(
+    st.sampled_from(["1", "null", '"//"', '"/*"', '",}"', '"\\\\\\""', "[]", "{}"]),
+    lambda inner: st.one_of(
+        st.builds(lambda items, blank, tail: f"[{(',' + blank).join(items)}{tail}{blank}]",
+                  st.lists(inner, min_size=1, max_size=3), BLANK, st.sampled_from(["", ","])),
+    ),
+    max_leaves=4,
+)  # fmt: skip
+
+
+@st.composite
+def objects(draw, depth=2):
+    """An object as text, with comments and commas where they may be."""
+    names = draw(st.lists(st.sampled_from("abcdm"), unique=True, max_size=3))
+    inner = [draw(objects(depth=depth - 1)) if depth and name == "m" else draw(VALUES) for name in names]
+    members = [
+        f'{draw(BLANK)}"{name}"{draw(BLANK)}:{draw(BLANK)}{value}{draw(BLANK)}'
+        for name, value in zip(names, inner, strict=True)
+    ]
+    comma = draw(st.sampled_from(["", f",{draw(BLANK)}"])) if members else draw(BLANK)
+    return "{" + ",".join(members) + comma + "}"
+
+
+@given(text=objects(), path=st.sampled_from([("new",), ("m", "new"), ("new", "deeper")]))
+def test_what_is_added_among_comments_is_taken_out_without_a_trace(text, path):
+    before = json_files.parsed(text, "file", comments=True)
+
+    added = json_files.with_value(text, path, {"x": [1]})
+
+    assert json_files.value_at(json_files.parsed(added, "file", comments=True), *path) == {"x": [1]}
+    assert json_files.without_value(added, path) == text
+    assert len(json_files.parsed(added, "file", comments=True)) == len({*before, path[0]})
+    comments = r'"(?:[^"\\]|\\.)*"|(//[^\n]*|/\*.*?\*/)'
+    assert [each for each in re.findall(comments, added, re.DOTALL) if each] == [
+        each for each in re.findall(comments, text, re.DOTALL) if each
+    ]
+
+
+def test_every_file_of_the_package_is_installed(project):
+    install(project)
+
+    there = {file.name for file in Path(setup.__file__).parent.rglob("*") if file.suffix in (".js", ".md")}
+    assert there == {Path(name).name for name in everything_in(project / ".opencode")} - {"settings.json"}

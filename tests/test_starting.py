@@ -1,0 +1,63 @@
+"""A server that is started apart, unless one runs."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from graphmem.errors import StoreFailed
+from graphmem.surfaces.http import running, starting
+from graphmem.surfaces.opening import Session
+
+OPTIONS = ["--port", "0", "--idle", "1"]
+
+
+@pytest.fixture
+def database(tmp_path, monkeypatch):
+    """A memory; servers of it are ended."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    path = str(tmp_path / "memory.db")
+    yield path
+    if found := running.find(path):
+        end(found, signal.SIGTERM)
+
+
+def end(server, by):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(server.pid, by)
+    while starting.answers(server):
+        time.sleep(0.01)
+
+
+def test_one_that_runs_is_told_and_one_that_was_killed_is_replaced(database):
+    first, again = (starting.started(Session(database, None), OPTIONS) for _ in range(2))
+    assert again == first
+
+    end(first, signal.SIGKILL)
+    other = starting.started(Session(database, None), OPTIONS)
+
+    assert (other.pid == first.pid, other.token == first.token) == (False, False)
+    assert starting.answers(other)
+
+
+def test_who_starts_one_at_the_same_time_gets_the_same(database):
+    command = [sys.executable, "-m", "graphmem", "--db", database, "serve", "--detach", "--json", *OPTIONS]
+
+    begun = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(3)]
+    told = [json.loads(each.communicate()[0]) for each in begun]
+
+    assert len({each["pid"] for each in told}) == 1
+
+
+def test_why_none_comes_up_is_told(database, tmp_path):
+    with pytest.raises(StoreFailed, match="sing"):
+        starting.started(Session(database, None), ["--sing"])
+
+    (tmp_path / "memory.db").write_text("no database")
+    with pytest.raises(StoreFailed, match=r"no server for .*memory\.db came up: "):
+        starting.started(Session(database, None), OPTIONS)
