@@ -149,6 +149,7 @@ def _take_known(run: Run, tx: sqlite3.Connection, file: File, page: Page, row: R
         return
     if row.path not in ("", file.path, path):
         run.tell(path, "moved", note.id, f"from {row.path}")
+        run.stirred.add(row.path)
     if is_same:
         trees.put(tx, run.root, replace(made, changes=row.changes))
         return
@@ -165,6 +166,8 @@ def _take_known(run: Run, tx: sqlite3.Connection, file: File, page: Page, row: R
         note = report.note
         if report.operation is not None:
             run.tell(file.path, "edited", note.id, ", ".join(edits))
+            if not pages.LISTED.isdisjoint(edits):
+                run.stirred.add(path)
     if status != note.status:
         note = _turn(run, tx, note, str(status), path)
     if row.conflict:
@@ -276,7 +279,7 @@ def _take_gone(run: Run, tx: sqlite3.Connection, expected: Row) -> None:
         if row.conflict:
             run.remove_copy(row.path)
         trees.put(tx, run.root, replace(row, path="", stamp="", changes=0, conflict=0))
-        run.stirred = True
+        run.stirred.add(row.path)
     elif row.conflict and run.form.copy(row.path) in run.stamps:
         trees.put(tx, run.root, replace(row, hash="", stamp="", conflict=0))
         run.remove_copy(row.path)

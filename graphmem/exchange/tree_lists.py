@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from graphmem.core import pages
 from graphmem.errors import Conflict
@@ -17,49 +17,45 @@ def compile_lists(run: Run) -> None:
     """Write the list of each folder and the tables of the first page, where they are not what they are to be."""
     with run.hands.read() as tx:
         rows = {row.path: row for row in trees.compiled(tx, run.root)}
-        if not run.stirred and rows and all(run.stamps.get(path) == row.stamp for path, row in rows.items()):
+        due = [path for path, row in rows.items() if row.changes or run.stamps.get(path) != row.stamp]
+        if rows and not due:
             return
-        listed = trees.listed(tx, run.root)
-    folders: dict[str, list[pages.Listed]] = {}
-    for one in listed:
-        folders.setdefault(one.path.rpartition("/")[0], []).append(one)
-    wanted = {f"{folder}/{pages.INDEX_PAGE}": folder for folder in folders}
+        wanted = {f"{folder}/{pages.INDEX_PAGE}": folder for folder in trees.folders(tx, run.root)}
     made: list[Row] = []
-    for path, folder in sorted(wanted.items()):
-        made += _compiled(run, path, functools.partial(_index, folder, folders[folder]))
-    made += _compiled(run, pages.ROOT_PAGE, lambda old: pages.root_page(old, listed))
+    for path in sorted({*due, *(wanted.keys() - rows.keys())} & wanted.keys()):
+        made += _compiled(run, path, rows.get(path), functools.partial(_index, run, wanted[path]))
+    if pages.ROOT_PAGE in due or pages.ROOT_PAGE not in rows:
+        made += _compiled(
+            run, pages.ROOT_PAGE, rows.get(pages.ROOT_PAGE), functools.partial(_root, run, wanted.values())
+        )
     if pages.ROOT_PAGE not in rows and run.hands.keep:
         with contextlib.suppress(*REFUSALS):  # without it a merge of lists takes a hand, and that is all
             if run.files.read(".gitattributes") is None:
                 run.files.write(".gitattributes", pages.ATTRIBUTES.encode(), None)
-    dropped = []
-    for path, row in rows.items():
-        if path != pages.ROOT_PAGE and path not in wanted:
-            try:
-                known = run.files.read(path)
-                if known is not None and digest_of(known[0]) == row.hash:
-                    if run.hands.keep:
-                        run.files.remove(path, known[1])
-                    run.tell(path, "removed")
-            except REFUSALS as error:
-                run.refuse(path, None, error)
-            dropped.append(row)
+    dropped = [row for path, row in rows.items() if path != pages.ROOT_PAGE and path not in wanted]
+    for row in dropped:
+        _remove(run, row)
     if run.hands.keep:
         run.files.settle()
     if made or dropped:
         with run.hands.write() as tx:
             for row in made:
-                trees.put(tx, run.root, row)
+                if row.path in rows:
+                    trees.settle(tx, run.root, row)
+                else:
+                    trees.put(tx, run.root, row)
             for row in dropped:
                 trees.drop(tx, run.root, row.uid)
 
 
-def _compiled(run: Run, path: str, make: Callable[[str], str]) -> Iterator[Row]:
+def _compiled(run: Run, path: str, row: Row | None, make: Callable[[str], str]) -> Iterator[Row]:
+    """Write a list; yield what is to be kept of it, with the changes that it shows by now."""
     try:
         known = run.files.read(path)
         old = "" if known is None else known[0].decode()
-        text = make(old)
         stamp = None if known is None else known[1]
+        is_same = row is not None and not row.changes and known is not None and digest_of(old) == row.hash
+        text = old if is_same else make(old)
         if known is None or text != old:
             stamp = run.written(path, text, stamp)
             run.tell(path, "written")
@@ -68,10 +64,29 @@ def _compiled(run: Run, path: str, make: Callable[[str], str]) -> Iterator[Row]:
     except REFUSALS as error:
         run.refuse(path, None, error)
     else:
-        yield Row(f":{path}", path, None, digest_of(text), run.files.kept(stamp or ""))
+        changes = 0 if row is None else row.changes
+        yield Row(f":{path}", path, None, digest_of(text), run.files.kept(stamp or ""), changes=changes)
 
 
-def _index(folder: str, listed: Sequence[pages.Listed], old: str) -> str:
+def _index(run: Run, folder: str, old: str) -> str:
     if old and not pages.is_compiled(old):
         raise Conflict("is no list that graphmem made: move it, and sync again")
-    return pages.index_page(folder, listed)
+    with run.hands.read() as tx:
+        return pages.index_page(folder, trees.listed(tx, run.root, folder))
+
+
+def _root(run: Run, folders: Iterable[str], old: str) -> str:
+    with run.hands.read() as tx:
+        return pages.root_page(old, folders, trees.routed(tx, run.root))
+
+
+def _remove(run: Run, row: Row) -> None:
+    """Remove the list of a folder in which no note lies any more, unless a person wrote to it."""
+    try:
+        known = run.files.read(row.path)
+        if known is not None and digest_of(known[0]) == row.hash:
+            if run.hands.keep:
+                run.files.remove(row.path, known[1])
+            run.tell(row.path, "removed")
+    except REFUSALS as error:
+        run.refuse(row.path, None, error)
