@@ -151,8 +151,9 @@ def settle(tx: sqlite3.Connection, root: str, row: Row) -> None:
 def stir(tx: sqlite3.Connection, root: str, lists: Iterable[str]) -> None:
     """Keep that lists of a tree, named by their paths, are due to be made anew, and so the tables of its first page."""
     tx.executemany(
-        "UPDATE tree_files SET changes = changes + 1 WHERE root = ? AND uid = ?",
-        [(root, f":{path}") for path in {*lists, ROOT_PAGE}],
+        """INSERT INTO tree_files(root, uid, path, changes) VALUES (?, ?, ?, 1)
+           ON CONFLICT (root, uid) DO UPDATE SET changes = changes + 1""",
+        [(root, f":{path}", path) for path in {*lists, ROOT_PAGE}],
     )
 
 
@@ -177,9 +178,9 @@ def restamp(tx: sqlite3.Connection, root: str, stamps: Iterable[tuple[str, str]]
     )
 
 
-def drop(tx: sqlite3.Connection, root: str, uid: str) -> None:
-    """Forget a file."""
-    tx.execute("DELETE FROM tree_files WHERE root = ? AND uid = ?", (root, uid))
+def drop(tx: sqlite3.Connection, root: str, row: Row) -> None:
+    """Forget a list, unless it is due by what changed since it was looked at."""
+    tx.execute("DELETE FROM tree_files WHERE root = ? AND uid = ? AND changes = ?", (root, row.uid, row.changes))
 
 
 def without_file(
@@ -193,12 +194,6 @@ def without_file(
         (scope, *status_values, *kind_values, root),
     )
     return [note_id for (note_id,) in found]
-
-
-def folders(tx: sqlite3.Connection, root: str) -> set[str]:
-    """Return the folders of a tree in which notes lie."""
-    found = tx.execute(f"SELECT f.path {_SHOWN}", (root,)).fetchall()
-    return {path.rpartition("/")[0] for (path,) in found}
 
 
 def listed(tx: sqlite3.Connection, root: str, folder: str) -> list[Listed]:
