@@ -630,6 +630,31 @@ def test_lists_that_a_sync_did_not_come_to_are_made_by_the_next(made, filled, ro
     assert "Black tea." in (root / "facts/index.md").read_text("utf-8")
 
 
+def test_lists_show_what_notes_say_that_are_in_conflict(made, filled, root):
+    change(root, "facts/likes-tea.md", "title: Likes tea", "title: Likes coffee")
+    for title in ("Likes milk", "Likes water"):
+        filled.edit_note(2, title=title)
+        filled.sync_tree(root)
+        assert f"[{title}](likes-tea.md)" in (root / "facts/index.md").read_text("utf-8")
+
+
+def test_lists_show_a_file_that_came_from_another_tree_of_the_scope(made, filled, root, tmp_path):
+    other = tmp_path / "other"
+    filled.remember("Never here", kind="pitfall")
+    filled.sync_tree(other)
+    (root / "lessons/deploy-with-pnpm.md").unlink()
+    filled.sync_tree(root)
+    put(other, "pitfalls/deploy.md", (other / "lessons/deploy-with-pnpm.md").read_bytes())
+    (other / "lessons/deploy-with-pnpm.md").unlink()
+    put(root, "pitfalls/tea.md", (root / "facts/likes-tea.md").read_bytes())
+    (root / "facts/likes-tea.md").unlink()
+    for tree in (other, root):
+        filled.sync_tree(tree)
+        listed = (tree / "pitfalls/index.md").read_text("utf-8")
+        kept = sorted(path.name for path in (tree / "pitfalls").iterdir() if path.name != "index.md")
+        assert [name for name in kept if f"]({name})" not in listed] == []
+
+
 def test_lists_do_not_show_a_note_that_was_purged_and_whose_file_was_removed(made, filled, root):
     filled.forget(2, hard=True)
     (root / "facts/likes-tea.md").unlink()

@@ -133,6 +133,8 @@ def _take_known(run: Run, tx: sqlite3.Connection, file: File, page: Page, row: R
     path = run.name(file.path, row.uid)
     made = replace(row, path=path, hash=file.hash, stamp=run.files.kept(file.stamp), writing="", changes=0, conflict=0)
     is_back = not row.path
+    if path != row.path:
+        run.stirred |= {row.path, path} - {""}
     is_same = file.hash == row.hash and not row.conflict
     if note.status == "archived" and is_back:
         note = notes.restore(tx, note.id, run.hands.act("restore"), run.hands.config)
@@ -149,7 +151,6 @@ def _take_known(run: Run, tx: sqlite3.Connection, file: File, page: Page, row: R
         return
     if row.path not in ("", file.path, path):
         run.tell(path, "moved", note.id, f"from {row.path}")
-        run.stirred.add(row.path)
     if is_same:
         trees.put(tx, run.root, replace(made, changes=row.changes))
         return
@@ -222,6 +223,7 @@ def _take_new(run: Run, tx: sqlite3.Connection, file: File, page: Page) -> None:
     other = trees.elsewhere(tx, uid, run.scope, run.form.name) if uid else None
     if other is not None and other.note_id is not None:
         # What another tree of the scope knows of the note tells which side changed.
+        run.stirred.add(file.path)
         _take_known(run, tx, file, page, replace(other, path=file.path, changes=other.changes or 1, conflict=0))
         return
     texts = {key: value for key, value in told.items() if key in pages.EDITABLE and key != "pinned"}

@@ -100,6 +100,7 @@ def _plan_one(run: Run, row: Row, note: Note | None) -> tuple[Row, str | None, s
         row = replace(row, hash="", stamp="", conflict=0)
     try:
         if row.conflict:
+            run.stirred.add(row.path)
             run.write_copy(row.path, text)
             return replace(row, note_hash=page_hash), None, None
         if page_hash == row.note_hash and row.hash and row.path in run.stamps and run.is_named(row):

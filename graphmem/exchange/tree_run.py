@@ -22,7 +22,7 @@ from graphmem.records.trees import Row
 
 _T = TypeVar("_T")
 
-_UNLISTED = ("refused", "copy", "conflict", "edited")  # what lists do not show, or not always
+_UNLISTED = ("refused", "copy", "edited")  # what lists do not show, or not always
 REFUSALS = (InvalidInput, Conflict, NotFound, SecretRefused)
 
 
