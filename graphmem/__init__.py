@@ -1,9 +1,8 @@
 """graphmem: a scene-graph memory for AI agents, in one SQLite file."""
 
-from typing import TYPE_CHECKING
-
 from graphmem.late import late_names
 
+TYPE_CHECKING = False  # as `typing` has it, which takes longer to load than all that a hook needs
 if TYPE_CHECKING:
     from graphmem.arbiters import command_arbiter as command_arbiter
     from graphmem.arbiters import endpoint_arbiter as endpoint_arbiter

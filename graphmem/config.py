@@ -36,11 +36,13 @@ LANGUAGES = ("en", "zh")
 SEARCH_MODES = ("hybrid", "keyword", "vector", "graph")
 
 LONGEST_WAIT = 3600.0  # seconds for one answer of a model or a program
-_LARGEST_COUNT = 2**63 - 1  # what a column of SQLite holds
+LARGEST_COUNT = 2**63 - 1  # what a column of SQLite holds
 
 ENVIRONMENT = "GRAPHMEM_"
 # Read elsewhere, or told to the program of a writer.
-_OTHER_VARIABLES = frozenset({"DB", "CONFIG", "PROJECT", "SESSION", "ARBITER_KEY", "WRITER_KEY", "WRITER"})
+_OTHER_VARIABLES = frozenset(
+    {"DB", "CONFIG", "PROJECT", "SESSION", "ARBITER_KEY", "WRITER_KEY", "WRITER", "HOOK_ALONE"}
+)
 _NO_VARIABLES = frozenset({"weights", "ranking"})  # tables
 _COMMANDS = frozenset({"writer_command"})  # written in a variable as for a shell
 _ROUTE = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+")
@@ -49,8 +51,8 @@ _SHARE = (0.0, 1.0)
 _SCORE = (1e-6, 1.0)
 _TIME = (0.0, 1e6)  # seconds or days
 _INTERVAL = (0.01, 1e6)  # of what is done again and again, so not nothing
-_ANY_COUNT = (0, _LARGEST_COUNT)
-_SOME = (1, _LARGEST_COUNT)
+_ANY_COUNT = (0, LARGEST_COUNT)
+_SOME = (1, LARGEST_COUNT)
 # The least and the greatest value of each setting that is a number.
 _BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType(
     {
@@ -109,7 +111,7 @@ def check_number(name: str, value: object, *, low: float, high: float) -> None:
         raise InvalidInput(name, value, f"give a number from {low:g} to {high:g}")
 
 
-def check_count(name: str, value: object, *, low: int = 0, high: int = _LARGEST_COUNT) -> None:
+def check_count(name: str, value: object, *, low: int = 0, high: int = LARGEST_COUNT) -> None:
     """Raise InvalidInput unless the value is a whole number within the bounds; the greatest is what SQLite holds."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidInput(name, value, "give a whole number")

@@ -309,6 +309,7 @@ class Curation(Maintenance):
         """
         if note_id is not None:
             check_count("note_id", note_id, low=1)
+        text_list(() if scopes is None else scopes, "scopes")
         with self._store.read() as tx:
             if note_id is not None:
                 return inspection.detail(tx, note_id)
@@ -398,14 +399,17 @@ class Curation(Maintenance):
         said: str | None = None,
         *,
         saved: bool = False,
+        since: dt.datetime | str | None = None,
         at: dt.datetime | str | None = None,
     ) -> str:
         """Return what to tell an agent at the end of a turn in which a standing setting was told and nothing saved.
 
         said: the user's own words in the turn. None for those that are mirrored: of the last hour, told since something
         was saved; without a session, of the one in which the user spoke last. saved: something was remembered in it.
-        The reminder quotes the sentence, in `config.language`, once in a session for each sentence; '' when there is
-        nothing to be reminded of, something was saved, or `config.remind_unrecorded` is off. session: '' for none.
+        since: when the turn began in which the words were said; a note or a fact that anybody wrote since, for the user
+        or what is current, counts as saved. The reminder quotes the sentence, in `config.language`, once in a session
+        for each sentence; '' when there is nothing to be reminded of, something was saved, or
+        `config.remind_unrecorded` is off. session: '' for none.
 
         >>> from graphmem import Memory
         >>> with Memory.open(":memory:") as memory:
@@ -426,6 +430,11 @@ class Curation(Maintenance):
             sentence = settings.standing_setting(clean_text(said))
         if not sentence:
             return ""
+        if since is not None:
+            begun = self._at(since, "since")
+            with self._store.read() as tx:
+                if reminders.is_anything_saved(tx, begun, self._scopes(tx, None)):
+                    return ""
         with self._writing(moment) as tx:
             due = reminders.claim(tx, name, sentence, moment)
         return reminding.reminder_of(sentence, self.config.language) if due else ""

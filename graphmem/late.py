@@ -9,9 +9,14 @@ many verbs names what only some of them need twice, once for who checks types an
         notes = late("graphmem.records.notes")
 """
 
+from __future__ import annotations
+
 import importlib
-from collections.abc import Callable, Mapping
-from typing import Any
+
+TYPE_CHECKING = False  # as `typing` has it, which takes longer to load than all that a hook needs
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
 
 def late(name: str) -> Any:

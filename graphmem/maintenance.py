@@ -185,7 +185,7 @@ class Maintenance:
             relation=relation,
             entity=entity,
             session=session,
-            scope=self._scope(scope) if scope else None,
+            scope=None if scope == "" else self._scope(scope),
             scene=scene,
         )
 
@@ -197,6 +197,17 @@ class Maintenance:
                 report = plan(tx).report
             return replace(report, remarks=traces.copies_remark(self.path)) if hard else report
         return self._purge(plan, "purge", hard=hard)
+
+    def watch(self) -> AbstractContextManager[Callable[[], bool]]:
+        """Return a context with a function: was the memory changed since it was asked last, by whatever process?
+
+        >>> from graphmem import Memory
+        >>> with Memory.open(":memory:") as memory, memory.watch() as is_changed:
+        ...     told = memory.remember("Deploy with pnpm")
+        ...     is_changed(), is_changed()
+        (True, False)
+        """
+        return self._store.watching()
 
     def overview(self) -> model.Overview:
         """Return what the memory holds in numbers, in all scopes, and what is mentioned most. Writes nothing.

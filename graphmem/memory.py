@@ -23,7 +23,16 @@ from graphmem.arguments import (
 )
 from graphmem.config import DEFAULT, Config, check_count, check_flags
 from graphmem.core import model
-from graphmem.core.keys import channel_key, clean_text, fold, key_list, require_key, require_texts, text_list
+from graphmem.core.keys import (
+    channel_key,
+    clean_text,
+    entity_key,
+    fold,
+    key_list,
+    require_key,
+    require_texts,
+    text_list,
+)
 from graphmem.core.policies import ChannelPolicy
 from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, system_clock, utc_text
@@ -47,6 +56,7 @@ if TYPE_CHECKING:
     from graphmem.graph import documents as document_rows
     from graphmem.graph import neighbours as around
     from graphmem.graph import relations, view
+    from graphmem.records import notes as note_rows
     from graphmem.records import scopes as scope_rows
     from graphmem.store import text_index
 else:
@@ -59,6 +69,7 @@ else:
     embedding = late("graphmem.core.embedding")
     log_events = late("graphmem.core.events")
     log_files = late("graphmem.exchange.events")
+    note_rows = late("graphmem.records.notes")
     projects = late("graphmem.projects")
     redaction = late("graphmem.core.redaction")
     relations = late("graphmem.graph.relations")
@@ -621,15 +632,22 @@ class Memory(Files):
         budget: int = 2000,
         measure: Callable[[str], int] = len,
         scopes: Iterable[str] | None = None,
+        checkpoint: str | None = None,
     ) -> model.Brief:
         """Return what belongs into a prompt: the rules of the scenes, what a query finds, the names known besides.
 
-        declared and scopes are those of `recall_by_situation`; a query without words finds nothing. The text is
-        written in `config.language`, tells how much was left out, and measures at most `budget` by `measure`, a
-        function from a text to its length, which never falls as a text grows. Stored text in it cannot forge its marks.
-        Empty where `config.inject` is false.
+        declared and scopes are those of `recall_by_situation`; a query without words finds nothing. checkpoint: the
+        session whose last checkpoint is told too, where it has none the last of all; '' for that one, None for none.
+        The text is written in `config.language`, tells how much was left out, and measures at most `budget` by
+        `measure`, a function from a text to its length, which never falls as a text grows. Stored text in it cannot
+        forge its marks. Empty where `config.inject` is false.
         """
-        with self._store.read():
+        if checkpoint is not None:
+            require_texts(checkpoint=checkpoint)
+        with self._store.read() as tx:
+            last = None
+            if checkpoint is not None and self.config.inject:
+                last = note_rows.last_checkpoint(tx, clean_text(checkpoint), self._scopes(tx, scopes))
             return briefs.brief_of(
                 self,
                 checked_situation(situation),
@@ -638,7 +656,33 @@ class Memory(Files):
                 budget=budget,
                 measure=measure,
                 scopes=None if scopes is None else text_list(scopes, "scopes"),
+                checkpoint=last,
             )
+
+    def tool_brief(
+        self,
+        situation: Situation,
+        tool: str,
+        *,
+        text: str = "",
+        declared: str | Iterable[str] = (),
+        budget: int = 1000,
+        measure: Callable[[str], int] = len,
+        scopes: Iterable[str] | None = None,
+    ) -> model.Brief:
+        """Return what belongs into a prompt before a tool runs: the rules for it, and how it failed again and again.
+
+        text: what it is about to do, such as a command. The rules are those of `rules_for`, the failures those that are
+        warned of. budget and measure are those of `brief`. Empty where `config.inject` is false.
+        """
+        if not self.config.inject:
+            return model.Brief()
+        wanted = None if scopes is None else text_list(scopes, "scopes")
+        with self._store.read():
+            rules = self.rules_for(situation, tool=tool, text=text, declared=declared, scopes=wanted)
+            warned = self.ledger(scopes=wanted).incidents
+        own = [one for one in warned if entity_key(one.tool) == entity_key(tool)]
+        return briefs.brief_of_tool(tool, rules, own, config=self.config, budget=budget, measure=measure)
 
     def turn(
         self,

@@ -184,6 +184,21 @@ def working_tree(folder: str | os.PathLike[str]) -> str | None:
     return None if found is None else found.root
 
 
+def git_user(common: str) -> str:
+    """Return by what name git knows who works here: as the repository says, else the user's settings; '' for none.
+
+    common: the folder that holds a repository, '' for none. A name is looked for first, then an address.
+    """
+    home = os.path.expanduser("~")
+    own = os.environ.get("XDG_CONFIG_HOME", "").strip() or os.path.join(home, ".config")
+    files = [os.path.join(home, ".gitconfig"), os.path.join(own, "git", "config")]
+    if common:
+        files = [os.path.join(common, "config.worktree"), os.path.join(common, "config"), *files]
+    told = [dict(read_config(_read(file))) for file in files]
+    found = (settings.get(("user", "", name), "").strip() for name in ("name", "email") for settings in told)
+    return next(filter(None, found), "")
+
+
 def _folder(folder: str | os.PathLike[str]) -> tuple[str, str]:
     """Return a folder as it was written, absolute, and its real path."""
     text = os.fspath(folder) if isinstance(folder, str | os.PathLike) else folder

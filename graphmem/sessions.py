@@ -185,7 +185,7 @@ class Sessions(Consolidation):
         """
         least = self.config.search_score_floor if floor is None else floor
         check_number("floor", least, low=0.0, high=1.0)
-        name = session and _session_name(session)
+        name = _some_session(session)
         if self.config.reconcile_on_search and not self.config.read_only:
             self._catch_up()
         with self._store.read() as tx:
@@ -237,7 +237,7 @@ class Sessions(Consolidation):
                 raise InvalidInput("part", part, "give the id of a part, or its number")
         else:
             check_count("part", part, low=1)
-        wanted, name = clean_text(part) if isinstance(part, str) else part, session and _session_name(session)
+        wanted, name = clean_text(part) if isinstance(part, str) else part, _some_session(session)
         with self._store.read() as tx:
             return history.find_part(tx, wanted, name, self._scopes(tx, scopes))
 
@@ -552,7 +552,7 @@ class Sessions(Consolidation):
 
         session: '' for all. states: queued, asked, answered, done and failed, all when empty. limit: None for 50.
         """
-        name = session and _session_name(session)
+        name = _some_session(session)
         wanted = text_list(states, "states")
         for state in wanted:
             if state not in writing.JOB_STATES:
@@ -650,6 +650,11 @@ class Sessions(Consolidation):
             with contextlib.suppress(ValueError):  # no bare date
                 time = dt.datetime.combine(dt.date.fromisoformat(time.strip()), dt.time())
         return utc_text(read_time(time, self.config.zone, argument=argument))
+
+
+def _some_session(session: object) -> str:
+    """Return the name of a session as it is stored, '' for none."""
+    return "" if session == "" else _session_name(session)
 
 
 def _session_name(session: object) -> str:

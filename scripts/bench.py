@@ -28,6 +28,7 @@ from pathlib import Path
 from benchmarks import (
     digesting,
     entering,
+    hooking,
     matching,
     mirroring,
     noting,
@@ -94,6 +95,12 @@ SUBJECTS: Mapping[str, Subject] = {
         "graphmem --help, recall --scene and enter as processes, on a file of so many scenes. Floor: python that "
         "imports click, and sqlite3 where a file is read.",
         (100_000,), (100_000,), starting.TURNS, 1,
+    ),
+    "hook": Subject(
+        hooking.run,
+        "the events of Claude Code, each answered by a process of its own that asks the helper, on a file of so many "
+        "scenes; and without a helper. Floor: python -c pass.",
+        (100_000,), (100_000,), hooking.TURNS, 1,
     ),
     "dedupe": Subject(
         tidying.run_dedupe,
@@ -167,7 +174,7 @@ SUBJECTS: Mapping[str, Subject] = {
         (1_000, 10_000), (1_000,), trees.TURNS, 2,
     ),
 }  # fmt: skip
-ALL_MINUTES = 17
+ALL_MINUTES = 18
 
 
 def _help() -> str:

@@ -76,6 +76,7 @@ CALLS = {
     "sessions": {},
     "shortest_path": {"start": "老大", "end": "纯文本"},
     "tag_scene": {"key": "chan:webui", "relation_ids": [1]},
+    "tool_brief": {"situation": HERE, "tool": "git", "text": "push -f"},
     "turn": {"event": EVENT, "budget": 500},
     "undo": {"operation": 1},
     "untag_scene": {"key": "chan:qq", "relation_ids": [1]},

@@ -78,6 +78,7 @@ SCRIPT = [
     ("recall_by_scene", ["chan:new"], {"exact": True}),
     ("recall_by_situation", [HERE], {"declared": ["chan:qq"]}),
     ("brief", [HERE], {"declared": ["chan:qq"], "budget": 500}),
+    ("tool_brief", [HERE, "shell"], {"text": "push"}),
     ("dedupe_scenes", [], {"dry_run": True}),
     ("operations", [], {"limit": 5}),
     ("put_block", ["排班表"], {"scenes": ["chan:qq"]}),

@@ -27,6 +27,7 @@ COLUMNS = {
     "commit": {"facts", "median_us", "p99_us", "floor_us", "to_floor"},
     "ingest": {"verb", "items", "items_a_second", "floor_a_second", "of_floor"},
     "start": {"command", "median_ms", "floor_ms", "to_floor", "loads"},
+    "hook": {"event", "how", "scenes", "median_ms", "verb_ms", "floor_ms", "starts"},
     "dedupe": {"scenes", "twins", "scan_s", "dry_run_s", "to_scan", "peak_mib", "real_s", "undo_s"},
     "brief": {"size", "median_us", "recalls_us", "to_recalls"},
     "notes": {"notes", "remember_us", "remember_to_floor", "lesson_to_floor", "brief_us", "brief_to_floor", "rules_us"},
@@ -43,8 +44,8 @@ COLUMNS = {
         *("watched_ms", "watched_worst_ms"),
     },
 }
-SCALES = {"writers": ["30"], "start": ["30"], "upkeep": ["30"], "entities": ["60"], "tenants": ["10"], "dedupe": ["60"],
-          "mirror": ["1"], "digest": ["1"]}  # fmt: skip
+SCALES = {"writers": ["30"], "start": ["30"], "hook": ["30"], "upkeep": ["30"], "entities": ["60"], "tenants": ["10"],
+          "dedupe": ["60"], "mirror": ["1"], "digest": ["1"]}  # fmt: skip
 
 
 def bench(*arguments):

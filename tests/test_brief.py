@@ -132,7 +132,7 @@ def test_blocks_come_with_their_scene_three_of_them_also_without_any_fact():
     blocks = [Block("blk_picture", " "), *(Block(f"blk_{n}", f"text blk_{n}") for n in range(4))]
     entries = briefs._entries([], [], blocks, [], [], [], already=frozenset(), phrases=phrases)
 
-    page = briefs._Page(entries, ("chan:qq",), phrases, "memory", hint=False)
+    page = briefs._Page(entries, "Scene memory of chan:qq:", phrases, "memory", hint=False)
     text = page.text({place: entry.forms[0] for place, entry in enumerate(entries) if entry.forms})
 
     assert text.split("\n") == [

@@ -14,7 +14,7 @@ from graphmem.compose.pool import MODES
 from graphmem.config import SEARCH_MODES, read_settings
 from graphmem.exchange.events import Event
 from graphmem.surfaces.cli import main
-from graphmem.surfaces.cli.group import default_settings_file
+from graphmem.surfaces.opening import default_settings_file
 
 BOSS = ["--chan", "qq", "--peer", "boss"]
 HERE = Situation.of(chan="qq", peer="boss")

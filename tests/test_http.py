@@ -28,7 +28,10 @@ PORT = 8765
 TOKEN = "a-token-of-the-tests"  # noqa: S105
 HOST = f"127.0.0.1:{PORT}"
 MAY_WRITE = {"Authorization": f"Bearer {TOKEN}"}
-EVERY_ROUTE = ("/", "/health", "/enter", "/api/overview", "/api/nonsense", "/static/script.js", "/favicon.ico")
+EVERY_ROUTE = (
+    "/", "/health", "/enter", "/api/overview", "/api/nonsense", "/static/script.js", "/favicon.ico", "/openapi.json",
+    "/dsh-memory/api/v1/ledger", "/dsh-memory/api/v1/update",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -204,6 +207,49 @@ def test_a_cookie_counts_on_pages_of_this_server_alone(client, headers, status):
     answer = client.post("/api/declare_scene", json={"key": "chan:new"}, headers=headers)
 
     assert answer.status_code == status
+
+
+# ---- who may read where that is private
+
+
+@pytest.fixture
+def private(filled):
+    with served(filled, private=True) as client:
+        yield client
+
+
+READS_OF_ALL_KINDS = ("/api/overview", "/api/notes?limit=1", "/dsh-memory/api/v1/ledger")
+
+
+@pytest.mark.parametrize("asked", READS_OF_ALL_KINDS)
+def test_where_it_is_private_reading_needs_the_token(private, asked):
+    for headers in ({}, {"Authorization": "Bearer no"}, {"Sec-Fetch-Site": "none"}, {"Origin": f"http://{HOST}"}):
+        answer = private.get(asked, headers=headers)
+        assert (answer.status_code, error_of(answer)["type"]) == (401, "Unauthorized")
+    assert private.get("/events").status_code == 401
+    assert private.post("/api/overview", json={}).status_code == 401
+    assert private.get(asked, headers=MAY_WRITE).status_code == 200
+    assert private.get("/health").status_code == 200
+
+
+@pytest.mark.parametrize("asked", READS_OF_ALL_KINDS)
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [({"Sec-Fetch-Site": "none"}, 200), ({"Sec-Fetch-Site": "same-origin"}, 200), ({}, 401),
+     ({"Sec-Fetch-Site": "none", "Authorization": "Bearer no"}, 401)],
+)  # fmt: skip
+def test_where_it_is_private_a_page_is_opened_with_the_cookie(private, asked, headers, status):
+    private.get(f"/enter?token={TOKEN}", follow_redirects=False)
+
+    assert private.get(asked, headers=headers).status_code == status
+
+
+def test_a_page_that_is_opened_may_read_by_the_cookie_and_not_write(private):
+    private.get(f"/enter?token={TOKEN}", follow_redirects=False)
+
+    answer = private.post("/api/declare_scene", json={"key": "chan:new"}, headers={"Sec-Fetch-Site": "none"})
+
+    assert answer.status_code == 401
 
 
 # ---- what is sent
@@ -422,6 +468,29 @@ def test_only_this_machine_is_served(path, host):
 
     assert ran.returncode == 1
     assert "only this machine" in ran.stderr
+
+
+def test_a_server_can_be_private(path):
+    with serving(path, "--private") as (_, told):
+        leave = {"Authorization": f"Bearer {told.token}"}
+        statuses = [httpx2.get(f"{told.url}/api/overview", headers=headers).status_code for headers in ({}, leave)]
+
+    assert statuses == [401, 200]
+
+
+def test_a_server_ends_though_somebody_listens(path):
+    with serving(path) as (process, told), httpx2.stream("GET", f"{told.url}/events") as stream:
+        lines = stream.iter_lines()
+        assert next(lines) == "retry: 2000"
+        process.send_signal(signal.SIGTERM)
+
+        assert process.wait(4) == 0
+        assert "event: change" not in list(lines)
+
+
+def test_who_listens_keeps_no_server_alive(path):
+    with serving(path, "--idle", "0.01") as (process, told), httpx2.stream("GET", f"{told.url}/events"):
+        assert process.wait(20) == 0
 
 
 def test_an_answer_does_not_wait_for_the_one_before():  # asyncio sets TCP_NODELAY where the protocol is named

@@ -89,7 +89,7 @@ DOORS = {
     "rename_scene": lambda memory, key: memory.rename_scene("chan:qq", key),
     "tag_scene": lambda memory, key: memory.tag_scene(key, [1]),
 }
-READERS = {"brief", "recall", "recall_by_situation", "rules_for"}
+READERS = {"brief", "recall", "recall_by_situation", "rules_for", "tool_brief"}
 
 
 def test_every_verb_that_takes_keys_of_scenes_is_a_door_or_reads():

@@ -144,6 +144,8 @@ READS = {
     "shortest_path": lambda memory: memory.shortest_path("老大", "纯文本"),
     "block": lambda memory: memory.block(KEPT),
     "brief": lambda memory: memory.brief(HERE, query="纯文本", declared=["chan:qq"]),
+    "brief with a checkpoint": lambda memory: memory.brief(HERE, checkpoint=""),
+    "tool_brief": lambda memory: memory.tool_brief(HERE, "shell"),
     "purge dry": lambda memory: memory.purge(session="s1", dry_run=True),
     "growth": lambda memory: memory.growth(),
     "overview": lambda memory: memory.overview(),
@@ -193,6 +195,7 @@ NO_VERBS = {
     "start_checkpoints",
     "turn",
     "verify_forgotten",
+    "watch",
     "watch_tree",
 }
 

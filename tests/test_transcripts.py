@@ -1285,10 +1285,12 @@ def test_what_may_not_be_read_is_named(public_folder, name):
         made.connection.close()
         made.path.rename(public_folder / name)
     locked = public_folder / name
-    locked.chmod(0o000)
 
     def harvest():
         return len(read_all(public_folder).sessions)
+
+    harvest()  # loads what reading needs, which the child may not
+    locked.chmod(0o000)
 
     kind, told = unprivileged(harvest)
     locked.chmod(0o755)

@@ -9,6 +9,7 @@ from contract import CALLS, HERE, REFUSED
 from test_store import NO_VERBS, fill
 
 from graphmem import GraphmemError, InvalidInput, Memory, Situation
+from graphmem.errors import StoreFailed
 from graphmem.surfaces.schemas import answer_schema, arguments_schema
 from graphmem.surfaces.verbs import CHANGING, READING, verb_of
 from graphmem.surfaces.wire import refusal_of, to_json
@@ -48,6 +49,24 @@ def test_what_cannot_be_used_is_refused_by_name(filled, name, arguments, kind, a
 
     told = refusal_of(caught.value)["error"]
     assert (told["type"], told.get("argument", "")) == (kind, argument)
+
+
+WRONG = [None, True, 0, -1, 2**63, 1.5, "", "x", [], ["x"], [1], [None], {}, {"a": 1}, [{}]]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_whatever_is_given_in_json_is_taken_or_refused(filled, name):
+    verb = verb_of(name)
+    schemas = arguments_schema(verb)["properties"]
+    for argument, schema in schemas.items():
+        for value in WRONG:
+            try:
+                verb(filled, {**CALLS[name], argument: value})
+            except StoreFailed:
+                pytest.fail(f"{argument} = {value!r} reached the file")
+            except GraphmemError:
+                continue
+            assert jsonschema.Draft202012Validator(schema).is_valid(value), f"{argument} = {value!r} was taken"
 
 
 def test_an_unknown_verb_is_told_what_there_is():

@@ -14,12 +14,14 @@ from types import MappingProxyType
 from typing import Protocol
 
 from graphmem.config import Config, check_count
+from graphmem.core.checkpoints import NOTHING, sections_of
 from graphmem.core.keys import fold
 from graphmem.core.model import (
     Brief,
     Hit,
     Incident,
     Ledger,
+    Note,
     RecalledBlock,
     RecalledNote,
     RecalledRelation,
@@ -42,6 +44,7 @@ _FIRST_NAMES = 5
 _SENTENCE_CHARACTERS = 60
 _TEXT_CHARACTERS = 200
 _SHORT_TEXT_CHARACTERS = 60  # of what was found, where the budget has no room for more
+_SECTION_CHARACTERS = 600  # of a checkpoint
 _KEYS_NAMED = 3
 _WHO_CHARACTERS = 60
 _RECALLED = 40  # enough to tell how much there is besides
@@ -107,6 +110,8 @@ class _Phrases:
     nowhere: str
     rules: str
     found: str
+    checkpoint: str
+    tool: str
     names: str
     further: str
     left_out: str
@@ -133,6 +138,8 @@ _PHRASES: Mapping[str, _Phrases] = MappingProxyType(
             nowhere="Called to mind by this turn:",
             rules="These are standing rules; keep to them.",
             found="Found for the words of this turn:",
+            checkpoint="Last checkpoint of the work:",
+            tool="Rules for {tool}, to be kept when it runs:",
             names="- Names known besides: {count}; most mentioned: {top}",
             further="; also: {names}",
             left_out="(left out: {counts})",
@@ -146,6 +153,7 @@ _PHRASES: Mapping[str, _Phrases] = MappingProxyType(
                 "fact": "facts {}",
                 "block": "blocks {}",
                 "found": "found {}",
+                "checkpoint": "checkpoints {}",
                 "name": "names {}",
             },
             sentence=" ({})",
@@ -167,6 +175,8 @@ _PHRASES: Mapping[str, _Phrases] = MappingProxyType(
             nowhere="本轮让人想起的记忆：",
             rules="以上是长期规则，请遵守。",
             found="与本轮内容相关的记忆：",
+            checkpoint="最近一次工作检查点：",
+            tool="使用 {tool} 时须遵守的规则：",
             names="- 另有名称 {count} 个，提及最多：{top}",
             further="；还有：{names}",
             left_out="（未列出：{counts}）",
@@ -180,6 +190,7 @@ _PHRASES: Mapping[str, _Phrases] = MappingProxyType(
                 "fact": "事实 {}",
                 "block": "文块 {}",
                 "found": "相关记忆 {}",
+                "checkpoint": "检查点 {}",
                 "name": "名称 {}",
             },
             sentence="（{}）",
@@ -200,12 +211,15 @@ def brief_of(
     scopes: Iterable[str] | None,
     already: Collection[Item] = (),
     passed: Collection[Item] = (),
+    session: str = "",
+    checkpoint: Note | None = None,
     mark: str = MEMORY_MARK,
 ) -> Brief:
     """Read what a situation and the words of a turn bring back and put it into a budget; see `Memory.brief`.
 
     already: what the prompt holds elsewhere, which is not found anew. passed: what its scenes have brought back before;
-    it is told only where the words find it. mark: the name of the marks around the text; what else the scenes know is
+    it is told only where the words find it. session: that of the turn, what was said in it is in the prompt already.
+    checkpoint: one that is told as well. mark: the name of the marks around the text; what else the scenes know is
     told in the memory of a turn (MEMORY_MARK), not in a message behind it.
     """
     check_count("budget", budget)
@@ -217,6 +231,8 @@ def brief_of(
         return Brief()
     found = memory.recall_by_situation(situation, declared=declared, text=query, limit=_RECALLED, scopes=scopes)
     hits = _answers(memory, query, situation, scopes)
+    if session:
+        hits = tuple(hit for hit in hits if (hit.kind, hit.session) != ("part", session))
     phrases = _PHRASES[memory.config.language]
     binding, own = _parted(found.notes, memory.config, passed)
     standing: list[_Entry] = []
@@ -227,6 +243,8 @@ def brief_of(
         # Of what binds a title tells all, unless there is more to it.
         whole = [note.id for note in binding if not note.body.strip()]
         standing = _of_ledger(ledger, [*whole, *(note.id for note in own)], memory.config, phrases)
+        if checkpoint is not None:
+            standing += _of_checkpoint(checkpoint)
     else:
         first = _of_scene(own, phrases)
     entries = _entries(
@@ -239,11 +257,35 @@ def brief_of(
         already=frozenset(already),
         phrases=phrases,
     )
-    page = _Page(entries, found.scenes, phrases, mark, hint=memory.config.include_usage_hint)
+    heading = phrases.scene.format(keys=_named(found.scenes, phrases)) if found.scenes else phrases.nowhere
+    page = _Page(entries, heading, phrases, mark, hint=memory.config.include_usage_hint)
+    return _filled(page, budget, measure, found.scenes)
+
+
+def brief_of_tool(
+    tool: str,
+    rules: Iterable[RecalledNote],
+    incidents: Iterable[Incident],
+    *,
+    config: Config,
+    budget: int,
+    measure: Callable[[str], int],
+) -> Brief:
+    """Put what governs a tool, and how it failed again and again, into a budget; see `Memory.tool_brief`."""
+    check_count("budget", budget)
+    phrases = _PHRASES[config.language]
+    entries = [
+        *_of_scene(rules, phrases),
+        *(_Entry("incident", (("incident", one.id),), (_line_of_incident(one, phrases),)) for one in incidents),
+    ]
+    heading = phrases.tool.format(tool=shown(tool, _WHO_CHARACTERS))
+    return _filled(_Page(entries, heading, phrases, RECALL_MARK, hint=False), budget, measure)
+
+
+def _filled(page: "_Page", budget: int, measure: Callable[[str], int], scenes: tuple[str, ...] = ()) -> Brief:
+    """Return the brief of a page with the lines that fit."""
     chosen = _fitting(page, budget, measure)
-    told = page.told(chosen)
-    left_out = page.left_out(chosen)
-    return Brief(page.text(chosen), tuple(told), tuple(left_out), found.scenes)
+    return Brief(page.text(chosen), tuple(page.told(chosen)), tuple(page.left_out(chosen)), scenes)
 
 
 def _answers(memory: Reader, query: str, situation: Situation, scopes: Iterable[str] | None) -> tuple[Hit, ...]:
@@ -320,6 +362,18 @@ def _of_ledger(ledger: Ledger, told: Collection[int], config: Config, phrases: _
         room - used - taken,
     )
     return [*failures, *lessons, *facts]
+
+
+def _of_checkpoint(note: Note) -> list[_Entry]:
+    """Return the sections of a checkpoint that say something, each in a line."""
+    entries: list[_Entry] = []
+    for heading, lines in sections_of(note.body).items():
+        said = "; ".join(told for line in lines if (told := line.strip(" -*\t")) and told not in NOTHING.values())
+        if said:
+            rooms = (_SECTION_CHARACTERS, _TEXT_CHARACTERS)
+            forms = dict.fromkeys(f"- {heading}: {shown(said, room)}" for room in rooms)
+            entries.append(_Entry("checkpoint", (("note", note.id),), tuple(forms)))
+    return entries
 
 
 def _within(
@@ -449,14 +503,12 @@ def _index(names: Sequence[tuple[Item, str, int]], phrases: _Phrases) -> Iterato
 class _Page:
     """A brief that is made again and again, with ever more lines, until its budget is full."""
 
-    def __init__(
-        self, entries: Sequence[_Entry], scenes: Sequence[str], phrases: _Phrases, mark: str, *, hint: bool
-    ) -> None:
+    def __init__(self, entries: Sequence[_Entry], heading: str, phrases: _Phrases, mark: str, *, hint: bool) -> None:
         self.entries = entries
         self.phrases = phrases
         self.mark = mark
         self.hint = hint
-        self._heading = phrases.scene.format(keys=_named(scenes, phrases)) if scenes else phrases.nowhere
+        self._heading = heading
         self._items = dict.fromkeys(phrases.counts, 0)  # in all entries, by noun
         places: dict[Item, list[int]] = {}
         for place, entry in enumerate(entries):
@@ -507,6 +559,8 @@ class _Page:
                 lines.append(self.phrases.rules)
         if "found" in told:
             lines += [self.phrases.found, *told["found"]]
+        if "checkpoint" in told:
+            lines += [self.phrases.checkpoint, *told["checkpoint"]]
         lines += told.get("name", ())
         counts = [form.format(left[noun]) for noun, form in self.phrases.counts.items() if left[noun]]
         if counts:

@@ -209,12 +209,16 @@ class Turn:
             self._recalled |= {(hit.kind, hit.id) for hit in hits}
         return hits
 
-    def recall_message(self, query: str, *, budget: int = 1000, measure: Callable[[str], int] = len) -> Brief:
+    def recall_message(
+        self, query: str, *, budget: int = 1000, measure: Callable[[str], int] = len, told: Brief | None = None
+    ) -> Brief:
         """Return what the output of a tool calls to mind and the prompt does not hold yet, marked as `recalled-memory`.
 
-        It takes the place of the message before it, see `recall_text`; empty where the recall policy is none.
+        told: the brief that the prompt holds, the last one of this turn unless given. The message takes the place of
+        the one before it, see `recall_text`; empty where the recall policy is none.
         """
-        shown, left_out = self._told.shown, self._told.left_out
+        before = self._told if told is None else told
+        shown, left_out = before.shown, before.left_out
         message = self._brief_of(
             query,
             budget=budget,
@@ -240,6 +244,7 @@ class Turn:
             query=self.event.text if query is None else query,
             declared=self._known_keys(),
             scopes=self._scopes,
+            session=self.event.session,
             **options,
         )
 

@@ -8,7 +8,7 @@ drop from a name is kept as eight hex digits of its SHA-256, so that different p
 import functools
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from graphmem.errors import InvalidInput
@@ -184,13 +184,16 @@ def text_list(values: str | Iterable[str], argument: str) -> list[str]:
     """
     if isinstance(values, str):
         return [values]
+    reason = "give a text or a list of texts"
+    if isinstance(values, Mapping):  # its keys would be taken
+        raise InvalidInput(argument, values, reason)
     try:
         found = list(values)
     except TypeError:
-        raise InvalidInput(argument, values, "give a text or a list of texts") from None
+        raise InvalidInput(argument, values, reason) from None
     for value in found:
         if not isinstance(value, str):
-            raise InvalidInput(argument, value, "give a text or a list of texts")
+            raise InvalidInput(argument, value, reason)
     return found
 
 

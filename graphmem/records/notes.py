@@ -471,3 +471,17 @@ def list_notes(
     ids = [note_id for (note_id,) in rows]
     found = notes(tx, ids)
     return tuple(found[note_id] for note_id in ids)
+
+
+def last_checkpoint(tx: sqlite3.Connection, session: str, scopes: Sequence[str] | None) -> Note | None:
+    """Return the last checkpoint of a session, where it has none the last one of scopes and of none, if any."""
+    in_scope, parameters = of_scopes(scopes, column="n.scope")
+    is_one = f"n.kind = 'checkpoint' AND n.status = 'live' {in_scope}"
+    row = tx.execute(
+        f"""SELECT n.id FROM sessions s JOIN jobs j ON j.session_id = s.id JOIN notes n ON n.id = j.note_id
+            WHERE s.name = ? AND {is_one} ORDER BY n.id DESC LIMIT 1""",
+        (session, *parameters),
+    ).fetchone() or tx.execute(
+        f"SELECT n.id FROM notes n WHERE {is_one} ORDER BY n.updated_at DESC, n.id DESC LIMIT 1", parameters
+    ).fetchone()  # fmt: skip
+    return None if row is None else note(tx, row[0])

@@ -2,12 +2,15 @@
 
 import hashlib
 import sqlite3
+from collections.abc import Sequence
 
 from graphmem.core.keys import entity_key
 from graphmem.core.times import days_before
+from graphmem.store.lists import of_scopes
 
 # No session lasts as long.
 _KEPT_DAYS = 90
+_LAST_FACTS = 1000  # tellings, that a turn has room for
 
 
 def claim(tx: sqlite3.Connection, session: str, sentence: str, at: str) -> bool:
@@ -24,6 +27,20 @@ def is_claimed(tx: sqlite3.Connection, session: str, sentence: str) -> bool:
 
 def _digest(session: str, sentence: str) -> bytes:
     return hashlib.sha256(f"{session}\0{entity_key(sentence)}".encode()).digest()
+
+
+def is_anything_saved(tx: sqlite3.Connection, since: str, scopes: Sequence[str] | None) -> bool:
+    """Tell whether a note or a fact was written since a time, in scopes and in none. A checkpoint is no such note."""
+    in_scope, parameters = of_scopes(scopes, column="scope")
+    found = tx.execute(
+        f"""SELECT EXISTS(SELECT 1 FROM notes WHERE updated_at >= ? AND kind <> 'checkpoint'
+                          AND status IN ('live', 'proposed') {in_scope})
+            OR EXISTS(SELECT 1 FROM relations WHERE id IN (
+                          SELECT relation_id FROM evidence WHERE id > (SELECT MAX(id) FROM evidence) - ? AND at >= ?)
+                      {in_scope})""",
+        (since, *parameters, _LAST_FACTS, since, *parameters),
+    ).fetchone()
+    return bool(found[0])
 
 
 def count_old(tx: sqlite3.Connection, at: str) -> int:

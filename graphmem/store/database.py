@@ -259,6 +259,16 @@ class Store:
                         if outermost and reader.connection.in_transaction:
                             reader.connection.execute("ROLLBACK")
 
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[Callable[[], bool]]:
+        """Yield what tells whether anything was committed since it was asked last, by whomever. One asks at a time."""
+        self._check_open()
+        if self.path == MEMORY_PATH:  # a second connection would see another database
+            yield _told_anew(lambda: self._writer.total_changes)
+            return
+        with translated_errors(self.path, self.config.busy_timeout), contextlib.closing(self._connect()) as connection:
+            yield _told_anew(lambda: int(connection.execute("PRAGMA data_version").fetchone()[0]))
+
     def _reader(self) -> "_Reader":
         reader: _Reader | None = getattr(self._local, "reader", None)
         if reader is None:
@@ -299,6 +309,18 @@ class Store:
     def _check_open(self) -> None:
         if self._closed:
             raise Conflict(f"the memory {self.path} is closed: open it again")
+
+
+def _told_anew(number: Callable[[], int]) -> Callable[[], bool]:
+    """Return what tells whether a number is another than it was when it was asked last."""
+    last = number()
+
+    def is_new() -> bool:
+        nonlocal last
+        before, last = last, number()
+        return last != before
+
+    return is_new
 
 
 class _Reader:

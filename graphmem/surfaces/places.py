@@ -1,4 +1,4 @@
-"""The folders of the user: where settings lie, and where what runs just now is told."""
+"""The folders of the user: where settings and memories lie, and where what runs just now is told."""
 
 import os
 import sys
@@ -11,6 +11,15 @@ def settings_folder() -> str:
 
         return str(user_config_path("graphmem", appauthor=False))
     return _by_the_rule("XDG_CONFIG_HOME", "~/.config")
+
+
+def data_folder() -> str:
+    """Return the folder of the user's data, whether or not there is one."""
+    if sys.platform in ("darwin", "win32"):
+        from platformdirs import user_data_path
+
+        return str(user_data_path("graphmem", appauthor=False))
+    return _by_the_rule("XDG_DATA_HOME", "~/.local/share")
 
 
 def state_folder() -> str:

@@ -2,12 +2,14 @@
 
 import datetime as dt
 import inspect
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import pydantic
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
+from graphmem.config import LARGEST_COUNT
 from graphmem.core.events import Event
 from graphmem.core.model import Part, Triple
 from graphmem.core.situations import Situation
@@ -16,6 +18,7 @@ from graphmem.surfaces.wire import told_names
 
 Schema = dict[str, Any]
 
+_COUNT: Schema = {"type": "integer", "minimum": 0, "maximum": LARGEST_COUNT}
 _BASE64: Schema = {"type": "string", "contentEncoding": "base64"}
 _TEXTS: Schema = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 _FEATURE: Schema = {
@@ -32,7 +35,7 @@ _SITUATION: Schema = {
     "type": "object",
     "description": "Who, where, with what, about what; at: when, in ISO 8601",
     "properties": {
-        **dict.fromkeys(SITUATION_FIELDS, _TEXTS),
+        **{name: {"anyOf": [*_TEXTS["anyOf"], {"type": "null"}]} for name in SITUATION_FIELDS},
         "features": {"type": "array", "items": _FEATURE},
         "at": {"anyOf": [{"type": "string"}, {"type": "null"}]},
     },
@@ -53,7 +56,7 @@ def arguments_schema(verb: Verb, *, without: frozenset[str] = frozenset()) -> Sc
 
 def _taken(annotation: Any, default: Any) -> Schema:
     kinds = members_of(annotation)
-    forms = [_form(kind) for kind in kinds]
+    forms = [form for kind in kinds for form in _form(kind).get("anyOf", [_form(kind)])]
     forms = [form for i, form in enumerate(forms) if form not in forms[:i]]
     schema = dict(forms[0]) if len(forms) == 1 else {"anyOf": forms}
     return schema if default is REQUIRED or default is None else {**schema, "default": _told(default)}
@@ -64,12 +67,14 @@ def _form(kind: Any) -> Schema:
         return _SITUATION
     if kind is bytes:
         return _BASE64
+    if kind is int:
+        return _COUNT
     if kind is dt.datetime:  # as text in ISO 8601, which a verb reads in the time zone of the memory where none is told
         return {"type": "string"}
     if kind in (Event, Triple, Part):
         return _closed(kind)
     if (item := item_of(kind)) is not None:
-        return {"type": "array", "items": _form(item)}
+        return _TEXTS if item is str else {"type": "array", "items": _form(item)}
     return _answered(kind)
 
 
@@ -94,6 +99,17 @@ def answer_schema(verb: Verb) -> Schema:
     return _answered(verb.answer)
 
 
+def answer_schemas(answers: Mapping[str, Any], place: str) -> tuple[dict[str, Schema], dict[str, Schema]]:
+    """Return the schemas of types that are answered, and the shapes that they share by the names of these.
+
+    place: how a shape is pointed at, with `{model}` for its name.
+    """
+    mode: Literal["serialization"] = "serialization"
+    asked = [(name, mode, pydantic.TypeAdapter(kind)) for name, kind in answers.items()]
+    found, shared = pydantic.TypeAdapter.json_schemas(asked, ref_template=place, schema_generator=_AsTold)
+    return {name: schema for (name, _), schema in found.items()}, shared.get("$defs", {})
+
+
 def _answered(kind: Any) -> Schema:
     return pydantic.TypeAdapter(kind).json_schema(mode="serialization", schema_generator=_AsTold)
 
@@ -115,7 +131,7 @@ class _AsTold(GenerateJsonSchema):
         kind = schema["cls"]
         for name in told_names(kind):
             if name not in found["properties"]:
-                found["properties"][name] = _property(kind, name)
+                found["properties"][name] = self.generate_inner(_property(kind, name))
         found["required"] = list(told_names(kind))
         return found
 
@@ -124,6 +140,6 @@ class _AsTold(GenerateJsonSchema):
         return dict(_BASE64)
 
 
-def _property(kind: type[Any], name: str) -> Schema:
+def _property(kind: type[Any], name: str) -> Any:
     getter = vars(kind)[name].fget
-    return _answered(inspect.signature(getter, eval_str=True).return_annotation)
+    return pydantic.TypeAdapter(inspect.signature(getter, eval_str=True).return_annotation).core_schema

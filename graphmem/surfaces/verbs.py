@@ -2,6 +2,7 @@
 
 import binascii
 import collections.abc
+import datetime as dt
 import functools
 import inspect
 import json
@@ -9,6 +10,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any
 
 from graphmem.config import Config
@@ -25,7 +27,7 @@ READING = (
     "block", "brief", "check", "draw", "evidence", "growth", "history", "incidents", "inspect", "jobs", "kept_apart",
     "ledger", "match_scenes", "neighbours", "notes", "observe", "operations", "overview", "part", "recall",
     "recall_by_scene", "recall_by_situation", "review_entities", "rules_for", "scene", "scene_health", "scenes",
-    "scopes", "sessions", "shortest_path",
+    "scopes", "sessions", "shortest_path", "tool_brief",
 )  # fmt: skip
 CHANGING = (
     "approve", "archive_document", "checkpoint", "commit", "consolidate", "consume_document", "declare_scene",
@@ -188,10 +190,10 @@ SITUATION_FIELDS = ("chan", "peer", "peer_group", "tool", "topics", "part")
 
 
 def _taken(argument: Argument, value: object, config: Config) -> object:
-    """Return a value of JSON as the verb takes it. What it cannot be is left as it is: the verb refuses it."""
+    """Return a value of JSON as the verb takes it; raise InvalidInput for one of another type."""
     name = argument.name
     kinds = members_of(argument.annotation)
-    if value is None:
+    if value is None and (NoneType in kinds or object in kinds):
         return None
     if Situation in kinds:
         return situation_of(value, config, name)
@@ -202,14 +204,42 @@ def _taken(argument: Argument, value: object, config: Config) -> object:
     if int in kinds and isinstance(value, float) and value.is_integer():  # JSON Schema has 8.0 for an integer too
         return int(value)
     item = item_of(argument.annotation)
-    if item is None:
-        return value
-    found = _listed(value)
+    found = value if item is None else _listed(value)
+    if not any(_fits(found, kind) for kind in kinds):
+        raise InvalidInput(name, value, f"give {' or '.join(dict.fromkeys(_called(kind) for kind in kinds))}")
     if item in _ITEMS:
-        if not isinstance(found, list):
-            raise InvalidInput(name, value, "give a list of objects")
+        assert isinstance(found, list)
         return [_ITEMS[item](each, f"{name}[{i}]") for i, each in enumerate(found)]
     return found
+
+
+# What a type is in JSON, and how people call that.
+_IN_JSON: dict[Any, tuple[tuple[type, ...], str]] = {
+    str: ((str,), "a text"),
+    dt.datetime: ((str,), "a text"),
+    int: ((int,), "a whole number"),
+    float: ((int, float), "a number"),
+    bool: ((bool,), "true or false"),
+    NoneType: ((NoneType,), "null"),
+    object: ((object,), "a value"),
+}
+
+
+def _fits(value: object, kind: Any) -> bool:
+    """Tell whether a value of JSON can be one of a type; what is in it is for the verb to say."""
+    if item_of(kind) is not None:
+        return isinstance(value, list) or (item_of(kind) is str and isinstance(value, str))
+    if kind not in _IN_JSON:
+        return isinstance(value, dict)
+    found, _ = _IN_JSON[kind]
+    return isinstance(value, found) and (not isinstance(value, bool) or kind in (bool, object))
+
+
+def _called(kind: Any) -> str:
+    if item_of(kind) is not None:
+        return "a text or a list of texts" if item_of(kind) is str else "a list"
+    _, name = _IN_JSON.get(kind, ((dict,), "an object"))
+    return name
 
 
 def members_of(annotation: Any) -> tuple[Any, ...]:

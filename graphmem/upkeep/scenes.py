@@ -191,7 +191,7 @@ def check_choice(relation_ids: Iterable[int], glob: str | None) -> list[int]:
     ids = list(relation_ids)
     for relation_id in ids:
         check_count("relation_ids", relation_id, low=1)
-    if bool(ids) == isinstance(glob, str):
+    if bool(ids) == isinstance(glob, str) or not isinstance(glob, str | None):
         raise InvalidInput("glob", glob, "give either relation_ids or a glob as text")
     return ids
 

@@ -29,7 +29,8 @@ _SPEECH = ("user", "assistant")
 _SILENT_LINES = frozenset(
     {"summary", "system", "progress", "attachment", "queue-operation", "file-history-snapshot", "custom-title",
      "ai-title", "agent-name", "agent-color", "agent-setting", "last-prompt", "tag", "mode", "permission-mode",
-     "pr-link", "worktree-state", "content-replacement", "checkpoint", "atis-latch"}
+     "pr-link", "worktree-state", "content-replacement", "checkpoint", "atis-latch", "cost-state", "api-request",
+     "api-request-blob", "api-request-shape"}
 )  # fmt: skip
 # What the program says in the user's place: its own notes, a summary made by a model, an error.
 _NOT_SAID = ("isMeta", "isCompactSummary", "isApiErrorMessage")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphmem.errors import InvalidInput
-from graphmem.surfaces.cli.group import Session, WholeNumber, json_option, scene_option
+from graphmem.surfaces.cli.group import WholeNumber, json_option, scene_option
+from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import none_of, print_table, printable, to_json
 
 if TYPE_CHECKING:

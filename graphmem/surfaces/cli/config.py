@@ -8,7 +8,8 @@ import click
 from click.core import ParameterSource
 
 from graphmem.config import Ranking
-from graphmem.surfaces.cli.group import Session, default_settings_file, json_option
+from graphmem.surfaces.cli.group import json_option
+from graphmem.surfaces.opening import Session, default_settings_file
 from graphmem.surfaces.output import print_table, printable, to_json
 
 _DEFAULT = "default"

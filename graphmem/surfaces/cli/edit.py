@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphmem.surfaces.cli.group import Session, WholeNumber, dry_run_option, json_option
+from graphmem.surfaces.cli.group import WholeNumber, dry_run_option, json_option
+from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import counted, print_operation, print_remarks, print_table, printable, to_json
 
 if TYPE_CHECKING:

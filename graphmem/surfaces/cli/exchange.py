@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphmem.surfaces.cli.group import Session, WholeNumber, at_option, dry_run_option, json_option, scope_option
+from graphmem.surfaces.cli.group import WholeNumber, at_option, dry_run_option, json_option, scope_option
+from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import counted, print_remarks, print_table, printable, progress_bar, to_json
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphmem.errors import InvalidInput
-from graphmem.surfaces.cli.group import Session, WholeNumber, json_option, scene_option, source_option
+from graphmem.surfaces.cli.group import WholeNumber, json_option, scene_option, source_option
+from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import counted, print_remarks, print_table, printable, progress_bar, to_json
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphmem.surfaces.cli.group import Session, WholeNumber, json_option, scope_option
+from graphmem.surfaces.cli.group import WholeNumber, json_option, scope_option
+from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import counted, print_remarks, print_table, printable, to_json
 
 if TYPE_CHECKING:

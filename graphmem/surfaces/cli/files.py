@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from graphmem.surfaces.cli.group import Session, dry_run_option, json_option
+from graphmem.surfaces.cli.group import dry_run_option, json_option
+from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import (
     counted,
     print_operation,

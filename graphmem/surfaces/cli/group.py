@@ -1,44 +1,30 @@
 """The group of all commands, its options, and what commands share."""
 
-import contextlib
-import functools
 import importlib
-import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from graphmem import log
-from graphmem.errors import InvalidInput, StoreFailed
+from graphmem.errors import InvalidInput
 from graphmem.late import late
-from graphmem.surfaces import places
+from graphmem.surfaces.opening import Session
 
 if TYPE_CHECKING:
-    import dataclasses
     import logging
-    import pathlib
 
     from graphmem import config as settings
-    from graphmem import memory as memories
-    from graphmem import projects
-    from graphmem.config import Config, Given
+    from graphmem.config import Config
     from graphmem.core import situations
-    from graphmem.core.model import Writer
     from graphmem.core.situations import Situation
-    from graphmem.memory import Memory
 else:
-    dataclasses = late("dataclasses")
     logging = late("logging")
-    memories = late("graphmem.memory")
-    pathlib = late("pathlib")
-    projects = late("graphmem.projects")
     settings = late("graphmem.config")
     situations = late("graphmem.core.situations")
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_Result = TypeVar("_Result")
 
 # The module of each command, and what the list of commands says of it, which so needs none of the modules.
 _COMMANDS = {
@@ -100,144 +86,14 @@ _COMMANDS = {
     "mcp": ("mcp", "Serve the memory to an agent (Model Context Protocol)."),
     "backup": ("files", "Copy the memory into a new file, also while it is in use."),
     "restore": ("files", "Make the memory anew from a backup."),
+    "claude": ("claude", "Let Claude Code use the memory, or no more."),
+    "hook": ("claude", "Answer an event of Claude Code."),
     "serve": ("serve", "Serve the memory to programs and pages of this machine."),
     "config": ("config", "Show every setting and where it comes from."),
     "completion": ("completion", "Let a shell complete commands and options."),
     "check": ("files", "Tell whether the memory is sound."),
     "repair": ("files", "Mend what can be made anew from the rest."),
 }
-
-
-_DATABASE = "memory.db"
-_SETTINGS = "config.toml"
-_READING = (
-    "these need only to read it: 'graphmem check FILE', 'graphmem dedupe --dry-run FILE', "
-    "'graphmem verify-forgotten TEXT FILE', 'graphmem backup DEST'"
-)
-
-
-class Session:
-    """The options of the group, which every command needs."""
-
-    def __init__(
-        self, database: str | None, config_file: str | None, project: str | None = None, name: str = ""
-    ) -> None:
-        self.database = database
-        self.config_file = config_file
-        self._project = project
-        self._name = name
-
-    def of(self, database: object) -> "Session":
-        """Return the same options for another memory."""
-        return Session(str(database), self.config_file, self._project, self._name)
-
-    def within(self, project: str | None) -> "Session":
-        """Return the same options for another current project, None for none."""
-        return Session(self.database, self.config_file, project or "", self._name)
-
-    @property
-    def names_project(self) -> bool:
-        """Whether a current project was named, or that there is none."""
-        return self._project is not None
-
-    def path(self) -> str:
-        """Return the path of the memory: the one that was named, else one in the folder of the settings or the user."""
-        if self.database is not None:
-            return self.database
-        if folder := self.config().data_dir:
-            return str(pathlib.Path(folder).expanduser() / _DATABASE)
-        from platformdirs import user_data_path
-
-        return str(user_data_path("graphmem", appauthor=False) / _DATABASE)
-
-    @functools.cached_property
-    def settings_file(self) -> str | None:
-        """The file of settings that is read: the one that was named, else that of the user, where there is one."""
-        if self.config_file is not None:
-            return self.config_file
-        file = default_settings_file()
-        return file if os.path.exists(file) else None
-
-    @functools.cached_property
-    def given(self) -> "dict[str, Given]":
-        """What the file of settings and the environment set, and which of them."""
-        return settings.read_settings(self.settings_file)
-
-    def config(self) -> "Config":
-        """Return the settings: defaults, file, environment."""
-        return settings.Config(**{name: given.value for name, given in self.given.items()})
-
-    def require_writing(self) -> None:
-        """Raise Conflict where the settings say that nothing is to be written."""
-        settings.require_writing(self.config(), self.path())
-
-    def project(self) -> str | None:
-        """Return the folder of the current project: the one that was named, else the working tree it is called in.
-
-        Outside of any it is none: a folder such as Downloads is no project. Nor is a home that is kept in git.
-        """
-        if self._project is not None:
-            return self._project or None
-        tree = projects.working_tree(current_folder())
-        return None if tree is None or tree == os.path.realpath(os.path.expanduser("~")) else tree
-
-    def run(self, verb: "Callable[[Memory], _Result]") -> "_Result":
-        """Run a verb that may make the memory, and return what it does. What is refused makes no file."""
-        if not os.path.exists(os.path.expanduser(self.path())):
-            with memories.Memory.open(":memory:", config=dataclasses.replace(self.config(), read_only=False)) as trial:
-                verb(trial)
-        with self.open(create=True) as memory:
-            return verb(memory)
-
-    @contextlib.contextmanager
-    def rehearsing(self) -> "Iterator[Memory]":
-        """Open the memory for a verb that changes nothing; where there is none yet, an empty one."""
-        if os.path.exists(os.path.expanduser(self.path())):
-            with self.open(create=False) as memory:
-                yield memory
-        else:
-            with memories.Memory.open(":memory:", config=dataclasses.replace(self.config(), read_only=False)) as trial:
-                yield trial
-
-    @contextlib.contextmanager
-    def open(self, *, create: bool, writer: "Writer | None" = None) -> "Iterator[Memory]":
-        """Open the memory. A file that was named and is missing is made by commands that write, and by no other.
-
-        writer: None for that of the settings.
-
-        The refusal of one that cannot be written names the commands that need no more than to read it.
-        """
-        config = self.config()
-        try:
-            with memories.Memory.open(
-                self.ready_path(),
-                config=config,
-                create=create or self.database is None,
-                project=self.project(),
-                session=self._name,
-                writer=writer,
-            ) as memory:
-                yield memory
-        except StoreFailed as error:
-            if not self.is_unwritable():
-                raise
-            raise StoreFailed(f"{error}; {_READING}") from error
-
-    def is_unwritable(self) -> bool:
-        """Tell whether the memory can be read, and it or its folder cannot be written."""
-        file = pathlib.Path(self.path()).expanduser()
-        return os.access(file, os.R_OK) and not all(os.access(each, os.W_OK) for each in (file, file.resolve().parent))
-
-    def ready_path(self) -> str:
-        """Return the path of the memory; the folder in the user's data folder is made."""
-        path = self.path()
-        if self.database is None and not self.config().read_only:
-            folder = pathlib.Path(path).parent
-            try:
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            except OSError as error:
-                raise StoreFailed(f"{folder} cannot be made: {error.strerror}; name a file with --db") from error
-        return path
 
 
 def read_input(argument: str) -> str:
@@ -249,11 +105,6 @@ def read_input(argument: str) -> str:
     except UnicodeDecodeError as error:
         raise InvalidInput(argument, "-", f"is no UTF-8 text at byte {error.start}") from None
     return text
-
-
-def default_settings_file() -> str:
-    """Return the path of the user's own file of settings, whether or not there is one."""
-    return os.path.join(places.settings_folder(), _SETTINGS)  # noqa: PTH118 (pathlib takes longer to load)
 
 
 class _LazyGroup(click.Group):
@@ -367,14 +218,6 @@ class _Source(click.ParamType[str]):
         if source.partition(":")[0].strip().casefold() not in CLASSES:
             self.fail(f"{source!r} is none of {', '.join(CLASSES)}; a name goes behind a colon", param, ctx)
         return source
-
-
-def current_folder() -> str:
-    """Return the folder in which the command was called, '' where it is gone."""
-    try:
-        return os.getcwd()  # noqa: PTH109 (pathlib takes longer to load than a command may take)
-    except OSError:
-        return ""
 
 
 scope_option = click.option(

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import click
 
 from graphmem.late import late
-from graphmem.surfaces.cli.group import Session, WholeNumber
+from graphmem.surfaces.cli.group import WholeNumber
+from graphmem.surfaces.opening import Session
 
 if TYPE_CHECKING:
     from graphmem.surfaces.mcp import desk, serving

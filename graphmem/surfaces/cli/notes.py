@@ -6,9 +6,7 @@ import click
 from click.core import ParameterSource
 
 from graphmem.surfaces.cli.group import (
-    Session,
     WholeNumber,
-    current_folder,
     json_option,
     read_input,
     scene_option,
@@ -17,6 +15,7 @@ from graphmem.surfaces.cli.group import (
     situation_options,
     source_option,
 )
+from graphmem.surfaces.opening import Session, current_folder
 from graphmem.surfaces.output import counted, none_of, print_operation, print_remarks, print_table, printable, to_json
 
 if TYPE_CHECKING:

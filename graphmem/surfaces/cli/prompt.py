@@ -8,7 +8,6 @@ import click
 from graphmem.errors import InvalidInput
 from graphmem.late import late
 from graphmem.surfaces.cli.group import (
-    Session,
     WholeNumber,
     json_option,
     read_input,
@@ -17,6 +16,7 @@ from graphmem.surfaces.cli.group import (
     situation_of,
     situation_options,
 )
+from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import counted, printable, to_json
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphmem.surfaces.cli.group import (
-    Session,
     WholeNumber,
     json_option,
     scene_option,
@@ -14,6 +13,7 @@ from graphmem.surfaces.cli.group import (
     situation_of,
     situation_options,
 )
+from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import none_of, print_table, print_tree, printable, to_json
 
 if TYPE_CHECKING:

@@ -5,14 +5,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphmem.late import late
-from graphmem.surfaces.cli.group import (
-    Session,
-    WholeNumber,
-    dry_run_option,
-    json_option,
-    situation_of,
-    situation_options,
-)
+from graphmem.surfaces.cli.group import WholeNumber, dry_run_option, json_option, situation_of, situation_options
+from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import counted, none_of, print_operation, print_table, printable, to_json
 
 if TYPE_CHECKING:

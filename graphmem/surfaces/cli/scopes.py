@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphmem.surfaces.cli.group import Session, json_option
+from graphmem.surfaces.cli.group import json_option
+from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import print_table, to_json
 
 if TYPE_CHECKING:

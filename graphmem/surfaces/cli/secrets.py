@@ -2,7 +2,8 @@
 
 import click
 
-from graphmem.surfaces.cli.group import Session, json_option
+from graphmem.surfaces.cli.group import json_option
+from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import counted, print_remarks, print_table, progress_bar, to_json
 
 

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphmem.surfaces.cli.group import Session, WholeNumber, json_option
+from graphmem.surfaces.cli.group import WholeNumber, json_option
 from graphmem.surfaces.extras import required
+from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import printable, to_json
 
 if TYPE_CHECKING:
@@ -20,13 +21,14 @@ _PORT = 7345
     "--port", type=WholeNumber(0), default=_PORT, help=f"The port, 0 for one that is free.  [default: {_PORT}]"
 )
 @click.option("--idle", type=click.FloatRange(min=0), metavar="MINUTES", help="End when nobody asked for so long.")
+@click.option("--private", is_flag=True, help="Let nobody read without the token either.")
 @json_option
 @click.pass_obj
-def serve_command(session: Session, /, host: str, port: int, idle: float | None, as_json: bool) -> None:
+def serve_command(session: Session, /, host: str, port: int, idle: float | None, private: bool, as_json: bool) -> None:
     """Serve the memory to programs and pages of this machine, until it is stopped.
 
-    Reading needs nothing; writing needs the token that is shown, which is new at each start. It needs
-    `pip install 'graphmem[http]'`.
+    Writing needs the token that is shown, which is new at each start. Reading needs nothing, so that each user and each
+    program of this machine can read; with --private it needs the token too. It needs `pip install 'graphmem[http]'`.
 
     \b
     Example:
@@ -43,4 +45,5 @@ def serve_command(session: Session, /, host: str, port: int, idle: float | None,
             click.echo(f"open in a browser: {running.entrance}")
 
     with session.open(create=True) as memory:
-        server.serve(memory, host=host, port=port, idle=None if idle is None else idle * 60, ready=tell)
+        seconds = None if idle is None else idle * 60
+        server.serve(memory, host=host, port=port, idle=seconds, private=private, ready=tell)

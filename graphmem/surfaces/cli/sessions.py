@@ -8,7 +8,8 @@ import click
 
 from graphmem.core.model.writing import JOB_STATES
 from graphmem.errors import Conflict, InvalidInput, NotFound
-from graphmem.surfaces.cli.group import Session, WholeNumber, json_option, read_input, scope_option
+from graphmem.surfaces.cli.group import WholeNumber, json_option, read_input, scope_option
+from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import counted, none_of, print_remarks, print_table, printable, progress_bar, to_json
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from graphmem.surfaces import places
-from graphmem.surfaces.cli.group import Session, json_option
+from graphmem.surfaces.cli.group import json_option
+from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import counted, print_remarks, printable, progress_bar, to_json
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from graphmem.errors import Conflict, StoreBusy
-from graphmem.surfaces.cli.group import Session, WholeNumber, dry_run_option, json_option
+from graphmem.surfaces.cli.group import WholeNumber, dry_run_option, json_option
+from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import (
     counted,
     none_of,

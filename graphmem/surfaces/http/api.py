@@ -1,9 +1,7 @@
 """`/api/VERB`: each verb with its arguments in JSON."""
 
-import asyncio
 import functools
 from collections.abc import Iterable
-from concurrent.futures import Executor
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -14,6 +12,7 @@ from graphmem.errors import InvalidInput
 from graphmem.memory import Memory
 from graphmem.surfaces.http.bodies import arguments_of, object_of, read_body
 from graphmem.surfaces.http.bounds import Bounds
+from graphmem.surfaces.http.memories import Memories
 from graphmem.surfaces.http.refusals import JSON, told
 from graphmem.surfaces.http.token import Doorkeeper
 from graphmem.surfaces.verbs import Verb, verb_of
@@ -23,12 +22,11 @@ _CHANGING = ("POST",)
 
 
 class Api:
-    """Calls verbs of a memory in threads, since each waits for the disk."""
+    """Calls verbs of the memory that a request asks for."""
 
-    def __init__(self, memory: Memory, *, keeper: Doorkeeper, threads: Executor, bounds: Bounds) -> None:
-        self._memory = memory
+    def __init__(self, memories: Memories, *, keeper: Doorkeeper, bounds: Bounds) -> None:
+        self._memories = memories
         self._keeper = keeper
-        self._threads = threads
         self._bounds = bounds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -40,18 +38,22 @@ class Api:
             raise HTTPException(405, f"{verb.name} is asked by {', '.join(allowed)}", {"Allow": ", ".join(allowed)})
         if verb.changes:
             self._keeper.require(request)
-        if request.method == "POST":
-            call = functools.partial(self._posted, verb, await read_body(request, self._bounds))
         else:
-            call = functools.partial(self._queried, verb, request.query_params.multi_items())
-        answer = await asyncio.get_running_loop().run_in_executor(self._threads, call)
+            self._keeper.require_reading(request)
+        if request.method == "POST":
+            call = functools.partial(_posted, verb, await read_body(request, self._bounds))
+        else:
+            call = functools.partial(_queried, verb, request.query_params.multi_items())
+        answer = await self._memories.run(request, call)
         await Response(answer, media_type=JSON)(scope, receive, send)
 
-    def _posted(self, verb: Verb, body: bytes) -> bytes:
-        return told(verb(self._memory, object_of(body)))
 
-    def _queried(self, verb: Verb, query: Iterable[tuple[str, str]]) -> bytes:
-        return told(verb(self._memory, arguments_of(verb, query)))
+def _posted(verb: Verb, body: bytes, memory: Memory) -> bytes:
+    return told(verb(memory, object_of(body)))
+
+
+def _queried(verb: Verb, query: Iterable[tuple[str, str]], memory: Memory) -> bytes:
+    return told(verb(memory, arguments_of(verb, query)))
 
 
 def methods_of(verb: Verb) -> tuple[str, ...]:

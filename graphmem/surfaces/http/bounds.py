@@ -1,4 +1,4 @@
-"""How much may be asked at once, and since when nobody has asked."""
+"""How much may be asked at once, since when nobody has asked, and that nobody shall any more."""
 
 import time
 from dataclasses import dataclass
@@ -7,21 +7,33 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from graphmem.surfaces.http.refusals import refusal
 
+EVENTS = "/events"
+
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a server takes. body: bytes of one. seconds: until one has to be here. requests: at once."""
+    """What a server takes. body: bytes of one. seconds: until one has to be here. requests: at once.
+
+    streams: of changes, at once. poll: seconds between two looks for changes. beat: seconds of silence in a stream.
+    """
 
     body: int = 16 << 20
     seconds: float = 10.0
     requests: int = 64
+    streams: int = 32
+    poll: float = 0.5
+    beat: float = 15.0
 
 
 class Load:
-    """How many requests are being answered, and when the last one ended, by the clock of `time.monotonic`."""
+    """How many requests are being answered, and when the last one ended, by the clock of `time.monotonic`.
+
+    is_over: whether the server ends, so that what has no end of its own has to.
+    """
 
     def __init__(self) -> None:
         self.requests = 0
+        self.is_over = False
         self._last = time.monotonic()
 
     def begin(self) -> None:
@@ -39,7 +51,10 @@ class Load:
 
 
 class Bounded:
-    """An ASGI application before another, which takes no more requests at once than it can."""
+    """An ASGI application before another, which takes no more requests at once than it can.
+
+    What streams is bounded by itself, and is no use: a page that is left open keeps no server alive.
+    """
 
     def __init__(self, inner: ASGIApp, *, most: int, load: Load) -> None:
         self._inner = inner
@@ -48,7 +63,7 @@ class Bounded:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or hand it on."""
-        if scope["type"] == "lifespan":
+        if scope["type"] == "lifespan" or scope["path"] == EVENTS:
             await self._inner(scope, receive, send)
             return
         if self._load.requests >= self._most:

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from graphmem.surfaces.http.refusals import refusal
 
 NAMES = ("localhost", "127.0.0.1", "[::1]")
+LONGEST_HEAD = 16 << 10  # bytes of a request before its body
 _PORT_OF_HTTP = 80
 _OWN_SITES = ("same-origin", "none")
 
@@ -46,9 +47,21 @@ class Gate:
                     headers.setdefault(name, value)
             await send(message)
 
-        reason = refused(Headers(scope=scope), self._port)
-        answer = refusal(403, reason) if reason else self._inner
+        answer = self._inner
+        if _size_of(scope) > LONGEST_HEAD:
+            answer = refusal(431, f"send at most {LONGEST_HEAD} bytes before the body", {"Connection": "close"})
+        elif reason := refused(Headers(scope=scope), self._port):
+            answer = refusal(403, reason)
         await answer(scope, receive, protect)
+
+
+def _size_of(scope: Scope) -> int:
+    """Return how many bytes the head of a request has, but for its marks.
+
+    The server looks at what is not all there yet alone: a head that comes at once may be of any size.
+    """
+    asked = len(scope.get("raw_path") or b"") + len(scope["query_string"])
+    return asked + sum(len(name) + len(value) for name, value in scope["headers"])
 
 
 def refused(headers: Headers, port: int) -> str:

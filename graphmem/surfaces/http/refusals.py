@@ -13,16 +13,20 @@ from graphmem.surfaces import wire
 JSON = "application/json"
 
 # RFC 9110, section 15.5 and 15.6.
-_KINDS = {
+KINDS = {
     400: "InvalidInput",
     401: "Unauthorized",
     403: "Forbidden",
     404: "NotFound",
     405: "MethodNotAllowed",
     408: "RequestTimeout",
+    409: "Conflict",
     413: "ContentTooLarge",
     415: "UnsupportedMediaType",
+    422: "SecretRefused",
+    431: "HeadTooLarge",
     500: "InternalError",
+    502: "WriterFailed",
     503: "StoreBusy",
 }
 
@@ -39,7 +43,7 @@ def told(value: object) -> bytes:
 
 def refusal(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
     """Return the answer to what HTTP itself refuses."""
-    return Response(told(wire.refusal(_KINDS[status], message)), status, headers, JSON)
+    return Response(told(wire.refusal(KINDS[status], message)), status, headers, JSON)
 
 
 async def tell_error(request: Request, error: Exception) -> Response:

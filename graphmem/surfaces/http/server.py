@@ -17,21 +17,29 @@ from graphmem.memory import Memory
 from graphmem.surfaces.http import running
 from graphmem.surfaces.http.app import create_app
 from graphmem.surfaces.http.bounds import Load
+from graphmem.surfaces.http.gate import LONGEST_HEAD
+from graphmem.surfaces.http.protocol import PatientProtocol
 from graphmem.surfaces.http.token import new_token
 
 HOSTS = ("127.0.0.1", "::1", "localhost")
-_LONGEST_HEAD = 16 << 10  # bytes of a request before its body
 _LAST_PORT = 2**16 - 1
 _CONNECTIONS = 256
 _PATIENCE = 5  # seconds for what is still being answered at the end
 
 
 def serve(
-    memory: Memory, *, host: str, port: int, idle: float | None, ready: Callable[[running.Running], None]
+    memory: Memory,
+    *,
+    host: str,
+    port: int,
+    idle: float | None,
+    private: bool,
+    ready: Callable[[running.Running], None],
 ) -> None:
     """Serve a memory until the process is told to end, or nothing was asked for `idle` seconds.
 
-    host: one of `HOSTS`. port: 0 for any that is free. ready: told how it is reached, as soon as it is.
+    host: one of `HOSTS`. port: 0 for any that is free. private: reading needs the token too. ready: told how it is
+    reached, as soon as it is.
 
     Raises Conflict where the memory is served already or the port is taken, StoreFailed where no file can tell of the
     server, InvalidInput for a memory without a file.
@@ -43,8 +51,8 @@ def serve(
         url = f"http://[{name}]:{free}" if ":" in name else f"http://{name}:{free}"
         served = running.Running(memory.path, url, free, new_token(), os.getpid())
         load = Load()
-        app = create_app(memory, port=free, token=served.token, load=load)
-        server = Server(app, is_over=lambda: idle is not None and load.idle_for() > idle)
+        app = create_app(memory, port=free, token=served.token, load=load, private=private)
+        server = Server(app, is_over=lambda: idle is not None and load.idle_for() > idle, load=load)
         with server.stopped_by_signals():
             running.tell(record, served)
             ready(served)
@@ -54,11 +62,11 @@ def serve(
 class Server(uvicorn.Server):
     """A server of an application that ends by itself when it is over, and by signals without an exception."""
 
-    def __init__(self, app: ASGIApp, *, is_over: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, app: ASGIApp, *, is_over: Callable[[], bool] = lambda: False, load: Load | None = None) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
-                http="h11",
+                http=PatientProtocol,
                 ws="none",
                 loop="asyncio",
                 lifespan="on",
@@ -67,16 +75,18 @@ class Server(uvicorn.Server):
                 proxy_headers=False,
                 server_header=False,
                 limit_concurrency=_CONNECTIONS,
-                h11_max_incomplete_event_size=_LONGEST_HEAD,
+                h11_max_incomplete_event_size=LONGEST_HEAD,
                 timeout_graceful_shutdown=_PATIENCE,
             )
         )
         self._is_over = is_over
+        self._load = load or Load()
 
     async def on_tick(self, counter: int) -> bool:
         """Tell, ten times a second, whether to end."""
         ends = await super().on_tick(counter)
-        return ends or self._is_over()
+        self._load.is_over = ends or self._is_over()
+        return self._load.is_over
 
     @contextmanager
     def stopped_by_signals(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Who may write: who has the token, as a program in a header or as a browser in a cookie."""
+"""Who may write, or read: who has the token, as a program in a header or as a browser in a cookie."""
 
 import hmac
 import secrets
@@ -16,10 +16,14 @@ def new_token() -> str:
 
 
 class Doorkeeper:
-    """Knows the token of a server, and the cookie in which a browser keeps it."""
+    """Knows the token of a server, and the cookie in which a browser keeps it.
 
-    def __init__(self, token: str, port: int) -> None:
+    private: whether reading needs it too.
+    """
+
+    def __init__(self, token: str, port: int, *, private: bool = False) -> None:
         self._token = token.encode()
+        self.private = private
         self.cookie = f"graphmem-{port}"  # a browser has one jar for all ports of a host
 
     def admits(self, request: Request) -> bool:
@@ -28,17 +32,27 @@ class Doorkeeper:
         A cookie counts only where the browser says that the page is one of this server: pages of other servers on this
         machine get it sent along.
         """
+        own_page = "origin" in request.headers or request.headers.get("sec-fetch-site") == "same-origin"
+        return self._has_token(request, from_page=own_page)
+
+    def _has_token(self, request: Request, *, from_page: bool) -> bool:
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         if scheme:
             return scheme.lower() == "bearer" and self._is_token(given.strip())
-        own_page = "origin" in request.headers or request.headers.get("sec-fetch-site") == "same-origin"
-        return own_page and self._is_token(request.cookies.get(self.cookie, ""))
+        return from_page and self._is_token(request.cookies.get(self.cookie, ""))
 
     def require(self, request: Request) -> None:
         """Raise the HTTPException 401 where a request may not write."""
         if not self.admits(request):
-            message = "writing needs the token that 'graphmem serve' shows: send Authorization: Bearer TOKEN"
-            raise HTTPException(401, message, {"WWW-Authenticate": 'Bearer realm="graphmem"'})
+            raise _refused("writing")
+
+    def require_reading(self, request: Request) -> None:
+        """Raise the HTTPException 401 where a request may not read. A page that its user opened may, by the cookie."""
+        if not self.private or self.admits(request):
+            return
+        opened = request.method in ("GET", "HEAD") and request.headers.get("sec-fetch-site") == "none"
+        if not self._has_token(request, from_page=opened):
+            raise _refused("reading")
 
     async def enter(self, request: Request) -> Response:
         """Give a browser that opened the address with the token a cookie, and show it the first page."""
@@ -51,3 +65,8 @@ class Doorkeeper:
 
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), self._token)
+
+
+def _refused(what: str) -> HTTPException:
+    message = f"{what} needs the token that 'graphmem serve' shows: send Authorization: Bearer TOKEN"
+    return HTTPException(401, message, {"WWW-Authenticate": 'Bearer realm="graphmem"'})

@@ -1,0 +1,240 @@
+"""Putting graphmem into the settings of Claude Code, and taking it out: hooks and the MCP server, nothing else.
+
+Where they lie: https://code.claude.com/docs/en/settings and https://code.claude.com/docs/en/mcp. For the user they are
+in `~/.claude/settings.json` and `~/.claude.json` (in CLAUDE_CONFIG_DIR, where that is set), for a project in
+`.claude/settings.json` and `.mcp.json`. Programs are started without a shell, so a path may hold blanks.
+"""
+
+import contextlib
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from graphmem.errors import InvalidInput, StoreFailed
+from graphmem.surfaces import json_files
+from graphmem.surfaces.claude_code import EVENTS
+
+SERVER = "graphmem"
+_HOOK = "graphmem-hook"
+_HOOK_MODULE = "graphmem.surfaces.hook"
+_SECONDS = 10  # until Claude Code gives up on a hook; none takes as long
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What becomes of one file: `changes`, in words, none where it is as it should be. applied: whether it was done."""
+
+    file: str
+    changes: tuple[str, ...]
+    applied: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    settings: Path
+    servers: Path
+
+
+def files_of(project: Path | None) -> _Files:
+    """Return the files for a project, for the user where there is none."""
+    if project is not None:
+        return _Files(project / ".claude" / "settings.json", project / ".mcp.json")
+    own = os.environ.get("CLAUDE_CONFIG_DIR", "").strip()
+    if own:
+        return _Files(Path(own) / "settings.json", Path(own) / ".claude.json")
+    home = Path.home()
+    return _Files(home / ".claude" / "settings.json", home / ".claude.json")
+
+
+def install(
+    project: Path | None, *, database: str | None, config_file: str | None, dry_run: bool
+) -> tuple[Change, ...]:
+    """Let Claude Code call the hooks and start the MCP server, for a project or for the user.
+
+    database, config_file: those that both are to use, None for the usual ones. What is there already is left, what is
+    there otherwise is changed. Raises InvalidInput for a file that is no JSON, naming the line, and StoreFailed for one
+    that cannot be read or written; then no file is changed.
+    """
+    options = [
+        *(["--db", os.path.abspath(os.path.expanduser(database))] if database else []),
+        *(["--config", os.path.abspath(os.path.expanduser(config_file))] if config_file else []),
+    ]
+    files = files_of(project)
+    shared = project is not None
+    return _written(
+        [
+            (files.settings, lambda text, place: _with_hooks(text, place, options, shared=shared)),
+            (files.servers, lambda text, place: _with_server(text, place, options, shared=shared)),
+        ],
+        dry_run=dry_run,
+    )
+
+
+def uninstall(project: Path | None, *, dry_run: bool) -> tuple[Change, ...]:
+    """Take out what `install` put in, and files that hold nothing else. Raises what it raises."""
+    files = files_of(project)
+    return _written([(files.settings, _without_hooks), (files.servers, _without_server)], dry_run=dry_run)
+
+
+# ---- hooks
+
+
+def _with_hooks(text: str, place: str, options: Sequence[str], *, shared: bool) -> tuple[str, list[str]]:
+    changes: list[str] = []
+    for event in EVENTS:
+        groups = _groups(text, place, event)
+        own = [n for n, group in enumerate(groups) if _is_ours(group)]
+        wanted = {"hooks": [_hook(event, options, shared=shared)]}
+        if own and groups[own[0]] == wanted:
+            continue
+        text = json_files.with_value(text, ["hooks", event, own[0] if own else len(groups)], wanted)
+        changes.append(f"hook {event} {'changed' if own else 'added'}")
+    return text, changes
+
+
+def _without_hooks(text: str, place: str) -> tuple[str, list[str]]:
+    changes: list[str] = []
+    for event in json_files.value_at(json_files.parsed(text, place), "hooks") or {}:
+        while text and (own := [n for n, group in enumerate(_groups(text, place, event)) if _is_ours(group)]):
+            text = json_files.without_value(text, ["hooks", event, own[-1]])
+            changes.append(f"hook {event} removed")
+    return text, changes
+
+
+def _groups(text: str, place: str, event: str) -> list[Any]:
+    found = json_files.parsed(text, place)
+    for path, kind, name in ((("hooks",), dict, "an object"), (("hooks", event), list, "a list")):
+        value = json_files.value_at(found, *path)
+        if value is not None and not isinstance(value, kind):
+            raise InvalidInput("file", place, f"{'.'.join(path)} is not {name}; mend it, nothing was changed")
+    return json_files.value_at(found, "hooks", event) or []
+
+
+def _is_ours(group: object) -> bool:
+    """Tell whether a group of hooks calls graphmem and nothing else."""
+    hooks = group.get("hooks") if isinstance(group, dict) else None
+    return isinstance(hooks, list) and bool(hooks) and all(map(_calls_us, hooks))
+
+
+def _calls_us(hook: object) -> bool:
+    if not isinstance(hook, dict) or not isinstance(hook.get("command"), str):
+        return False
+    program = hook["command"].replace("\\", "/").rpartition("/")[2]
+    arguments = hook.get("args") if isinstance(hook.get("args"), list) else []
+    return program.removesuffix(".exe") == _HOOK or _HOOK_MODULE in (arguments or ())
+
+
+def _hook(event: str, options: Sequence[str], *, shared: bool) -> dict[str, Any]:
+    program, *arguments = _program(_HOOK, _HOOK_MODULE, shared=shared)
+    return {"type": "command", "command": program, "args": [*arguments, *options, event], "timeout": _SECONDS}
+
+
+# ---- the MCP server
+
+
+def _with_server(text: str, place: str, options: Sequence[str], *, shared: bool) -> tuple[str, list[str]]:
+    program, *arguments = _program("graphmem", "graphmem", shared=shared)
+    wanted = {"type": "stdio", "command": program, "args": [*arguments, *options, "mcp"]}
+    servers = _servers(text, place)
+    if servers.get(SERVER) == wanted:
+        return text, []
+    done = "changed" if SERVER in servers else "added"
+    return json_files.with_value(text, ["mcpServers", SERVER], wanted), [f"MCP server {SERVER} {done}"]
+
+
+def _without_server(text: str, place: str) -> tuple[str, list[str]]:
+    if SERVER not in _servers(text, place):
+        return text, []
+    return json_files.without_value(text, ["mcpServers", SERVER]), [f"MCP server {SERVER} removed"]
+
+
+def _servers(text: str, place: str) -> dict[str, Any]:
+    servers = json_files.parsed(text, place).get("mcpServers", {})
+    if not isinstance(servers, dict):
+        raise InvalidInput("file", place, "mcpServers is not an object; mend it, nothing was changed")
+    return servers
+
+
+# ---- files
+
+
+def _program(script: str, module: str, *, shared: bool) -> list[str]:
+    """Return how a program of this installation is started.
+
+    shared: in a file that others use too; there its name alone, where that leads to it.
+    """
+    path = Path(sys.executable).with_name(f"{script}.exe" if sys.platform == "win32" else script)
+    if not path.exists():
+        return [sys.executable, "-m", module]
+    found = shutil.which(script)
+    is_found = found is not None and os.path.realpath(found) == os.path.realpath(path)
+    return [script if shared and is_found else str(path)]
+
+
+_Edit = Callable[[str, str], tuple[str, list[str]]]
+
+
+def _written(edits: Sequence[tuple[Path, _Edit]], *, dry_run: bool) -> tuple[Change, ...]:
+    """Change files, each by its edit; none is where one of them cannot be read or understood."""
+    planned: list[tuple[Path, bytes | None, bytes | None, list[str]]] = []
+    for file, edit in edits:
+        before = _read(file)
+        text, mark = _decoded(before, file)
+        after, changes = edit(text, str(file))
+        planned.append((file, before, mark + after.encode() if after else None, changes))
+    for file, before, data, changes in planned:
+        if changes and not dry_run:
+            _replace(file, before, data)
+    return tuple(Change(str(file), tuple(changes), bool(changes) and not dry_run) for file, _, _, changes in planned)
+
+
+def _read(file: Path) -> bytes | None:
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreFailed(f"{file} cannot be read: {error.strerror}; nothing was changed") from error
+
+
+def _decoded(data: bytes | None, file: Path) -> tuple[str, bytes]:
+    """Return the text of a file, '' for a missing one, and the mark in front of it."""
+    if data is None:
+        return "", b""
+    mark = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
+    try:
+        return data.removeprefix(mark).decode(), mark
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise InvalidInput("file", str(file), f"is no UTF-8 at line {line}; mend it, nothing was changed") from None
+
+
+def _replace(file: Path, before: bytes | None, data: bytes | None) -> None:
+    """Put data into a file at once, or remove it; its permissions, and a link that leads to it, stay."""
+    real = Path(os.path.realpath(file))
+    try:
+        if data is None:
+            real.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # not empty, or not ours to remove
+                if real.parent.name == ".claude" and not any(real.parent.iterdir()):
+                    real.parent.rmdir()
+            return
+        real.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name}.")
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(data)
+            if before is not None:
+                Path(name).chmod(stat.S_IMODE(real.stat().st_mode))
+            Path(name).replace(real)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise StoreFailed(f"{file} cannot be written: {error.strerror}; check its permissions") from error

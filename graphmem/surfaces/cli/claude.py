@@ -1,0 +1,79 @@
+"""Commands about Claude Code: claude, hook."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from graphmem.errors import InvalidInput
+from graphmem.late import late
+from graphmem.surfaces.cli.group import dry_run_option, json_option
+from graphmem.surfaces.opening import Session, current_folder
+from graphmem.surfaces.output import printable, to_json
+
+if TYPE_CHECKING:
+    from graphmem.surfaces import claude_setup, hook
+else:
+    claude_setup = late("graphmem.surfaces.claude_setup")
+    hook = late("graphmem.surfaces.hook")
+
+
+@click.command("claude")
+@click.argument("act", type=click.Choice(["install", "uninstall"]))
+@click.option("--user", "for_user", is_flag=True, help="In all projects.  [default]")
+@click.option("--project", "for_project", is_flag=True, help="Only in the project that it is called in.")
+@dry_run_option
+@json_option
+@click.pass_obj
+def claude_command(
+    session: Session, /, act: str, for_user: bool, for_project: bool, dry_run: bool, as_json: bool
+) -> None:
+    """Put hooks and the MCP server into the settings of Claude Code, or take them out.
+
+    Nothing else in its files is touched, and uninstall leaves them as they were. A memory and settings that are named
+    with --db and --config are those that Claude Code will use.
+
+    \b
+    Example:
+      graphmem claude install --project
+    """
+    if for_user and for_project:
+        raise click.UsageError("give --user or --project")
+    project = _project(session) if for_project else None
+    if act == "install":
+        changes = claude_setup.install(
+            project, database=session.database, config_file=session.config_file, dry_run=dry_run
+        )
+    else:
+        changes = claude_setup.uninstall(project, dry_run=dry_run)
+    if as_json:
+        click.echo(to_json(changes))
+        return
+    for change in changes:
+        would = "would be done: " if dry_run and change.changes else ""
+        click.echo(printable(f"{change.file}: {would}{', '.join(change.changes) or 'nothing to do'}"))
+
+
+def _project(session: Session) -> Path:
+    folder = session.project() or current_folder()
+    if not folder:
+        raise InvalidInput("project", folder, "the current folder is gone; name one with 'graphmem --project FOLDER'")
+    return Path(folder)
+
+
+@click.command("hook")
+@click.argument("event", default="")
+@click.pass_obj
+def hook_command(session: Session, /, event: str) -> None:
+    """Answer EVENT of Claude Code: it on standard input as JSON, the answer on standard output.
+
+    The exit code is 0 whatever happens; what went wrong stands in hook.log in the user's folder of state. Claude Code
+    calls 'graphmem-hook EVENT', which is the same and starts in a fraction of the time.
+
+    \b
+    Example:
+      echo '{"session_id": "s1", "prompt": "Where does it run?"}' | graphmem hook UserPromptSubmit
+    """
+    options = (("--db", session.database), ("--config", session.config_file))
+    words = [*(word for name, value in options if value for word in (name, value)), event]
+    click.echo(hook.answer(words).decode("ascii"), nl=False)

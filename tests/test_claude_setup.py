@@ -1,0 +1,258 @@
+"""What `graphmem claude install` and `uninstall` make of the files of Claude Code."""
+
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+
+import click.testing
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphmem import InvalidInput
+from graphmem.surfaces import claude_setup, json_files
+from graphmem.surfaces.claude_code import EVENTS
+from graphmem.surfaces.cli import graphmem
+
+FOREIGN = {"matcher": "Bash", "hooks": [{"type": "command", "command": "./check.sh"}]}
+SETTINGS = [
+    "{}", "{\n}", "{ }\n", '{"a":1}', '{"hooks":{}}', '{"hooks": {"Stop": []}}\n', '{\n  "hooks": {\n  }\n}',
+    '{\r\n\t"model": "opus",\r\n\t"hooks": {\r\n\t\t"Stop": [\r\n\t\t]\r\n\t}\r\n}\r\n',
+    json.dumps({"hooks": {"Stop": [FOREIGN], "PreToolUse": [FOREIGN, FOREIGN]}, "model": "opus"}),
+    json.dumps({"model": "opus", "hooks": {"Notification": [FOREIGN], "Stop": [FOREIGN]}, "z": [1, 2]}, indent=4),
+    json.dumps({"mcpServers": {"other": {"command": "x", "args": []}}, "z": {"é": "字"}}, indent=2, ensure_ascii=False),
+    '{"a": 1, "a": 2, "mcpServers": {}}', '  {"a" : [ ] ,\n"hooks" : { "Stop" : [ ] } }  ',
+    '\ufeff{\n  "a": "{[,]}\\"}"\n}\n',
+]  # fmt: skip
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    (tmp_path / ".claude").mkdir()
+    return tmp_path
+
+
+def install(project=None, *, dry_run=False, database=None, config_file=None):
+    return claude_setup.install(project, database=database, config_file=config_file, dry_run=dry_run)
+
+
+def everything_in(folder):
+    return {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_uninstall_leaves_each_file_as_it_was(home, settings):
+    files = claude_setup.files_of(None)
+    for file in (files.settings, files.servers):
+        file.write_bytes(settings.encode())
+    before = everything_in(home)
+
+    install()
+    found = [json.loads(file.read_text("utf-8-sig")) for file in (files.settings, files.servers)]
+    once = everything_in(home)
+    again = install()
+    twice = everything_in(home)
+    claude_setup.uninstall(None, dry_run=False)
+
+    assert found[0]["hooks"].keys() >= set(EVENTS)
+    assert found[1]["mcpServers"]["graphmem"]["args"][-1] == "mcp"
+    assert once == twice
+    assert [change.changes for change in again] == [(), ()]
+    assert everything_in(home) == before
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_what_is_there_stays(home, settings):
+    files = claude_setup.files_of(None)
+    files.settings.write_bytes(settings.encode())
+    before = json.loads(settings.lstrip("\ufeff"))
+
+    install()
+    after = json.loads(files.settings.read_text("utf-8-sig"))
+
+    for event in EVENTS:
+        assert after["hooks"][event].pop()["hooks"][0]["args"][-1] == event
+    hooks = {name: groups for name, groups in after.pop("hooks").items() if groups or name in before.get("hooks", {})}
+    assert {**after, **({"hooks": hooks} if "hooks" in before else {})} == before
+
+
+def test_files_that_were_not_there_are_gone_again(home, tmp_path):
+    project = tmp_path / "my project"
+    project.mkdir()
+    before = everything_in(home)
+
+    changes = install(project)
+    made = everything_in(project)
+    claude_setup.uninstall(project, dry_run=False)
+
+    assert set(map(str, made)) == {".mcp.json", str(Path(".claude", "settings.json"))}
+    assert all(change.applied for change in changes)
+    assert everything_in(home) == before
+    assert list(project.iterdir()) == []
+
+
+def test_a_hook_is_a_program_with_arguments_and_no_shell(home, tmp_path, monkeypatch):
+    folder = tmp_path / "with a blank"
+    folder.mkdir()
+    for name in ("python", "graphmem", "graphmem-hook"):
+        (folder / name).touch()
+    monkeypatch.setattr(sys, "executable", str(folder / "python"))
+
+    install(database="my memory.db")
+
+    files = claude_setup.files_of(None)
+    (group,) = json.loads(files.settings.read_text())["hooks"]["Stop"]
+    database = os.path.abspath("my memory.db")
+    hook = {"type": "command", "command": str(folder / "graphmem-hook"), "args": ["--db", database, "Stop"]}
+    assert group == {"hooks": [{**hook, "timeout": 10}]}
+    server = json.loads(files.servers.read_text())["mcpServers"]["graphmem"]
+    assert server == {"type": "stdio", "command": str(folder / "graphmem"), "args": ["--db", database, "mcp"]}
+
+
+def test_without_its_scripts_the_interpreter_is_the_program(home, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+
+    install()
+    found = json.loads(claude_setup.files_of(None).settings.read_text())["hooks"]["Stop"][0]["hooks"][0]
+    claude_setup.uninstall(None, dry_run=False)
+
+    assert (found["command"], found["args"]) == (str(tmp_path / "python"), ["-m", "graphmem.surfaces.hook", "Stop"])
+    assert everything_in(home) == {}
+
+
+def test_on_windows_it_is_an_exe(home, monkeypatch):
+    hook = {"type": "command", "command": r"C:\Program Files\py\Scripts\graphmem-hook.exe", "args": ["Stop"]}
+    assert claude_setup._is_ours({"hooks": [hook]})
+    assert not claude_setup._is_ours({"hooks": [hook, {"type": "command", "command": "other"}]})
+    assert not claude_setup._is_ours(FOREIGN)
+
+
+def test_an_installation_that_moved_takes_the_place_of_the_old_one(home, tmp_path, monkeypatch):
+    install()
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "elsewhere" / "python"))
+    changes = install()
+
+    found = json.loads(claude_setup.files_of(None).settings.read_text())["hooks"]
+    assert all(len(groups) == 1 for groups in found.values())
+    assert changes[0].changes[0] == "hook SessionStart changed"
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b'{\n  "a": 1,\n  // mine\n}', "line 3"), (b"[]", "no JSON object"), (b"{}}", "line 1"),
+        (b'{\n"\xff": 1}', "line 2"), (b'{"hooks": []}', "hooks is not an object"),
+        (b'{"hooks": {"Stop": {}}}', "hooks.Stop is not a list"), (b"[" * 100_000, "nested"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_broken_is_refused_and_nothing_changes(home, data, told):
+    files = claude_setup.files_of(None)
+    files.settings.write_bytes(data)
+    before = everything_in(home)
+
+    with pytest.raises(InvalidInput, match=told) as refused:
+        install()
+    assert str(files.settings) in str(refused.value)
+    assert everything_in(home) == before
+
+
+def test_a_broken_second_file_keeps_the_first_unchanged(home):
+    files = claude_setup.files_of(None)
+    files.servers.write_text('{"mcpServers": 7}')
+
+    with pytest.raises(InvalidInput, match="mcpServers is not an object"):
+        install()
+    assert not files.settings.exists()
+
+
+def test_a_dry_run_says_it_and_changes_nothing(home):
+    changes = install(dry_run=True)
+
+    assert [change.applied for change in changes] == [False, False]
+    assert changes[0].changes == tuple(f"hook {event} added" for event in EVENTS)
+    assert changes[1].changes == ("MCP server graphmem added",)
+    assert everything_in(home) == {}
+
+
+def test_permissions_and_links_stay(home, tmp_path):
+    real = tmp_path / "dotfiles.json"
+    real.write_text("{}")
+    real.chmod(0o640)
+    claude_setup.files_of(None).settings.symlink_to(real)
+
+    install()
+
+    assert claude_setup.files_of(None).settings.is_symlink()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+    assert "hooks" in json.loads(real.read_text())
+
+
+def test_its_own_folder_of_settings_goes_before_the_home(home, tmp_path, monkeypatch):
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "own"))
+
+    install()
+
+    assert set(map(str, everything_in(tmp_path / "own"))) == {"settings.json", ".claude.json"}
+
+
+def test_the_command_prints_what_it_does(home, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = click.testing.CliRunner().invoke
+
+    told = run(graphmem, ["--project", str(tmp_path), "claude", "install", "--project", "--dry-run"]).output
+    made = json.loads(run(graphmem, ["claude", "install", "--json"]).output)
+    gone = run(graphmem, ["claude", "uninstall"]).output
+    again = run(graphmem, ["claude", "uninstall"]).output
+
+    assert told.splitlines()[1] == f"{tmp_path / '.mcp.json'}: would be done: MCP server graphmem added"
+    assert [one["applied"] for one in made] == [True, True]
+    assert "hook Stop removed" in gone
+    assert again.count("nothing to do") == 2
+    assert run(graphmem, ["claude", "install", "--user", "--project"]).exit_code == 2
+
+
+# ---- JSON files
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    max_leaves=8,
+)
+KEYS = st.sampled_from(["a", "b", "hooks", ""])
+
+
+@given(
+    found=st.dictionaries(KEYS, st.dictionaries(KEYS, st.lists(JSON, max_size=2), max_size=3) | JSON, max_size=3),
+    indent=st.sampled_from([None, 2, 4, "\t"]),
+    path=st.tuples(KEYS, KEYS),
+    value=JSON,
+)
+def test_what_is_added_is_there_and_is_taken_out_without_a_trace(found, indent, path, value):
+    text = json.dumps(found, indent=indent)
+    holder = found.get(path[0])
+    if path[0] in found and not isinstance(holder, dict):
+        return
+    if holder is not None and path[1] in holder:
+        expected = {**found, path[0]: {**holder, path[1]: value}}
+        assert json.loads(json_files.with_value(text, path, value)) == expected
+        return
+
+    added = json_files.with_value(text, path, value)
+
+    assert json.loads(added) == {**found, path[0]: {**(holder or {}), path[1]: value}}
+    assert json_files.without_value(added, path) == text
+    assert json_files.without_value(text, ["nowhere", "at all"]) == text
+
+
+def test_a_path_through_something_else_is_refused():
+    with pytest.raises(InvalidInput, match="neither an object nor a list"):
+        json_files.with_value('{"a": 1}', ["a", "b"], 1)
+
+
+def test_the_files_of_each_place():
+    assert claude_setup.files_of(Path("/srv/app")).servers == Path("/srv/app/.mcp.json")
