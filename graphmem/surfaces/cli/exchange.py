@@ -102,8 +102,8 @@ def export_command(
     """Write what is known into the file PATH, or to standard output.
 
     KIND jsonl is the whole memory, with all that it holds, for 'graphmem import jsonl'; mcp-memory is a file of the MCP
-    knowledge-graph server, okf a folder of Markdown files in the Open Knowledge Format. mermaid, dot, json, graphml, svg and
-    html are pictures of the facts, as 'graphmem graph' draws them.
+    knowledge-graph server, okf a folder of Markdown files in the Open Knowledge Format. mermaid, dot, json, graphml,
+    svg and html are pictures of the facts, as 'graphmem graph' draws them.
 
     \b
     Example:
