@@ -18,6 +18,7 @@ from graphmem.core.model import (
     BackupReport,
     CheckReport,
     DedupeReport,
+    FileState,
     ForgottenReport,
     Part,
     Project,
@@ -175,6 +176,11 @@ class AsyncMemory:
         return await asyncio.to_thread(Memory.check_copy, path)
 
     @staticmethod
+    async def file_state(path: str | os.PathLike[str]) -> FileState:
+        """Return what a memory file says of itself, as `Memory.file_state` does."""
+        return await asyncio.to_thread(Memory.file_state, path)
+
+    @staticmethod
     async def verify_forgotten(path: str | os.PathLike[str], text: str, *, copied: bool = True) -> ForgottenReport:
         """Look for a text in all of a file, as `Memory.verify_forgotten` does."""
         return await asyncio.to_thread(Memory.verify_forgotten, path, text, copied=copied)
@@ -250,6 +256,7 @@ class AsyncMemory:
     mirror = _in_thread(Memory.mirror)
     history = _in_thread(Memory.history)
     part = _in_thread(Memory.part)
+    parts = _in_thread(Memory.parts)
     delete_parts = _in_thread(Memory.delete_parts)
     delete_session = _in_thread(Memory.delete_session)
     record_failure = _in_thread(Memory.record_failure)
@@ -260,6 +267,7 @@ class AsyncMemory:
     neighbours = _in_thread(Memory.neighbours)
     graph = _in_thread(Memory.graph)
     draw = _in_thread(Memory.draw)
+    picture = _in_thread(Memory.picture)
     export_to = _in_thread(Memory.export_to)
     shortest_path = _in_thread(Memory.shortest_path)
     recall = _in_thread(Memory.recall)

@@ -270,14 +270,19 @@ class Curation(Maintenance):
         statuses: str | Iterable[str] = "live",
         scopes: Iterable[str] | None = None,
         limit: int | None = None,
+        skip: int = 0,
     ) -> tuple[model.Note, ...]:
-        """Return notes, those told last first. kinds, statuses: all when empty. limit: None for 50, 0 for none."""
+        """Return notes, those told last first. kinds, statuses: all when empty. limit: None for 50, 0 for none.
+
+        skip: so many of the first.
+        """
         wanted_kinds = _some_of(drafts.KINDS, text_list(kinds, "kinds"), "kinds")
         wanted = _some_of(drafts.STATUSES, text_list(statuses, "statuses"), "statuses")
         most = checked_limit(limit, default=_NOTES_LISTED)
+        check_count("skip", skip)
         with self._store.read() as tx:
             within = self._scopes(tx, scopes)
-            return notes.list_notes(tx, kinds=wanted_kinds, statuses=wanted, scopes=within, limit=most)
+            return notes.list_notes(tx, kinds=wanted_kinds, statuses=wanted, scopes=within, limit=most, skip=skip)
 
     def ledger(self, *, scopes: Iterable[str] | None = None, limit: int | None = None) -> model.Ledger:
         """Return what holds for everybody: facts and lessons in no scene, told last first, and failures that repeat.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from graphmem import projects
-    from graphmem.core import redaction
+    from graphmem.core import pictures, redaction
     from graphmem.exchange import importing, kinds, to_mcp_memory, to_okf, whole
     from graphmem.graph import neighbours as around
     from graphmem.graph import view
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 else:
     blobs = late("graphmem.store.blobs")
     around = late("graphmem.graph.neighbours")
+    pictures = late("graphmem.core.pictures")
     database = late("graphmem.store.database")
     importing = late("graphmem.exchange.importing")
     kinds = late("graphmem.exchange.kinds")
@@ -97,6 +98,23 @@ class Files(Trees):
     ) -> str:
         """Return what `graph` returns as a picture: 'mermaid', 'dot' (Graphviz), 'json', 'graphml', 'svg' or 'html'."""
         return view.draw(self.graph(scene=scene, entity=entity, depth=depth, at=at, scopes=scopes), form)
+
+    def picture(
+        self,
+        *,
+        scene: str | None = None,
+        entity: str | None = None,
+        depth: int = 1,
+        at: dt.datetime | str | None = None,
+        scopes: Iterable[str] | None = None,
+        most: int = 200,
+    ) -> pictures.Drawing:
+        """Return what `graph` returns with a place for everything, for programs that draw it themselves.
+
+        most: of more entities than these, up to 400, those with the most facts are in it.
+        """
+        check_count("most", most, high=view.MOST_DRAWN)
+        return view.drawing(self.graph(scene=scene, entity=entity, depth=depth, at=at, scopes=scopes), most)
 
     # ---- files
 

@@ -23,11 +23,12 @@ from graphmem.errors import Conflict, GraphmemError, InvalidInput
 from graphmem.graph import scenes as scene_graph
 from graphmem.late import late
 from graphmem.store.database import MEMORY_PATH, Store, full_path
-from graphmem.store.schema import refuse_newer
+from graphmem.store.schema import is_current, refuse_newer, require_memory
 
 if TYPE_CHECKING:
     from graphmem.core import embedding, redaction
     from graphmem.records import scopes as scope_rows
+    from graphmem.records import trees as tree_rows
     from graphmem.records import usage
     from graphmem.store import backups, copies, postings, text_index, traces, vectors
     from graphmem.upkeep import (
@@ -65,6 +66,7 @@ else:
     repeating = late("graphmem.upkeep.repeating")
     review = late("graphmem.upkeep.review")
     scope_rows = late("graphmem.records.scopes")
+    tree_rows = late("graphmem.records.trees")
     scenes = late("graphmem.upkeep.scenes")
     screening = late("graphmem.upkeep.screening")
     text_index = late("graphmem.store.text_index")
@@ -499,6 +501,20 @@ class Maintenance:
         with copies.open_scratch(path) as copy:
             found = check.find_all(copy.connection, str(path))
             return check.report(copy.connection, str(path), found, copy.remarks)
+
+    @staticmethod
+    def file_state(path: str | os.PathLike[str]) -> model.FileState:
+        """Return what a memory file says of itself, without changing a byte of it or its folder.
+
+        SQLite's quick check is run over it. Raises Conflict when the file is open in this process or is being written,
+        StoreFailed when it cannot be read or is no memory, StoreCorrupt when it is damaged, SchemaTooNew.
+        """
+        with copies.open_copy(path, copied=False) as copy:
+            tx = copy.connection
+            require_memory(tx, str(path))
+            _, schema = refuse_newer(tx, str(path))
+            current = is_current(tx, str(path))
+            return model.FileState(schema, current, tree_rows.states(tx) if current else (), copy.remarks)
 
     def repair(self, *, dry_run: bool = False) -> model.RepairReport:
         """Mend what `check` finds, where it follows from the rest: indexes, counts, keys, aliases, refs to nothing.

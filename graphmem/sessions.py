@@ -241,6 +241,19 @@ class Sessions(Consolidation):
         with self._store.read() as tx:
             return history.find_part(tx, wanted, name, self._scopes(tx, scopes))
 
+    def parts(
+        self, session: str, *, scopes: Iterable[str] | None = None, limit: int | None = None, skip: int = 0
+    ) -> tuple[model.StoredPart, ...]:
+        """Return the parts of a session in order, with their exact texts. limit: None for 50; skip: of the first ones.
+
+        scopes: as in `history`. Raises NotFound for one that is not mirrored, Conflict for one of another project.
+        """
+        name = _session_name(session)
+        most = checked_limit(limit, default=_LISTED)
+        check_count("skip", skip)
+        with self._store.read() as tx:
+            return history.parts_of_session(tx, name, self._scopes(tx, scopes), limit=most, skip=skip)
+
     # ---- transcripts
 
     def harvest(

@@ -48,6 +48,7 @@ CALLS = {
     "operations": {},
     "overview": {},
     "part": {"part": "m1", "session": "s1"},
+    "parts": {"session": "s1", "limit": 1},
     "propose": {"reply": '[{"title": "The panel is red", "body": "all of it"}]'},
     "purge": {"relation": "偏好", "dry_run": True},
     "put_block": {"text": "截图", "modality": "image", "payload": "iVBORw0KGgo=", "mime": "image/png"},

@@ -516,6 +516,44 @@ def test_a_newer_copy_is_refused(filled, path):  # SCH-01
     assert refusal(lambda: Memory.check_copy(dest))[0] == "SchemaTooNew"
 
 
+def test_a_file_tells_its_schema_and_its_trees_and_is_not_touched(path, tmp_path):
+    with Memory.open(path) as memory:
+        for title in ("Tea at four", "Salt"):
+            memory.remember(title)
+        memory.export_tree(tmp_path / "tree")
+        memory.edit_note(1, title="Tea at five")
+        file = tmp_path / "tree/facts/tea-at-four.md"
+        file.write_text(file.read_text("utf-8").replace("four", "six"), "utf-8")
+        memory.sync_tree(tmp_path / "tree")
+    before = folder_state(path.parent, path.name)
+
+    state = Memory.file_state(path)
+
+    (tree,) = state.trees
+    assert (state.schema, state.is_current) == (sql(path, "PRAGMA user_version")[0][0], True)
+    assert (tree.root, tree.scope, tree.form) == (str(tmp_path / "tree"), "", "notes")
+    assert tree.conflicts == ("facts/tea-at-four.md",)
+    assert folder_state(path.parent, path.name) == before
+
+
+def test_a_file_of_an_older_graphmem_tells_no_trees(path):
+    Memory.open(path).close()
+    sql(path, "PRAGMA user_version = 9")
+
+    state = Memory.file_state(path)
+
+    assert (state.schema, state.is_current, state.trees) == (9, False, ())
+
+
+def test_what_is_no_memory_has_no_state(memory, path, tmp_path):
+    other, text = tmp_path / "other.db", tmp_path / "text.db"
+    sql(other, "CREATE TABLE songs(title)")
+    text.write_text("no database" * 100)
+
+    for file, kind in ((other, "StoreFailed"), (text, "StoreCorrupt"), (path, "Conflict")):
+        assert refusal(lambda file=file: Memory.file_state(file))[0] == kind
+
+
 def test_pages_that_are_damaged_are_told_or_refused(path):
     with Memory.open(path) as memory:
         fill(memory)

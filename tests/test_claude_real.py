@@ -16,7 +16,7 @@ PACKAGE = "@anthropic-ai/claude-code@2.1.332"
 RULE = "Answer in plain text"
 WISH = "From now on, always answer in German."
 
-pytestmark = pytest.mark.needs_node
+pytestmark = [pytest.mark.needs_node, pytest.mark.slow]  # npm installs it first
 
 
 class Model:

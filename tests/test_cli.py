@@ -100,6 +100,7 @@ CALLS = {
     "secrets": ["scan"],
     "growth": ["--days", "2"],
     "completion": ["bash"],
+    "doctor": ["--quick"],
     "overview": [],
     "entities": ["review"],
     "mirror": ["s1", TALK],
@@ -1480,26 +1481,22 @@ def bad_file(kind, folder):
     return file
 
 
+LOOKING = ("config", "completion", "claude", "doctor")  # they refuse no file: one tells what is wrong with it
 BAD_FILES = ["folder", "text file", "a byte", "truncated", "of another program", "of a newer graphmem"]
 
 
 @pytest.mark.parametrize(
     ("kind", "command"),
     # A restore takes the place of a bad file, which is kept; the settings say where the file lies and leave it alone.
-    [
-        (kind, command)
-        for kind in BAD_FILES
-        for command in CALLED
-        if command not in ("restore", "config", "completion", "claude")
-    ]
-    + [("in a missing folder", command) for command in CALLED if command not in ("config", "completion", "claude")]
+    [(kind, command) for kind in BAD_FILES for command in CALLED if command not in ("restore", *LOOKING)]
+    + [("in a missing folder", command) for command in CALLED if command not in LOOKING]
     + [
         ("missing", command)
         for command in CALLED
         if command
         not in (
             *("enter", "commit", "turn", "replay", "block", "document", "remember", "record-failure", "restore"),
-            *("config", "completion", "mirror", "harvest", "import", "serve", "claude"),
+            *("mirror", "harvest", "import", "serve", *LOOKING),
         )
     ],
 )

@@ -466,5 +466,6 @@ def test_a_bundle_without_a_folder_is_refused_by_what_was_given(filled):
 
 @pytest.mark.parametrize("verb", ["import", "export"])
 def test_a_kind_that_is_unknown_is_refused_by_name(verb, capsys):
-    assert main([verb, "png", "x"]) == 2
+    with pytest.raises(SystemExit, match="2"):
+        main([verb, "png", "x"])
     assert "Invalid value for 'KIND': 'png' is not one of" in capsys.readouterr().err

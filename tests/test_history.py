@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import dump, plans_of_writing, sql, text_index_of
 
-from graphmem import Config, Conflict, InvalidInput, Memory, Part, StoreFailed
+from graphmem import Config, Conflict, InvalidInput, Memory, NotFound, Part, StoreFailed
 from graphmem.store import text_index
 
 LUNCH = [
@@ -186,6 +186,32 @@ def test_a_session_is_found_within_its_scope_and_one_without_everywhere(memory):
     assert found(memory, "ramen", scopes=["beta"]) == ["m2"]
     assert found(memory, "ramen", scopes=[]) == found(memory, "ramen") == ["m2"]
     assert sorted(found(memory, "ramen", scopes="all")) == ["m1", "m2"]
+
+
+def test_the_parts_of_a_session_are_read_in_order(memory):
+    memory.mirror("s1", [Part(f"m{i}", text=f"text {i}\n") for i in range(5)])
+    memory.mirror("s1", [Part("m1", text="text 1\n"), Part("m1b", text="between")])
+    memory.mirror("s2", [Part("m0", text="elsewhere")])
+
+    assert [each.part for each in memory.parts("s1")] == ["m0", "m1", "m1b", "m2", "m3", "m4"]
+    assert [each.text for each in memory.parts("s1", limit=2, skip=1)] == ["text 1\n", "between"]
+    assert memory.parts("s1", limit=0) == memory.parts("s1", skip=6) == ()
+    assert memory.parts("s2") == (memory.part("m0", session="s2"),)
+
+
+def test_the_parts_of_a_session_are_read_within_its_scope(memory):
+    memory.mirror("s1", [Part("m1", text="ramen")], scope="alpha")
+
+    assert [each.part for each in memory.parts("s1", scopes=["alpha"])] == ["m1"]
+    assert [each.part for each in memory.parts("s1", scopes="all")] == ["m1"]
+    for scopes in (None, ["beta"]):
+        with pytest.raises(Conflict, match="alpha"):
+            memory.parts("s1", scopes=scopes)
+    with pytest.raises(NotFound, match="nope"):
+        memory.parts("nope")
+    for wrong in ({"limit": -1}, {"skip": -1}, {"skip": "x"}):
+        with pytest.raises(InvalidInput, match=next(iter(wrong))):
+            memory.parts("s1", scopes="all", **wrong)
 
 
 def test_a_session_takes_the_scope_of_the_first_call_that_names_one(memory):

@@ -220,7 +220,9 @@ def test_no_secret_is_kept_of_a_prompt(host):
     files = [file for file in host.home.rglob("*") if file.is_file()]
     assert any(file.parent.name == "claude-code" for file in files)
     assert not any(token.encode() in file.read_bytes() for file in [*files, host.path])
-    assert {file.stat().st_mode & 0o77 for file in files if "state" in file.parts} == {0}
+    kept = [file for file in files if "state" in file.parts]
+    assert {place.stat().st_mode & 0o77 for file in kept for place in (file, file.parent)} == {0}
+    assert (host.home / ".local/state/graphmem").stat().st_mode & 0o77 == 0
 
 
 def test_a_session_is_harvested_behind_the_end_of_a_turn_each_word_once(host):

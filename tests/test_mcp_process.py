@@ -401,6 +401,7 @@ def inspector():
 
 
 @pytest.mark.needs_node
+@pytest.mark.slow  # npm installs it first
 def test_the_inspector_lists_and_calls(inspector, environment, path, tmp_path):
     def inspect(*arguments):
         command = ["node", inspector, "--cli", *PROGRAM, "--db", path, "mcp", "--method", *arguments]

@@ -512,3 +512,14 @@ def test_any_sequence_of_calls_leaves_what_the_model_says(calls):
 
         assert note_rows(memory.path) == model.rows()
         assert_index_equals_a_rebuild(memory)
+
+
+def test_notes_are_listed_a_page_at_a_time(memory):
+    ids = [memory.remember(f"Fact {i}").note.id for i in range(5)]
+
+    assert [note.id for note in memory.notes(limit=2)] == [ids[4], ids[3]]
+    assert [note.id for note in memory.notes(limit=2, skip=2)] == [ids[2], ids[1]]
+    assert [note.id for note in memory.notes(skip=4)] == [ids[0]]
+    assert memory.notes(skip=5) == ()
+    with pytest.raises(InvalidInput, match="skip"):
+        memory.notes(skip=-1)

@@ -152,6 +152,27 @@ def test_no_name_is_read_as_markup(drawn, form):
     assert not re.search("[\x00\x1b\ufffe\u2028]", picture)
 
 
+def test_things_of_a_picture_on_a_page_lead_where_they_are_told_of(memory):
+    memory.commit(facts(60))
+    drawing = memory.picture()
+    (heaviest, *_) = sorted(drawing.things.values(), key=lambda thing: -thing.weight)
+
+    svg = pictures.linked(drawing, 'of "all"', lambda thing: f"/x?{thing.id}&y", here=heaviest.name)
+
+    root = ET.fromstring(svg)  # noqa: S314 (our own)
+    assert root.get("aria-label") == 'of "all"'
+    links = {node.get("href"): node for node in root.iter("a")}
+    assert links.keys() == {f"/x?{number}&y" for number in drawing.things}
+    assert [href for href, node in links.items() if node.get("aria-current")] == [f"/x?{heaviest.id}&y"]
+    assert not [node for node in root.iter() if node.tag in ("style", "script") or node.get("style")]
+
+
+def test_what_turns_lines_around_is_in_no_picture(memory):
+    memory.commit([Triple("a\u202eb", "is\u2066", "c")])
+
+    assert not {"\u202e", "\u2066"} & set(memory.draw("svg"))
+
+
 def test_a_page_runs_its_own_script_and_loads_nothing(drawn):
     page = drawn(facts(60), "html")
 

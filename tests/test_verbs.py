@@ -15,7 +15,17 @@ from graphmem.surfaces.verbs import CHANGING, READING, verb_of
 from graphmem.surfaces.wire import refusal_of, to_json
 
 # They name files of the machine, or are of Python alone.
-ELSEWHERE = {"export_to", "export_tree", "graph", "harvest", "import_from", "replay", "settle_entities", "sync_tree"}
+ELSEWHERE = {
+    "export_to",
+    "export_tree",
+    "graph",
+    "harvest",
+    "import_from",
+    "picture",
+    "replay",
+    "settle_entities",
+    "sync_tree",
+}
 ELSEWHERE |= NO_VERBS - {"embed", "observe", "run_jobs", "turn"}
 
 

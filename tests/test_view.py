@@ -241,6 +241,28 @@ def test_a_way_is_as_short_as_networkx_finds_it(pairs):
 # ---- pictures
 
 
+def test_a_picture_has_a_place_for_everything_in_it(memory):
+    knows(memory, ("ann", "bo"), ("bo", "cy"), ("cy", "ann"), ("bo", "di"), scenes=["chan:qq"])
+    knows(memory, ("x", "y"))
+
+    picture = memory.picture(scene="chan:qq")
+
+    assert sorted(thing.name for thing in picture.things.values()) == ["ann", "bo", "cy", "di"]
+    assert picture.placed.middles.keys() == picture.things.keys()
+    assert (picture.whole, len(picture.ties)) == (4, 4)
+    assert memory.picture(scene="chan:qq") == picture
+    fewer = memory.picture(scene="chan:qq", most=1)
+    assert ([thing.name for thing in fewer.things.values()], fewer.whole, fewer.ties) == (["bo"], 4, [])
+    assert len(memory.picture().things) == 6
+    assert sorted(thing.name for thing in memory.picture(entity="x").things.values()) == ["x", "y"]
+
+
+@pytest.mark.parametrize("most", [-1, 401, True, None, "3"])
+def test_how_many_a_picture_may_hold_is_bounded(memory, most):
+    with pytest.raises(InvalidInput, match="most"):
+        memory.picture(most=most)
+
+
 def test_a_picture_in_mermaid(memory):
     knows(memory, "ab")
 

@@ -11,7 +11,7 @@ import html as escaping
 import math
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ _OTHER = "#8a8f98"
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442")
 _NARROW = frozenset("iIjl.,:;'|!()[]{} tfr-")
 _WIDE = frozenset("mwMW@%&—…")
+_NOWHERE = frozenset("\ufffe\uffff\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _STYLE = (
     "text{fill:#1d2129;paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}"
     ".fact{fill:none;stroke:#9aa1ab;stroke-width:1.2}.told{fill:#5b626d}.thin{display:none}"
@@ -141,6 +142,24 @@ class Plan:
     middles: Mapping[int, tuple[float, float]]
     names: Mapping[int, Label]
     relations: Mapping[tuple[int, int], Label] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A graph that has its places: things by number, what ties them, where they stand.
+
+    whole: how many things there are, those that are left out of it included.
+    """
+
+    things: Mapping[int, Thing]
+    ties: Sequence[Tie]
+    placed: Plan
+    whole: int
+
+    @property
+    def colours(self) -> dict[str, str]:
+        """A colour for each of the kinds that there are most of, and one for all others, named ''."""
+        return _colours(thing.kind for thing in self.things.values())
 
 
 def width_of(text: str) -> float:
@@ -362,13 +381,14 @@ def _on_line(start: tuple[float, float], end: tuple[float, float], share: float,
 # ---- the picture
 
 
-def svg(placed: Plan, things: Mapping[int, Thing], ties: Sequence[Tie], *, whole: int, hovers: bool = False) -> str:
-    """Return a picture as SVG. whole: how many things there are, which is told where some are left out.
+def svg(drawing: Drawing, *, hovers: bool = False) -> str:
+    """Return a picture as SVG. Where things are left out of it, it tells so.
 
     hovers: names that have no room are in it too, and hidden, for `page`.
     """
-    colours = _colours(thing.kind for thing in things.values())
-    notes = [] if whole == len(things) else [f"{len(things)} of {whole} entities are drawn, those with the most facts"]
+    things, placed, colours = drawing.things, drawing.placed, drawing.colours
+    left_out = f"{len(things)} of {drawing.whole} entities are drawn, those with the most facts"
+    notes = [] if drawing.whole == len(things) else [left_out]
     if not things:
         notes = ["nothing to draw"]
     legend = list(colours.items()) if len(colours) > 1 else []
@@ -376,17 +396,16 @@ def svg(placed: Plan, things: Mapping[int, Thing], ties: Sequence[Tie], *, whole
     width, height = placed.size
     width = max(width, *(width_of(cut(text, 60)) * _SMALL + 60 for text in (*notes, *(kind for kind, _ in legend), "")))
     height += lines * (len(notes) + len(legend))
-    facts = sum(len(tie.relations) for tie in ties)
+    facts = sum(len(tie.relations) for tie in drawing.ties)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" font-family="system-ui, sans-serif">',
         f"<title>{len(things)} entities, {facts} facts</title>",
         f"<style>{_STYLE}</style>",
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-        '<path d="M0 0 8 4 0 8z" fill="#9aa1ab"/></marker></defs>',
+        _TIP,
         f'<rect width="{width:.0f}" height="{height:.0f}" fill="#fff"/>',
-        *_lines(placed, things, ties),
-        *_nodes(placed, things, colours, hovers=hovers),
+        *_lines(drawing),
+        *_nodes(drawing, hovers=hovers),
     ]
     y = placed.size[1]
     for kind, colour in legend:
@@ -397,6 +416,29 @@ def svg(placed: Plan, things: Mapping[int, Thing], ties: Sequence[Tie], *, whole
         parts.append(_text(note, _MARGIN, y + 4, _SMALL, anchor="start"))
         y += lines
     return "\n".join([*parts, "</svg>"])
+
+
+_TIP = (
+    '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+    '<path d="M0 0 8 4 0 8z" fill="#9aa1ab"/></marker></defs>'
+)
+
+
+def linked(drawing: Drawing, name: str, address: Callable[[Thing], str], *, here: str = "") -> str:
+    """Return a picture for a page that has styles of its own: its things are links. name: what it is a picture of.
+
+    here: the name of the thing that the page is about.
+    """
+    width, height = drawing.placed.size
+    return "\n".join(
+        [
+            f'<svg viewBox="0 0 {width:.0f} {height:.0f}" role="group" aria-label="{_escaped(name)}">',
+            _TIP,
+            *_lines(drawing),
+            *_nodes(drawing, hovers=True, address=address, here=here),
+            "</svg>",
+        ]
+    )
 
 
 def _colours(kinds: Iterable[str]) -> dict[str, str]:
@@ -410,7 +452,8 @@ def _colours(kinds: Iterable[str]) -> dict[str, str]:
     return colours if len(counted) <= len(_COLOURS) else {**colours, "": _OTHER}
 
 
-def _lines(placed: Plan, things: Mapping[int, Thing], ties: Sequence[Tie]) -> Iterator[str]:
+def _lines(drawing: Drawing) -> Iterator[str]:
+    placed, things, ties = drawing.placed, drawing.things, drawing.ties
     there = {(tie.source, tie.target) for tie in ties}
     for tie in ties:
         ends = f"n{tie.source} n{tie.target}"
@@ -445,18 +488,23 @@ def _towards(start: tuple[float, float], end: tuple[float, float], way: float) -
     return start[0] + (end[0] - start[0]) / length * way, start[1] + (end[1] - start[1]) / length * way
 
 
-def _nodes(placed: Plan, things: Mapping[int, Thing], colours: Mapping[str, str], *, hovers: bool) -> Iterator[str]:
+def _nodes(
+    drawing: Drawing, *, hovers: bool, address: Callable[[Thing], str] | None = None, here: str = ""
+) -> Iterator[str]:
+    placed, colours = drawing.placed, drawing.colours
     for number, (x, y) in placed.middles.items():
-        thing = things[number]
+        thing = drawing.things[number]
         title = _escaped(thing.name) + (f"\n{_escaped(thing.kind)}" if thing.kind else "")
-        yield f'<g class="node" id="n{number}"><title>{title}</title>'
+        tag, leads = ("g", "") if address is None else ("a", f' href="{_escaped(address(thing))}"')
+        current = ' aria-current="true"' if here and thing.name == here else ""
+        yield f'<{tag} class="node" id="n{number}"{leads}{current}><title>{title}</title>'
         colour = colours.get(thing.kind, _OTHER)
         yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius_of(thing):.1f}" fill="{colour}"/>'
         if number in placed.names:
             yield _name(placed.names[number])
         elif hovers:
             yield _name(next(_beside(thing, (x, y))), more='class="thin"')
-        yield "</g>"
+        yield f"</{tag}>"
 
 
 def _name(label: Label, more: str = "") -> str:
@@ -470,14 +518,12 @@ def _text(text: str, x: float, y: float, size: float, *, anchor: str = "middle",
 
 
 def _escaped(text: str) -> str:
-    """Return a text for XML, which has no place for some characters, and for HTML.
+    """Return a text for XML, which has no place for some characters, and for HTML, without what turns lines around.
 
     >>> _escaped('<b a="1">\\x00')
     '&lt;b a=&quot;1&quot;&gt; '
     """
-    kept = "".join(
-        " " if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in "\ufffe\uffff" else c for c in text
-    )
+    kept = "".join(" " if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in _NOWHERE else c for c in text)
     return escaping.escape(kept)
 
 

@@ -30,7 +30,7 @@ _TOLD = "(SELECT id, sentence_id, 1.0 AS weight FROM relations)"
 _TOLD_IN = """(SELECT ref.ref_id AS id, ref.sentence_id, ref.weight FROM scene_refs ref
                WHERE ref.kind = 'relation' AND ref.scene_id IN (SELECT id FROM ({scenes})))"""
 _DAMPING, _STEPS = 0.85, 32
-_MOST_DRAWN = 400  # entities of a picture to look at
+MOST_DRAWN = 400  # entities of a picture to look at
 _LAYOUT_STEPS = 120
 # What Mermaid would read as its own, or as HTML or Markdown.
 _MERMAID = frozenset('"#&<>`*_~|[]{}()\\')
@@ -247,11 +247,15 @@ def _written(values: dict[str, object]) -> dict[str, object]:
 
 
 def _svg(picture: Graph, *, hovers: bool = False) -> str:
-    """Return a picture to look at. Of very many entities those with the most facts are drawn, and that is told."""
+    return pictures.svg(drawing(picture, MOST_DRAWN), hovers=hovers)
+
+
+def drawing(picture: Graph, most: int) -> pictures.Drawing:
+    """Return where things stand in a picture; of more entities than `most` those with the most facts are in it."""
     drawn = picture
-    if len(picture) > _MOST_DRAWN:
-        most = sorted(picture.degree, key=lambda each: (-each[1], each[0]))[:_MOST_DRAWN]
-        drawn = picture.subgraph(node for node, _ in most)
+    if len(picture) > most:
+        heaviest = sorted(picture.degree, key=lambda each: (-each[1], each[0]))[:most]
+        drawn = picture.subgraph(node for node, _ in heaviest)
     things = {
         node: pictures.Thing(node, _line(values["name"]), values["type"], drawn.degree(node))
         for node, values in sorted(drawn.nodes(data=True))
@@ -272,8 +276,7 @@ def _svg(picture: Graph, *, hovers: bool = False) -> str:
         _layout(plain, sorted(cluster))
         for cluster in sorted(nx.connected_components(plain), key=lambda cluster: (-len(cluster), min(cluster)))
     ]
-    placed = pictures.plan(clusters, things, ties)
-    return pictures.svg(placed, things, ties, whole=len(picture), hovers=hovers)
+    return pictures.Drawing(things, ties, pictures.plan(clusters, things, ties), whole=len(picture))
 
 
 def _layout(plain: nx.Graph, cluster: list[int]) -> dict[int, tuple[float, float]]:

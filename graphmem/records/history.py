@@ -443,6 +443,16 @@ def stored_parts(tx: sqlite3.Connection, condition: str, parameters: Sequence[ob
     return (StoredPart(*row) for row in tx.execute(f"{_STORED} WHERE {condition}", parameters))
 
 
+def parts_of_session(
+    tx: sqlite3.Connection, name: str, scopes: Sequence[str] | None, *, limit: int, skip: int
+) -> tuple[StoredPart, ...]:
+    """Return parts of a session in order. Raises NotFound, Conflict for a session that is of another scope."""
+    session = require_session(tx, name)
+    if scopes is not None and session.scope not in ("", *scopes):
+        raise Conflict(f"session {name!r} is of scope {session.scope!r}, and what is read is of others: name its scope")
+    return tuple(stored_parts(tx, "p.session_id = ? ORDER BY p.seq LIMIT ? OFFSET ?", (session.id, limit, skip)))
+
+
 def find_part(tx: sqlite3.Connection, part: int | str, session: str, scopes: Sequence[str] | None) -> StoredPart:
     """Return the part of a number in this memory, or of the id that its host gave it, in sessions of these scopes.
 

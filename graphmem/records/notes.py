@@ -459,14 +459,15 @@ def list_notes(
     statuses: Sequence[str],
     scopes: Sequence[str] | None,
     limit: int,
+    skip: int = 0,
 ) -> tuple[Note, ...]:
     """Return notes of some kinds and statuses, those told last first."""
     (of_kinds, kind_values), (of_statuses, status_values) = in_list(kinds), in_list(statuses)
     in_scope, scope_values = of_scopes(scopes, column="n.scope")
     rows = tx.execute(
         f"""SELECT n.id FROM notes n WHERE n.kind IN ({of_kinds}) AND n.status IN ({of_statuses}) {in_scope}
-            ORDER BY n.updated_at DESC, n.id DESC LIMIT ?""",
-        (*kind_values, *status_values, *scope_values, limit),
+            ORDER BY n.updated_at DESC, n.id DESC LIMIT ? OFFSET ?""",
+        (*kind_values, *status_values, *scope_values, limit, skip),
     )
     ids = [note_id for (note_id,) in rows]
     found = notes(tx, ids)

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from graphmem.core.model import Note, TreeConflict
+from graphmem.core.model import Note, TreeConflict, TreeState
 from graphmem.core.pages import ROOT_PAGE, Listed, make_uid
 from graphmem.store.lists import in_list, in_parts, of_scopes
 
@@ -221,6 +221,15 @@ def _listed(tx: sqlite3.Connection, root: str, condition: str, values: tuple[str
             triggers.setdefault(note_id, []).append(trigger)
     return [Listed(path, title, summary, tuple(triggers.get(note_id, ())), bool(proposed))
             for note_id, path, title, summary, proposed in found]  # fmt: skip
+
+
+def states(tx: sqlite3.Connection) -> tuple[TreeState, ...]:
+    """Return all trees, whatever their scope."""
+    waiting: dict[str, list[str]] = {}
+    for one in conflicts(tx, None):
+        waiting.setdefault(one.root, []).append(one.path)
+    found = tx.execute("SELECT root, scope, form FROM trees ORDER BY root")
+    return tuple(TreeState(root, scope, form, tuple(waiting.get(root, ()))) for root, scope, form in found)
 
 
 def conflicts(tx: sqlite3.Connection, scopes: Iterable[str] | None) -> tuple[TreeConflict, ...]:

@@ -268,7 +268,7 @@ class Shown:
 
     def _add(self, line: str) -> None:
         with contextlib.suppress(OSError):
-            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            places.make_state_folder(HOST)
             with os.fdopen(os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a") as file:
                 file.write(f"{line}\n")
 

@@ -11,7 +11,7 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,6 +80,39 @@ def uninstall(project: Path | None, *, dry_run: bool) -> tuple[Change, ...]:
     """Take out what `install` put in, and files that hold nothing else. Raises what it raises."""
     files = files_of(project)
     return _written([(files.settings, _without_hooks), (files.servers, _without_server)], dry_run=dry_run)
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """What Claude Code is to call, in which files. hooks: the command by event. server: that of MCP, None for none."""
+
+    settings: str
+    servers: str
+    hooks: Mapping[str, tuple[str, ...]]
+    server: tuple[str, ...] | None
+
+
+def installed(project: Path | None) -> Installed:
+    """Return what of graphmem is in the files of Claude Code. Raises what `install` raises."""
+    files = files_of(project)
+    settings, servers = (_decoded(_read(file), file)[0] for file in (files.settings, files.servers))
+    hooks = {
+        event: _command(hook)
+        for event in EVENTS
+        for group in _groups(settings, str(files.settings), event)
+        if _is_ours(group)
+        for hook in group["hooks"]
+    }
+    server = _servers(servers, str(files.servers)).get(SERVER)
+    return Installed(str(files.settings), str(files.servers), hooks, None if server is None else _command(server))
+
+
+def _command(called: Any) -> tuple[str, ...]:
+    """Return a program with its arguments; what is no text is left out."""
+    program = json_files.value_at(called, "command")
+    arguments = json_files.value_at(called, "args")
+    words = [program, *(arguments if isinstance(arguments, list) else [])]
+    return tuple(word for word in words if isinstance(word, str))
 
 
 # ---- hooks

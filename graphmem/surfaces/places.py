@@ -31,6 +31,13 @@ def state_folder() -> str:
     return _by_the_rule("XDG_STATE_HOME", "~/.local/state")
 
 
+def make_state_folder(name: str) -> None:
+    """Make a folder in that of state; both are for the user alone."""
+    above = state_folder()
+    for folder in (above, f"{above}{os.sep}{name}"):  # of folders made on the way the mode would be the usual one
+        os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103 (pathlib takes longer to load than a hook may)
+
+
 def _by_the_rule(variable: str, usual: str) -> str:
     # As platformdirs has it, which takes a quarter of the time of a command to load; the rule is
     # https://specifications.freedesktop.org/basedir-spec/latest/

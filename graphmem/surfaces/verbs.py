@@ -25,7 +25,7 @@ from graphmem.memory import Memory
 # What may be asked with no leave to write.
 READING = (
     "block", "brief", "check", "draw", "evidence", "growth", "history", "incidents", "inspect", "jobs", "kept_apart",
-    "ledger", "match_scenes", "neighbours", "notes", "observe", "operations", "overview", "part", "recall",
+    "ledger", "match_scenes", "neighbours", "notes", "observe", "operations", "overview", "part", "parts", "recall",
     "recall_by_scene", "recall_by_situation", "review_entities", "rules_for", "scene", "scene_health", "scenes",
     "scopes", "sessions", "shortest_path", "tool_brief",
 )  # fmt: skip

@@ -42,12 +42,14 @@ if TYPE_CHECKING:
     from graphmem.core.model.facts import triple_problem as triple_problem
     from graphmem.core.model.files import BackupReport as BackupReport
     from graphmem.core.model.files import CheckReport as CheckReport
+    from graphmem.core.model.files import FileState as FileState
     from graphmem.core.model.files import ForgottenReport as ForgottenReport
     from graphmem.core.model.files import RepairReport as RepairReport
     from graphmem.core.model.files import RestoreReport as RestoreReport
     from graphmem.core.model.files import SecretReport as SecretReport
     from graphmem.core.model.files import StoredSecret as StoredSecret
     from graphmem.core.model.files import Trace as Trace
+    from graphmem.core.model.files import TreeState as TreeState
     from graphmem.core.model.files import WalState as WalState
     from graphmem.core.model.found import Brief as Brief
     from graphmem.core.model.found import Hit as Hit
@@ -138,6 +140,7 @@ _SUBJECTS = {
     "FactPath": "graph",
     "FoldedFact": "entities",
     "ForgetReport": "notes",
+    "FileState": "files",
     "ForgottenReport": "files",
     "GrowthDay": "upkeep",
     "HarvestReport": "records",
@@ -203,6 +206,7 @@ _SUBJECTS = {
     "TreeChange": "planted",
     "TreeConflict": "planted",
     "TreeReport": "planted",
+    "TreeState": "files",
     "Triple": "facts",
     "TwinGroup": "upkeep",
     "TwinScene": "upkeep",

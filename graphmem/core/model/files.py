@@ -62,6 +62,29 @@ class CheckReport:
 
 
 @dataclass(frozen=True, slots=True)
+class TreeState:
+    """A folder of notes as files. form: see `export_tree`. conflicts: files that changed, as their notes did."""
+
+    root: str
+    scope: str
+    form: str
+    conflicts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What a memory file says of itself. schema: its version. is_current: whether that is the one of this graphmem.
+
+    trees: none where it is an older one, in which they may be kept otherwise.
+    """
+
+    schema: int
+    is_current: bool
+    trees: tuple[TreeState, ...]
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RepairReport:
     """What a repair mended, or with applied=False what it would. left: what it cannot mend, with the remedy.
 

@@ -30,7 +30,7 @@ def config_command(ctx: click.Context, /, as_json: bool) -> None:
       graphmem config --json
     """
     session: Session = ctx.obj
-    memory = {"path": _full(session.path()), "source": _source_of_path(ctx, session)}
+    memory = {"path": _full(session.path()), "source": source_of_path(ctx, session)}
     read = session.settings_file
     file = {"path": _full(read or default_settings_file()), "source": _how_told(ctx, "config_file") or _DEFAULT}
     rows = list(_rows(session))
@@ -61,9 +61,12 @@ def _rows(session: Session) -> Iterator[_Row]:
             yield name, sorted(value) if isinstance(value, frozenset) else value, source
 
 
-def _source_of_path(ctx: click.Context, session: Session) -> str:
+def source_of_path(ctx: click.Context, session: Session) -> str:
+    """Return where the path of the memory comes from: option, environment, settings, default."""
+    if told := _how_told(ctx, "db"):  # then settings that cannot be read do not matter
+        return told
     folder = session.given.get("data_dir")
-    return _how_told(ctx, "db") or (folder.source if folder and folder.value else _DEFAULT)
+    return folder.source if folder and folder.value else _DEFAULT
 
 
 def _how_told(ctx: click.Context, name: str) -> str:

@@ -90,6 +90,7 @@ _COMMANDS = {
     "hook": ("claude", "Answer an event of Claude Code."),
     "serve": ("serve", "Serve the memory to programs and pages of this machine."),
     "config": ("config", "Show every setting and where it comes from."),
+    "doctor": ("doctor", "Look whether all is well: files, clients, surfaces."),
     "completion": ("completion", "Let a shell complete commands and options."),
     "check": ("files", "Tell whether the memory is sound."),
     "repair": ("files", "Mend what can be made anew from the rest."),

@@ -25,16 +25,18 @@ _PORT = 7345
 @json_option
 @click.pass_obj
 def serve_command(session: Session, /, host: str, port: int, idle: float | None, private: bool, as_json: bool) -> None:
-    """Serve the memory to programs and pages of this machine, until it is stopped.
+    """Serve the memory to programs and browsers of this machine, until it is stopped.
 
     Writing needs the token that is shown, which is new at each start. Reading needs nothing, so that each user and each
-    program of this machine can read; with --private it needs the token too. It needs `pip install 'graphmem[http]'`.
+    program of this machine can read; with --private it needs the token too. A browser that opens the address with the
+    token shows the panel, in which notes are edited and decided upon. It needs `pip install 'graphmem[http]'`.
 
     \b
     Example:
       graphmem serve --port 0 --idle 0.01
     """
     server = required("graphmem.surfaces.http.server", "serving", "http")
+    panel = required("graphmem.surfaces.panel.pages", "serving", "http")
 
     def tell(running: "Running") -> None:
         if as_json:
@@ -46,4 +48,4 @@ def serve_command(session: Session, /, host: str, port: int, idle: float | None,
 
     with session.open(create=True) as memory:
         seconds = None if idle is None else idle * 60
-        server.serve(memory, host=host, port=port, idle=seconds, private=private, ready=tell)
+        server.serve(memory, host=host, port=port, idle=seconds, private=private, ready=tell, pages=panel.routes())

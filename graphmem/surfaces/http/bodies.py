@@ -18,10 +18,13 @@ _DEEPEST = 64
 _HANG_UP = {"Connection": "close"}  # what is left of the body is not read
 
 
-async def read_body(request: Request, bounds: Bounds) -> bytes:
-    """Return the body of a request. Raises HTTPException for what is no JSON, too large or too slow."""
-    if not _is_json(request.headers):
-        raise HTTPException(415, "send JSON in UTF-8, with Content-Type: application/json", _HANG_UP)
+JSON, FORM = "application/json", "application/x-www-form-urlencoded"
+
+
+async def read_body(request: Request, bounds: Bounds, *, kind: str = JSON) -> bytes:
+    """Return the body of a request. Raises HTTPException for what is of another kind, too large or too slow."""
+    if not _is(kind, request.headers):
+        raise HTTPException(415, f"send it in UTF-8, with Content-Type: {kind}", _HANG_UP)
     too_large = HTTPException(413, f"send at most {bounds.body} bytes", _HANG_UP)
     length = request.headers.get("content-length", "0")
     if len(length) > len(str(bounds.body)) or int(length) > bounds.body:  # digits alone, as the server has looked
@@ -40,11 +43,11 @@ async def read_body(request: Request, bounds: Bounds) -> bytes:
     return bytes(body)
 
 
-def _is_json(headers: Headers) -> bool:
+def _is(wanted: str, headers: Headers) -> bool:
     kind, *parameters = (part.strip().lower() for part in headers.get("content-type", "").split(";"))
     charsets = (parameter.replace('"', "") for parameter in parameters if parameter.startswith("charset="))
     plain = headers.get("content-encoding", "identity").lower() == "identity"
-    return plain and kind == "application/json" and all(name in ("charset=utf-8", "charset=utf8") for name in charsets)
+    return plain and kind == wanted and all(name in ("charset=utf-8", "charset=utf8") for name in charsets)
 
 
 def object_of(body: bytes) -> dict[str, Any]:

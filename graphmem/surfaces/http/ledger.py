@@ -130,7 +130,7 @@ def entries(memory: Memory, *, q: str = "", mode: str = "", scope: str = "", arc
         found = memory.notes(scopes=scopes, limit=MOST + 1)
     if archived in _YES:
         away = memory.notes(statuses="archived", scopes=scopes, limit=MOST + 1)
-        found = [*found, *(note for note in away if _holds(note, q))]
+        found = [*found, *(note for note in away if holds(note, q))]
     own = _key_of(memory, scope)
     wanted = [note for note in found if own is None or note.scope == own]
     return Entries(tuple(_entry(note) for note in wanted[:MOST]), len(wanted) > MOST)
@@ -212,7 +212,8 @@ def _key_of(memory: Memory, scope: str) -> str | None:
     return "" if scope == "user" else scope
 
 
-def _holds(note: Note, query: str) -> bool:
+def holds(note: Note, query: str) -> bool:
+    """Tell whether a note has every word of a query."""
     said = " ".join((note.title, note.body, note.slot, *note.labels)).casefold()
     return all(word in said for word in re.findall(r"\w+", query.casefold()))
 

@@ -13,7 +13,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from graphmem.errors import Conflict, StoreFailed
-from graphmem.surfaces.places import state_folder
+from graphmem.surfaces.places import make_state_folder, state_folder
+
+_RECORDS = "servers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ def record_of(memory: str) -> Path:
     """Return the path of the file that tells of the server of a memory, whether or not there is one."""
     place = os.path.normcase(os.path.realpath(os.path.expanduser(memory)))
     name = hashlib.sha256(os.fsencode(place)).hexdigest()[:32]
-    return Path(state_folder(), "servers", f"{name}.json")
+    return Path(state_folder(), _RECORDS, f"{name}.json")
 
 
 def find(memory: str) -> Running | None:
@@ -58,7 +60,7 @@ def only_server(memory: str) -> Iterator[Path]:
     """
     record = record_of(memory)
     try:
-        record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_state_folder(_RECORDS)
         descriptor = os.open(record.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise StoreFailed(

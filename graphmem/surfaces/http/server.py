@@ -5,10 +5,11 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import uvicorn
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from graphmem.config import check_count
@@ -35,11 +36,12 @@ def serve(
     idle: float | None,
     private: bool,
     ready: Callable[[running.Running], None],
+    pages: Sequence[BaseRoute] = (),
 ) -> None:
     """Serve a memory until the process is told to end, or nothing was asked for `idle` seconds.
 
     host: one of `HOSTS`. port: 0 for any that is free. private: reading needs the token too. ready: told how it is
-    reached, as soon as it is.
+    reached, as soon as it is. pages: as in `create_app`.
 
     Raises Conflict where the memory is served already or the port is taken, StoreFailed where no file can tell of the
     server, InvalidInput for a memory without a file.
@@ -51,7 +53,7 @@ def serve(
         url = f"http://[{name}]:{free}" if ":" in name else f"http://{name}:{free}"
         served = running.Running(memory.path, url, free, new_token(), os.getpid())
         load = Load()
-        app = create_app(memory, port=free, token=served.token, load=load, private=private)
+        app = create_app(memory, port=free, token=served.token, pages=pages, load=load, private=private)
         server = Server(app, is_over=lambda: idle is not None and load.idle_for() > idle, load=load)
         with server.stopped_by_signals():
             running.tell(record, served)

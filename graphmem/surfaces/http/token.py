@@ -41,6 +41,10 @@ class Doorkeeper:
             return scheme.lower() == "bearer" and self._is_token(given.strip())
         return from_page and self._is_token(request.cookies.get(self.cookie, ""))
 
+    def knows(self, request: Request) -> bool:
+        """Tell whether a browser was let in, wherever its request comes from: whether to show it how to write."""
+        return self._has_token(request, from_page=True)
+
     def require(self, request: Request) -> None:
         """Raise the HTTPException 401 where a request may not write."""
         if not self.admits(request):

@@ -1,0 +1,138 @@
+"""Programs that use the memory: what they call is there, starts, and is this installation with this memory."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import join, quote
+
+from graphmem.errors import GraphmemError
+from graphmem.surfaces import claude_setup
+from graphmem.surfaces.claude_code import EVENTS
+from graphmem.surfaces.doctor.findings import Finding, good, note, problem, reason_of
+from graphmem.surfaces.opening import Session
+
+_PATIENCE = 10  # seconds for a program to start
+
+
+@dataclass(frozen=True, slots=True)
+class _Caller:
+    """Who calls. what: which of its calls. install: what puts it right. is_own: whether its file is the user's own."""
+
+    what: str
+    install: str
+    is_own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Called:
+    """What is called. module: its name for Python. asked: what it is asked that changes nothing."""
+
+    script: str
+    module: str
+    asked: tuple[str, ...]
+
+
+# With GRAPHMEM_WRITER set a hook answers nothing and looks at nothing.
+_HOOK = _Called("graphmem-hook", "graphmem.surfaces.hook", ())
+_SERVER = _Called("graphmem", "graphmem", ("--version",))
+
+
+def look(session: Session, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield what there is to say of the settings of clients. environ: of programs that are tried."""
+    try:
+        memory = os.path.realpath(os.path.expanduser(session.path()))
+    except GraphmemError:  # as the settings cannot be read, which is told already
+        memory = ""
+    yield from _claude(None, memory, environ)
+    if (project := session.project()) is not None:
+        yield from _claude(Path(project), memory, environ)
+
+
+def _claude(project: Path | None, memory: str, environ: Mapping[str, str]) -> Iterator[Finding]:
+    what = "Claude Code" if project is None else "Claude Code, project"
+    install = f"graphmem claude install{'' if project is None else ' --project'}"
+    try:
+        found = claude_setup.installed(project)
+    except GraphmemError as error:
+        yield problem(what, reason_of(error), "correct the file; it is JSON")
+        return
+    if not found.hooks and found.server is None:
+        if project is None:
+            yield note(what, "does not use the memory", install)
+        return
+    hooks, server = (_Caller(f"{what}, {call}", install, project is None) for call in ("hooks", "MCP"))
+    if missing := [event for event in EVENTS if event not in found.hooks]:
+        yield problem(hooks.what, f"none for {', '.join(missing)} in {found.settings}", install)
+    for hook in dict.fromkeys(hook[:-1] if hook[-1:] == (event,) else hook for event, hook in found.hooks.items()):
+        yield _call(hooks, _HOOK, hook, memory, environ)
+    if found.server is None:
+        yield note(server.what, f"no server in {found.servers}", install)
+    else:
+        yield _call(server, _SERVER, found.server, memory, environ)
+
+
+def _call(caller: _Caller, called: _Called, command: Sequence[str], memory: str, environ: Mapping[str, str]) -> Finding:
+    """Return whether what is called is there, starts, and means the same memory."""
+    shown = join(command)
+    program = shutil.which(command[0]) if command else None
+    if program is None:
+        return problem(caller.what, f"{shown}: the program is not there, or cannot be run", caller.install)
+    words = _start(called, program, command[1:], trusted=caller.is_own)
+    if words is None:  # whoever wrote the project's files would have it run
+        told = f"{shown}: is not of this installation, and was not tried"
+        return note(caller.what, told, caller.install)
+    if failure := _failure(words, environ):
+        return problem(caller.what, f"{shown}: does not start: {failure}", caller.install)
+    named = _option(command, "--db")
+    if named and os.path.realpath(named) != os.path.realpath(memory):
+        return note(caller.what, f"uses another memory, {named}", f"graphmem --db {quote(named)} doctor")
+    settings = _option(command, "--config")
+    if settings and not os.path.exists(settings):
+        return problem(caller.what, f"{settings} of --config is not there", caller.install)
+    return good(caller.what, shown)
+
+
+def _start(called: _Called, program: str, arguments: Sequence[str], *, trusted: bool) -> list[str] | None:
+    """Return what starts a program and changes nothing, None where it must not be tried."""
+    own = os.path.realpath(Path(sys.executable).parent)
+    is_script = Path(program).name.removesuffix(".exe") == called.script
+    by_module = list(arguments[:2]) == ["-m", called.module]
+    is_ours = os.path.realpath(Path(program).parent) == own and (
+        is_script or (by_module and os.path.realpath(program) == os.path.realpath(sys.executable))
+    )
+    if not is_ours and not (trusted and (is_script or by_module)):
+        return None
+    return [program, *(arguments[:2] if by_module else ()), *called.asked]
+
+
+def _failure(words: Sequence[str], environ: Mapping[str, str]) -> str:
+    """Return why a program does not start, '' where it does."""
+    try:
+        ran = subprocess.run(  # noqa: S603 (one of this installation, or one that the user's own settings name)
+            words,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PATIENCE,
+            env={**environ, "GRAPHMEM_WRITER": "doctor"},
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"it did not end within {_PATIENCE} s"
+    except OSError as error:
+        return reason_of(error)
+    told = ran.stderr.decode("utf-8", "replace").strip().splitlines()
+    return "" if ran.returncode == 0 else f"exit code {ran.returncode}{': ' + told[-1][:300] if told else ''}"
+
+
+def _option(command: Sequence[str], name: str) -> str:
+    """Return the value of an option, '' where it is not given.
+
+    >>> _option(["graphmem", "--db", "a.db", "mcp"], "--db")
+    'a.db'
+    """
+    place = list(command).index(name) + 1 if name in command else len(command)
+    return command[place] if place < len(command) else ""
