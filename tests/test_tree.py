@@ -658,7 +658,8 @@ def test_lists_show_a_file_that_came_from_another_tree_of_the_scope(made, filled
 def test_lists_do_not_show_a_note_that_was_purged_and_whose_file_was_removed(made, filled, root):
     filled.forget(2, hard=True)
     (root / "facts/likes-tea.md").unlink()
-    filled.sync_tree(root)
+    told = [(one.path, one.what) for one in filled.sync_tree(root).changes]
+    assert told == [("ROOT.md", "written"), ("facts/index.md", "removed")]
     assert not (root / "facts/index.md").exists()
     assert "facts" not in (root / "ROOT.md").read_text("utf-8")
 

@@ -75,7 +75,7 @@ def _placed(run: Run, tx: sqlite3.Connection, fresh: Sequence[int], back: Sequen
         if note is None or not run.is_shown(note):
             trees.put(tx, run.root, replace(row, changes=0))
             if note is None:  # where its file lay is known no more, and lists may still show it
-                run.stirred.update(one.path for one in trees.compiled(tx, run.root))
+                run.stirred.update(one.path for one in trees.compiled(tx, run.root) if one.path != pages.ROOT_PAGE)
             continue
         path = run.form.place(note, row.uid, used)
         used.add(pages.place_key(path))
