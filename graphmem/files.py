@@ -309,7 +309,7 @@ class Files(Trees):
             place = self._write_text(path, lines, force=force)
             return model.ExportReport(kind, place, counts, tuple(remarks))
         if not isinstance(path, str | os.PathLike):
-            raise InvalidInput("path", path, "okf is a folder of files: give the path of one")
+            raise InvalidInput("path", "a stream", "okf is a folder of files: give the path of one")
         if force:
             raise InvalidInput("force", force, "a folder is never replaced: name a new one, or remove it")
         place = self._place_beside(path)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from graphmem import GraphmemError
+from graphmem import GraphmemError, Memory
 from graphmem.core.tokens import tokens_of
 
 NOBODY = 65534
@@ -77,6 +77,17 @@ def rows_of(path):
         found = {name: sorted(connection.execute(f"SELECT * FROM {name}"), key=repr) for name in kept}
     found["sqlite_sequence"] = [row for row in found["sqlite_sequence"] if row[0] not in DERIVED]
     return found
+
+
+def assert_comes_back_whole(memory, path, clock):
+    """What is exported and imported again is the same, row by row and in the text index."""
+    with tempfile.TemporaryDirectory() as folder:
+        file, other = Path(folder, "all.jsonl"), Path(folder, "other.db")
+        memory.export_to("jsonl", file)
+        with Memory.open(other, clock=clock) as copy:
+            copy.import_from("jsonl", file)
+        assert rows_of(other) == rows_of(path)
+        assert text_index_of(other) == text_index_of(path)
 
 
 def plans_of(memory, act):

@@ -22,6 +22,7 @@ from graphmem import Conflict, InvalidInput, Memory, StoreFailed, Triple
 from graphmem.core.keys import clean_text
 from graphmem.core.redaction import find_secrets
 from graphmem.files import EXPORTS
+from graphmem.surfaces.cli import main
 
 SERVER = "@modelcontextprotocol/server-memory"
 STREAMED = [kind for kind in EXPORTS if kind != "okf"]
@@ -456,3 +457,15 @@ def test_any_titles_give_as_many_files_within_the_folder(titles):
         files = bundle_of(memory, Path(place, "okf"))
         told = {parsed(text)[0]["title"] for name, text in files.items() if not name.endswith("index.md")}
         assert told == {note.title for note in memory.notes(limit=100)}
+
+
+def test_a_bundle_without_a_folder_is_refused_by_what_was_given(filled):
+    with pytest.raises(InvalidInput, match="path = 'a stream': okf is a folder of files: give the path of one"):
+        filled.export_to("okf", io.StringIO())
+
+
+@pytest.mark.parametrize("verb", ["import", "export"])
+def test_a_kind_that_is_unknown_is_refused_by_name(verb, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main([verb, "png", "x"])
+    assert "Invalid value for 'KIND': 'png' is not one of" in capsys.readouterr().err

@@ -25,7 +25,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from support import rows_of, text_index_of
+from support import assert_comes_back_whole, text_index_of
 from test_history import Model as Sessions
 from test_history import calls as mirror_calls
 from test_history import numbers, part_rows
@@ -466,7 +466,7 @@ class MemoryMachine(RuleBasedStateMachine):
         if hasattr(self, "folder"):
             self.records_are_those_of_the_models()
             self.reindex(0)
-            self.comes_back_whole()
+            assert_comes_back_whole(self.memories[0], self.path, self.clock)
             for memory in self.memories:
                 memory.close()
             self.file.close()
@@ -598,15 +598,6 @@ class MemoryMachine(RuleBasedStateMachine):
         before = text_index_of(self.path)
         self.memories[who].reindex()
         assert text_index_of(self.path) == before
-
-    def comes_back_whole(self):
-        """What is exported and imported again is the same, row by row and in the text index."""
-        file, other = (Path(self.folder.name, name) for name in ("all.jsonl", "other.db"))
-        self.memories[0].export_to("jsonl", file)
-        with Memory.open(other, clock=self.clock) as memory:
-            memory.import_from("jsonl", file)
-        assert rows_of(other) == rows_of(self.path)
-        assert text_index_of(other) == text_index_of(self.path)
 
     @rule(days=st.sampled_from([1, 20, 31]))
     def time_passes(self, days):

@@ -16,7 +16,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from support import sql, text_index_of
+from support import assert_comes_back_whole, sql, text_index_of
 
 from graphmem import Conflict, InvalidInput, Memory, NotFound, Situation
 
@@ -44,6 +44,7 @@ class Machine(RuleBasedStateMachine):
 
     def teardown(self):
         if hasattr(self, "memory"):
+            assert_comes_back_whole(self.memory, self.path, self.clock)
             self.memory.close()
             self.folder.cleanup()
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from support import sql
 
 from graphmem import Conflict, InvalidInput, Memory, SecretRefused
-from graphmem.exchange import rooted
+from graphmem.core import pages
+from graphmem.exchange import rooted, tree_lists
 from graphmem.records import trees
 
 KEY = "sk-" + "a1B2c3D4e5F6g7H8i9J0"
@@ -554,6 +555,113 @@ def test_a_tree_that_goes_through_a_memory_keeps_its_bytes(tmp_path_factory, tol
             for memory in (first, second)
         )
         assert ours == theirs
+
+
+# ---- what an edit costs, and what a sync that was broken off leaves
+
+
+@pytest.fixture
+def made(filled, root, monkeypatch):
+    """The lists that are made from now on."""
+    old = time.time() - 100
+    for path in files(root):
+        os.utime(root / path, (old, old))
+    monkeypatch.setattr(rooted, "is_settled", lambda stamp: True)
+    filled.sync_tree(root)
+    folders = []
+    for name in ("index_page", "root_page"):
+        monkeypatch.setattr(pages, name, _noting(folders, getattr(pages, name)))
+    return folders
+
+
+def _noting(folders, make):
+    def noted(first, *others):
+        folders.append(first if make.__name__ == "index_page" else "ROOT")
+        return make(first, *others)
+
+    return noted
+
+
+def test_an_edit_that_no_list_shows_makes_no_list(made, filled, root):
+    change(root, "lessons/deploy-with-pnpm.md", "Never npm.", "Never, ever npm.")
+    assert whats(filled.sync_tree(root)) == [("lessons/deploy-with-pnpm.md", "edited")]
+    assert made == []
+
+
+def test_an_edit_makes_the_list_of_its_folder_and_the_tables(made, filled, root):
+    change(root, "lessons/deploy-with-pnpm.md", "Deploy with pnpm", "Deploy with yarn")
+    filled.sync_tree(root)
+    assert made == ["lessons", "ROOT"]
+    assert "Deploy with yarn" in (root / "lessons/index.md").read_text("utf-8")
+    filled.sync_tree(root)
+    assert made == ["lessons", "ROOT"]
+
+
+def test_a_move_makes_the_lists_of_both_folders(made, filled, root):
+    (root / "lessons/deploy-with-pnpm.md").rename(root / "facts/deploy.md")
+    (root / "facts/likes-tea.md").rename(root / "facts/tea.md")
+    filled.sync_tree(root)
+    assert sorted(made) == ["ROOT", "facts"]
+    assert not (root / "lessons/index.md").exists()
+    assert "| facts |" in (root / "ROOT.md").read_text("utf-8")
+    assert "lessons" not in (root / "ROOT.md").read_text("utf-8")
+
+
+def test_an_edit_reads_what_is_kept_of_all_files_once(made, filled, root, monkeypatch):
+    change(root, "facts/likes-tea.md", "Green tea.", "Black tea.")
+    asked, rows = [], trees.rows
+    monkeypatch.setattr(trees, "rows", lambda tx, root: asked.append(root) or rows(tx, root))
+    assert whats(filled.sync_tree(root)) == [("facts/likes-tea.md", "edited")]
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("what", ["taken", "given"])
+def test_lists_that_a_sync_did_not_come_to_are_made_by_the_next(made, filled, root, monkeypatch, what):
+    if what == "taken":
+        change(root, "facts/likes-tea.md", "Green tea.", "Black tea.")
+    else:
+        filled.edit_note(2, summary="Black tea.")
+    with monkeypatch.context() as patched:
+        patched.setattr(tree_lists, "compile_lists", None)
+        with pytest.raises(TypeError):
+            filled.sync_tree(root)
+    assert "Green tea." in (root / "facts/index.md").read_text("utf-8")
+    filled.sync_tree(root)
+    assert "Black tea." in (root / "facts/index.md").read_text("utf-8")
+
+
+def test_lists_show_what_notes_say_that_are_in_conflict(made, filled, root):
+    change(root, "facts/likes-tea.md", "title: Likes tea", "title: Likes coffee")
+    for title in ("Likes milk", "Likes water"):
+        filled.edit_note(2, title=title)
+        filled.sync_tree(root)
+        assert f"[{title}](likes-tea.md)" in (root / "facts/index.md").read_text("utf-8")
+
+
+def test_lists_show_a_file_that_came_from_another_tree_of_the_scope(made, filled, root, tmp_path):
+    other = tmp_path / "other"
+    filled.remember("Never here", kind="pitfall")
+    filled.sync_tree(other)
+    (root / "lessons/deploy-with-pnpm.md").unlink()
+    filled.sync_tree(root)
+    put(other, "pitfalls/deploy.md", (other / "lessons/deploy-with-pnpm.md").read_bytes())
+    (other / "lessons/deploy-with-pnpm.md").unlink()
+    put(root, "pitfalls/tea.md", (root / "facts/likes-tea.md").read_bytes())
+    (root / "facts/likes-tea.md").unlink()
+    for tree in (other, root):
+        filled.sync_tree(tree)
+        listed = (tree / "pitfalls/index.md").read_text("utf-8")
+        kept = sorted(path.name for path in (tree / "pitfalls").iterdir() if path.name != "index.md")
+        assert [name for name in kept if f"]({name})" not in listed] == []
+
+
+def test_lists_do_not_show_a_note_that_was_purged_and_whose_file_was_removed(made, filled, root):
+    filled.forget(2, hard=True)
+    (root / "facts/likes-tea.md").unlink()
+    told = [(one.path, one.what) for one in filled.sync_tree(root).changes]
+    assert told == [("ROOT.md", "written"), ("facts/index.md", "removed")]
+    assert not (root / "facts/index.md").exists()
+    assert "facts" not in (root / "ROOT.md").read_text("utf-8")
 
 
 # ---- watch

@@ -34,6 +34,7 @@ ROOT_PAGE = "ROOT.md"
 INDEX_PAGE = "index.md"
 # Two devices that each add a line to a list have both lines when git has merged them.
 ATTRIBUTES = f"{INDEX_PAGE} merge=union\n{ROOT_PAGE} merge=union\n"
+LISTED = frozenset({"title", "summary", "load_when"})  # what lists show of a note, beside its path and status
 EDITABLE = ("title", "kind", "slot", "labels", "load_when", "summary", "highlight", "pinned", "reason")
 _LISTS = {"labels", "load_when"}
 # What other systems call the same.
@@ -280,6 +281,15 @@ def place_key(path: str) -> str:
 # ---- what is compiled
 
 
+def index_path(path: str) -> str:
+    """Return the path of the list that shows a file.
+
+    >>> index_path("facts/tea.md")
+    'facts/index.md'
+    """
+    return f"{path.rpartition('/')[0]}/{INDEX_PAGE}"
+
+
 def index_page(folder: str, listed: Iterable[Listed]) -> str:
     """Return the list of a folder: one line a note."""
     lines = [f"- {_link(one, one.path.rpartition('/')[2])}{_tail(one)}\n" for one in _sorted(listed)]
@@ -291,13 +301,14 @@ def is_compiled(text: str) -> bool:
     return _BEGIN in text
 
 
-def root_page(text: str, listed: Iterable[Listed]) -> str:
+def root_page(text: str, folders: Iterable[str], routed: Iterable[Listed]) -> str:
     """Return the first page of a tree: what people wrote there byte for byte, and two tables that are compiled.
 
-    text: as it is now, '' for none. Where the marks of the tables are missing they go to the end.
+    text: as it is now, '' for none. folders: that have a list. routed: notes that tell when they are to be
+    read. Where the marks of the tables are missing they go to the end.
     """
     newline = "\r\n" if "\r\n" in text and text.count("\n") == text.count("\r\n") else "\n"
-    tables = newline.join(_tables(list(_sorted(listed))))
+    tables = newline.join(_tables(folders, routed))
     begin, end = re.escape(_BEGIN), re.escape(_END)
     # Where the end was taken away only what is certainly ours goes.
     ours = r"(?:\r?\n(?:\|[^\n]*|## Folders\r?|## What to read when\r?|[ \t\r]*)(?=\n|\Z))*"
@@ -310,12 +321,11 @@ def root_page(text: str, listed: Iterable[Listed]) -> str:
     return human + gap + tables + newline
 
 
-def _tables(listed: list[Listed]) -> list[str]:
-    folders = sorted({one.path.rpartition("/")[0] for one in listed})
-    routes = sorted({(trigger, one.path, one) for one in listed for trigger in one.load_when}, key=lambda row: row[:2])
+def _tables(folders: Iterable[str], routed: Iterable[Listed]) -> list[str]:
+    routes = sorted({(trigger, one.path, one) for one in routed for trigger in one.load_when}, key=lambda row: row[:2])
     return [
         _BEGIN, "", "## Folders", "", "| folder | list |", "| --- | --- |",
-        *(f"| {_plain(folder)} | [{INDEX_PAGE}]({_address(f'{folder}/{INDEX_PAGE}')}) |" for folder in folders),
+        *(f"| {_plain(folder)} | [{INDEX_PAGE}]({_address(f'{folder}/{INDEX_PAGE}')}) |" for folder in sorted(folders)),
         "", "## What to read when", "", "| when | file | what |", "| --- | --- | --- |",
         *(f"| {_plain(trigger)} | {_link(one, path)} | {_plain(one.summary)} |" for trigger, path, one in routes),
         "", _END,

@@ -69,7 +69,7 @@ def checked_root(path: str | os.PathLike[str]) -> str:
     if os.path.islink(whole):
         raise InvalidInput("root", text, "is a link, and may lead anywhere: name the folder itself")
     if os.path.lexists(whole) and not os.path.isdir(whole):
-        raise InvalidInput("root", text, "is no folder")
+        raise InvalidInput("root", text, "is no folder: name one, or a place where one can be made")
     return os.path.realpath(whole)
 
 

@@ -50,7 +50,6 @@ def _run(run: Run, tree: Tree, *, incoming: bool) -> TreeReport:
         if is_same and (lists or run.form.parting) and not run.without_file(tx):
             return _report(run, len(walk.stamps) - lists)
         run.rows = {row.uid: row for row in trees.rows(tx, run.root)}
-        fresh = run.without_file(tx)
     for path, stamp in walk.left.items() if run.hands.keep else ():
         run.rooted.remove(path, stamp)
     if known != tree:
@@ -70,7 +69,7 @@ def _run(run: Run, tree: Tree, *, incoming: bool) -> TreeReport:
         tree_in.take(run, found, by_path)
     else:
         tree_found.pass_over(run, found, by_path)
-    tree_out.give(run, None if run.wrote else fresh, incoming=incoming)
+    tree_out.give(run, incoming=incoming)
     if run.form.parting is None:
         tree_lists.compile_lists(run)
     if run.hands.keep:

@@ -59,7 +59,6 @@ def read(run: Run, paths: Sequence[str], by_path: Mapping[str, Row]) -> list[Fil
         except InvalidInput as error:
             run.refuse(path, row, error)
     if ours:
-        run.wrote = True
         with run.hands.write() as tx:
             trees.recover(tx, run.root, [row.uid for row in ours])
     return found

@@ -133,6 +133,8 @@ def _take_known(run: Run, tx: sqlite3.Connection, file: File, page: Page, row: R
     path = run.name(file.path, row.uid)
     made = replace(row, path=path, hash=file.hash, stamp=run.files.kept(file.stamp), writing="", changes=0, conflict=0)
     is_back = not row.path
+    if path != row.path:
+        run.stirred |= {row.path, path} - {""}
     is_same = file.hash == row.hash and not row.conflict
     if note.status == "archived" and is_back:
         note = notes.restore(tx, note.id, run.hands.act("restore"), run.hands.config)
@@ -165,6 +167,8 @@ def _take_known(run: Run, tx: sqlite3.Connection, file: File, page: Page, row: R
         note = report.note
         if report.operation is not None:
             run.tell(file.path, "edited", note.id, ", ".join(edits))
+            if not pages.LISTED.isdisjoint(edits):
+                run.stirred.add(path)
     if status != note.status:
         note = _turn(run, tx, note, str(status), path)
     if row.conflict:
@@ -219,6 +223,7 @@ def _take_new(run: Run, tx: sqlite3.Connection, file: File, page: Page) -> None:
     other = trees.elsewhere(tx, uid, run.scope, run.form.name) if uid else None
     if other is not None and other.note_id is not None:
         # What another tree of the scope knows of the note tells which side changed.
+        run.stirred.add(file.path)
         _take_known(run, tx, file, page, replace(other, path=file.path, changes=other.changes or 1, conflict=0))
         return
     texts = {key: value for key, value in told.items() if key in pages.EDITABLE and key != "pinned"}
@@ -276,7 +281,7 @@ def _take_gone(run: Run, tx: sqlite3.Connection, expected: Row) -> None:
         if row.conflict:
             run.remove_copy(row.path)
         trees.put(tx, run.root, replace(row, path="", stamp="", changes=0, conflict=0))
-        run.stirred = True
+        run.stirred.add(row.path)
     elif row.conflict and run.form.copy(row.path) in run.stamps:
         trees.put(tx, run.root, replace(row, hash="", stamp="", conflict=0))
         run.remove_copy(row.path)

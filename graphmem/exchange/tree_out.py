@@ -14,16 +14,19 @@ from graphmem.records import notes, trees
 from graphmem.records.trees import Row
 
 
-def give(run: Run, fresh: Sequence[int] | None, *, incoming: bool) -> None:
+def give(run: Run, *, incoming: bool) -> None:
     """Write the files of notes that are new or changed, and remove those of notes that are gone."""
     with run.hands.read() as tx:
-        rows = {row.uid: row for row in trees.rows(tx, run.root)} if fresh is None else run.rows
-        fresh = run.without_file(tx) if fresh is None else fresh
-    due = [row for row in rows.values() if row.note_id is not None and _is_due(run, row, incoming=incoming)]
+        rows = {row.uid: row for row in trees.due(tx, run.root)}
+        fresh = run.without_file(tx)
+    if not incoming:
+        rows = {row.uid: row for row in run.rows.values() if _is_missing(run, row)} | rows
+    due = [row for row in rows.values() if row.path not in run.refused or row.conflict]
     back = [row for row in due if not row.path]
     if fresh or back:
         with run.hands.write() as tx:
-            due = [row for row in due if row.path] + _placed(run, tx, fresh, back, rows)
+            due = [row for row in due if row.path] + _placed(run, tx, fresh, back)
+            run.note_stirred(tx)
     done = 0
     for part in parts(sorted(due, key=lambda row: row.path), run.files.at_once):
         with run.hands.read() as tx:
@@ -37,6 +40,7 @@ def give(run: Run, fresh: Sequence[int] | None, *, incoming: bool) -> None:
         with run.hands.write() as tx:
             for made in written:
                 trees.settle(tx, run.root, made)
+            run.note_stirred(tx)
         done += len(part)
         run.hands.progress(done, len(due))
 
@@ -54,17 +58,13 @@ def _without_lost(run: Run, written: Sequence[Row], paths: Mapping[str, str], lo
     return kept
 
 
-def _is_due(run: Run, row: Row, *, incoming: bool) -> bool:
-    if row.path in run.refused and not row.conflict:
-        return False
-    return row.changes > 0 or (row.path != "" and (not row.hash or (not incoming and row.path not in run.stamps)))
+def _is_missing(run: Run, row: Row) -> bool:
+    return row.note_id is not None and row.path != "" and row.path not in run.stamps
 
 
-def _placed(
-    run: Run, tx: sqlite3.Connection, fresh: Sequence[int], back: Sequence[Row], rows: Mapping[str, Row]
-) -> list[Row]:
+def _placed(run: Run, tx: sqlite3.Connection, fresh: Sequence[int], back: Sequence[Row]) -> list[Row]:
     """Choose places for notes without a file, and keep them; return what is to be written."""
-    used = {pages.place_key(path) for path in (*run.stamps, *(row.path for row in rows.values()))}
+    used = {pages.place_key(path) for path in (*run.stamps, *trees.paths(tx, run.root))}
     placed = []
     known = notes.notes(tx, [*fresh, *(row.note_id or 0 for row in back)])
     waiting = [Row(trees.uid_of(tx, note_id) or trees.free_uid(tx, known[note_id]), "", note_id)
@@ -74,6 +74,8 @@ def _placed(
         note = known.get(row.note_id or 0)
         if note is None or not run.is_shown(note):
             trees.put(tx, run.root, replace(row, changes=0))
+            if note is None:  # where its file lay is known no more, and lists may still show it
+                run.stirred.update(one.path for one in trees.compiled(tx, run.root) if one.path != pages.ROOT_PAGE)
             continue
         path = run.form.place(note, row.uid, used)
         used.add(pages.place_key(path))
@@ -98,6 +100,7 @@ def _plan_one(run: Run, row: Row, note: Note | None) -> tuple[Row, str | None, s
         row = replace(row, hash="", stamp="", conflict=0)
     try:
         if row.conflict:
+            run.stirred.add(row.path)
             run.write_copy(row.path, text)
             return replace(row, note_hash=page_hash), None, None
         if page_hash == row.note_hash and row.hash and row.path in run.stamps and run.is_named(row):
@@ -113,7 +116,7 @@ def _plan_one(run: Run, row: Row, note: Note | None) -> tuple[Row, str | None, s
     except REFUSALS as error:
         run.refuse(row.path, row, error)
         return None
-    run.stirred = True
+    run.stirred.add(row.path)
     made = replace(row, hash=digest_of(text), note_hash=page_hash)
     if known is not None and known[0] == text.encode():
         return replace(made, stamp=run.files.kept(known[1])), None, None
@@ -149,5 +152,5 @@ def _give_nothing(run: Run, row: Row, note: Note | None) -> Row | None:
     except REFUSALS as error:
         run.refuse(row.path, row, error)
         return None
-    run.stirred = True
+    run.stirred.add(row.path)
     return replace(row, path="", stamp="", conflict=0)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from graphmem.config import Config
-from graphmem.core import redaction
+from graphmem.core import pages, redaction
 from graphmem.core.model import Note, NoteEditReport, Provenance, TreeChange
 from graphmem.core.pages import Page
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, NotFound, SecretRefused
@@ -22,6 +22,7 @@ from graphmem.records.trees import Row
 
 _T = TypeVar("_T")
 
+_UNLISTED = ("refused", "copy", "edited")  # what lists do not show, or not always
 REFUSALS = (InvalidInput, Conflict, NotFound, SecretRefused)
 
 
@@ -66,9 +67,8 @@ class Run:
     rows: dict[str, Row] = field(default_factory=dict)
     stamps: dict[str, str] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
-    stirred: bool = False  # something changed that lists show
+    stirred: set[str] = field(default_factory=set)  # files of which lists show something that changed
     held: bool = False  # something waits for a person, since files speak for nobody
-    wrote: bool = False  # what was read of the memory is no longer all of it
     rooted: Rooted = field(init=False)
     files: Rooted | Pieces = field(init=False)
 
@@ -159,13 +159,19 @@ class Run:
     def in_batches(self, work: Sequence[_T], act: Callable[[sqlite3.Connection, _T], None]) -> None:
         """Do all work, so much in a transaction."""
         done = 0
-        self.wrote = self.wrote or bool(work)
         for part in parts(work, self.rooted.at_once):
             with self.hands.write() as tx:
                 for one in part:
                     act(tx, one)
+                self.note_stirred(tx)
             done += len(part)
             self.hands.progress(done, len(work))
+
+    def note_stirred(self, tx: sqlite3.Connection) -> None:
+        """Keep which lists are due, together with what they are to show: who dies before they are made loses none."""
+        if self.stirred and self.form.parting is None:
+            trees.stir(tx, self.root, {pages.index_path(path) for path in self.stirred})
+        self.stirred.clear()
 
     def refuse(self, path: str, row: Row | None, error: GraphmemError) -> None:
         """Tell that a file stays as it is, and why."""
@@ -176,7 +182,8 @@ class Run:
 
     def tell(self, path: str, what: str, note_id: int | None = None, reason: str = "") -> None:
         """Tell what became of a file."""
-        self.stirred = self.stirred or what not in ("refused", "copy")
+        if what not in _UNLISTED:
+            self.stirred.add(path)
         shown = self.files.shown(path)
         self.changes.append(TreeChange(redaction.redact(shown), what, note_id, redaction.redact(reason)))
 

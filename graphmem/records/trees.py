@@ -5,10 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from graphmem.core.model import Note, TreeConflict, TreeState
-from graphmem.core.pages import Listed, make_uid
+from graphmem.core.pages import ROOT_PAGE, Listed, make_uid
 from graphmem.store.lists import in_list, in_parts, of_scopes
 
 _COLUMNS = "uid, path, note_id, hash, stamp, note_hash, writing, changes, conflict"
+_SHOWN = """FROM tree_files f JOIN notes n ON n.id = f.note_id
+            WHERE f.root = ? AND f.path <> '' AND n.status IN ('live', 'proposed')"""  # by lists
 BEGUN, TOLD = 1, 2  # how a tree is trusted: it was begun here, somebody said so
 
 
@@ -73,6 +75,18 @@ def compiled(tx: sqlite3.Connection, root: str) -> list[Row]:
     return [Row(*row) for row in tx.execute(statement, (root,))]
 
 
+def due(tx: sqlite3.Connection, root: str) -> list[Row]:
+    """Return the files of a tree whose notes changed, and those that are still to be written."""
+    statement = f"""SELECT {_COLUMNS} FROM tree_files
+                    WHERE root = ? AND note_id IS NOT NULL AND (changes > 0 OR (path <> '' AND hash = ''))"""
+    return [Row(*row) for row in tx.execute(statement, (root,))]
+
+
+def paths(tx: sqlite3.Connection, root: str) -> list[str]:
+    """Return where the files of a tree lie, those that are still to be written too."""
+    return [path for (path,) in tx.execute("SELECT path FROM tree_files WHERE root = ? AND path <> ''", (root,))]
+
+
 def row(tx: sqlite3.Connection, root: str, uid: str) -> Row | None:
     """Return one file of a tree."""
     found = tx.execute(f"SELECT {_COLUMNS} FROM tree_files WHERE root = ? AND uid = ?", (root, uid)).fetchone()
@@ -134,6 +148,15 @@ def settle(tx: sqlite3.Connection, root: str, row: Row) -> None:
     )
 
 
+def stir(tx: sqlite3.Connection, root: str, lists: Iterable[str]) -> None:
+    """Keep that lists of a tree, named by their paths, are due to be made anew, and so the tables of its first page."""
+    tx.executemany(
+        """INSERT INTO tree_files(root, uid, path, changes) VALUES (?, ?, ?, 1)
+           ON CONFLICT (root, uid) DO UPDATE SET changes = changes + 1""",
+        [(root, f":{path}", path) for path in {*lists, ROOT_PAGE}],
+    )
+
+
 def intend(tx: sqlite3.Connection, root: str, hashes: Iterable[tuple[str, str]]) -> None:
     """Keep what is about to be written, by uid: who dies before it is settled has written it, and nobody else."""
     tx.executemany(
@@ -155,9 +178,9 @@ def restamp(tx: sqlite3.Connection, root: str, stamps: Iterable[tuple[str, str]]
     )
 
 
-def drop(tx: sqlite3.Connection, root: str, uid: str) -> None:
-    """Forget a file."""
-    tx.execute("DELETE FROM tree_files WHERE root = ? AND uid = ?", (root, uid))
+def drop(tx: sqlite3.Connection, root: str, row: Row) -> None:
+    """Forget a list, unless it is due by what changed since it was looked at."""
+    tx.execute("DELETE FROM tree_files WHERE root = ? AND uid = ? AND changes = ?", (root, row.uid, row.changes))
 
 
 def without_file(
@@ -173,14 +196,24 @@ def without_file(
     return [note_id for (note_id,) in found]
 
 
-def listed(tx: sqlite3.Connection, root: str) -> list[Listed]:
-    """Return the files of a tree as its lists show them."""
-    triggers: dict[int, list[str]] = {}
+def listed(tx: sqlite3.Connection, root: str, folder: str) -> list[Listed]:
+    """Return the files of a folder, without those of folders below it, as its list shows them."""
+    start = f"{folder}/"
+    condition = "substr(f.path, 1, ?) = ? AND instr(substr(f.path, ?), '/') = 0"
+    return _listed(tx, root, condition, (len(start), start, len(start) + 1))
+
+
+def routed(tx: sqlite3.Connection, root: str) -> list[Listed]:
+    """Return the files of a tree that tell when they are to be read, as its first page shows them."""
+    return _listed(tx, root, "f.note_id IN (SELECT note_id FROM note_triggers)")
+
+
+def _listed(tx: sqlite3.Connection, root: str, condition: str, values: tuple[str | int, ...] = ()) -> list[Listed]:
     found = tx.execute(
-        """SELECT f.note_id, f.path, n.title, n.summary, n.status = 'proposed' FROM tree_files f
-            JOIN notes n ON n.id = f.note_id WHERE f.root = ? AND f.path <> '' AND n.status IN ('live', 'proposed')""",
-        (root,),
+        f"SELECT f.note_id, f.path, n.title, n.summary, n.status = 'proposed' {_SHOWN} AND {condition}",
+        (root, *values),
     ).fetchall()
+    triggers: dict[int, list[str]] = {}
     for ids, marks in in_parts([note_id for note_id, *_ in found]):
         for note_id, trigger in tx.execute(
             f"SELECT note_id, load_when FROM note_triggers WHERE note_id IN ({marks}) ORDER BY load_when", ids

@@ -21,7 +21,7 @@ _SHOWN = 20
 
 
 @click.command("import")
-@click.argument("kind", type=click.Choice(_IMPORTS))
+@click.argument("kind", metavar="KIND", type=click.Choice(_IMPORTS))
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option(
     "--scope", help="Whose it is: user, project, session or the key of a scope.  [default: as the source says]"
@@ -76,7 +76,7 @@ def _print_import(report: "ImportReport") -> None:
 
 
 @click.command("export")
-@click.argument("kind", type=click.Choice(_EXPORTS))
+@click.argument("kind", metavar="KIND", type=click.Choice(_EXPORTS))
 @click.argument("path", type=click.Path(), default="-")
 @click.option("--scene", metavar="KEY", help="Facts of this scene and of those below it.")
 @click.option("--entity", metavar="NAME", help="Facts around this name.")
@@ -102,8 +102,8 @@ def export_command(
     """Write what is known into the file PATH, or to standard output.
 
     KIND jsonl is the whole memory, with all that it holds, for 'graphmem import jsonl'; mcp-memory is a file of the MCP
-    knowledge-graph server, okf a folder of Markdown files in the Open Knowledge Format. The others are pictures of the
-    facts, as 'graphmem graph' draws them.
+    knowledge-graph server, okf a folder of Markdown files in the Open Knowledge Format. mermaid, dot, json, graphml,
+    svg and html are pictures of the facts, as 'graphmem graph' draws them.
 
     \b
     Example:
