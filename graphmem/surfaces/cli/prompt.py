@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphmem.errors import InvalidInput
 from graphmem.late import late
 from graphmem.surfaces.cli.group import (
     WholeNumber,
@@ -103,15 +102,12 @@ def _print_brief(brief: "Brief", budget: int) -> None:
 
 
 def _event(text: str | None) -> "Event":
-    """Return the one event that was given."""
-    from graphmem.core.events import parse_events
+    """Return the event that was given."""
+    from graphmem.core.events import event_of, parse_json
 
     place = "standard input" if text is None else "event"
     if text is None:
         if sys.stdin is None or sys.stdin.isatty():  # closed, or nobody pipes anything in
             raise click.UsageError("give EVENT, or pipe it into standard input")
         text = read_input(place)
-    events = parse_events(text.replace("\n", " "), place)  # an object over several lines is one event too
-    if len(events) != 1:
-        raise InvalidInput(place, text.strip(), "give one event, a JSON object")
-    return events[0]
+    return event_of(parse_json(text, place), place)
