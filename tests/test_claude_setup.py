@@ -120,7 +120,10 @@ def test_without_its_scripts_the_interpreter_is_the_program(home, tmp_path, monk
     found = json.loads(claude_setup.files_of(None).settings.read_text())["hooks"]["Stop"][0]["hooks"][0]
     claude_setup.uninstall(None, dry_run=False)
 
-    assert (found["command"], found["args"]) == (str(tmp_path / "python"), ["-m", "graphmem.surfaces.hook", "Stop"])
+    assert (found["command"], found["args"]) == (
+        str(tmp_path / "python"),
+        ["-P", "-m", "graphmem.surfaces.hook", "Stop"],
+    )
     assert everything_in(home) == {}
 
 

@@ -22,6 +22,7 @@ from support import sql
 from graphmem import Memory, Situation
 from graphmem.surfaces import claude_code
 from graphmem.surfaces.hosts import Seat
+from graphmem.surfaces.own_programs import words_of
 
 ROOT = Path(__file__).parent.parent
 RULE = "Answer in plain text"
@@ -62,7 +63,7 @@ class Host:
     def raw(self, name, data, **environ):
         """Run a hook; return its exit code, what it printed, and what it said besides."""
         ran = subprocess.run(
-            [sys.executable, "-m", "graphmem.surfaces.hook", *([name] if name else [])],
+            [*words_of("graphmem.surfaces.hook"), *([name] if name else [])],
             input=data, capture_output=True, timeout=60, env=self.environ | environ, cwd=self.work,
         )  # fmt: skip
         return ran.returncode, ran.stdout, ran.stderr
@@ -420,6 +421,21 @@ def test_the_first_event_leaves_a_helper_and_the_next_ones_ask_it(helped):
     assert (len(helped.sockets()), helper_of(place)) == (1, pid)
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     assert (asked.stdout, asked.stderr) == ("\n", "")
+
+
+@needs_sockets
+def test_no_program_of_the_project_runs(helped):
+    run = helped.home / "run"
+    for name in ("socket", "json", "sqlite3", "regex", "graphmem"):
+        (helped.work / f"{name}.py").write_text(f"open({str(run)!r}, 'a').write(__name__)\n")
+    helped.says(user("u1", "Where does it run?"))
+
+    helped.hook("SessionStart", source="startup")
+    helped.hook("Stop", environ={"GRAPHMEM_HOOK_ALONE": "1"})
+    wait_for_a_helper(helped)
+    helped.waits_for("SELECT part FROM parts", [("u1",)])
+
+    assert not run.exists()
 
 
 @needs_sockets

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphmem.errors import InvalidInput, StoreFailed
+from graphmem.surfaces.own_programs import words_of
 
 # From the text of a file, '' for a missing one, and its path to the new text, '' for none, and what changes, in words.
 Edit = Callable[[str, str], tuple[str, list[str]]]
@@ -40,7 +41,7 @@ def program_of(script: str, module: str, *, shared: bool) -> list[str]:
     """
     path = Path(sys.executable).with_name(f"{script}.exe" if sys.platform == "win32" else script)
     if not path.exists():
-        return [sys.executable, "-m", module]
+        return words_of(module)
     found = shutil.which(script)
     is_found = found is not None and os.path.realpath(found) == os.path.realpath(path)
     return [script if shared and is_found else str(path)]

@@ -13,6 +13,7 @@ from typing import IO, Any
 from graphmem.errors import StoreFailed
 from graphmem.surfaces.http import running
 from graphmem.surfaces.opening import Session
+from graphmem.surfaces.own_programs import words_of
 
 _PATIENCE = 30.0  # seconds until a server has to be there
 _PAUSE = 0.05
@@ -28,7 +29,7 @@ def started(session: Session, options: Sequence[str]) -> running.Running:
     found = running.find(path)
     if found is not None and answers(found):
         return found
-    command = [sys.executable, "-m", "graphmem", "--db", path, "--project", ""]
+    command = [*words_of("graphmem"), "--db", path, "--project", ""]
     if session.config_file is not None:
         command += ["--config", session.config_file]
     apart: dict[str, Any] = {"start_new_session": True}
