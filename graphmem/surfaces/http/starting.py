@@ -26,7 +26,7 @@ def started(session: Session, options: Sequence[str]) -> running.Running:
     It works for no project of its own: who asks says which. Raises StoreFailed where none comes up.
     """
     path = session.ready_path()
-    found = running.find(path)
+    found = running.alive(path)
     if found is not None and answers(found):
         return found
     command = [*words_of("graphmem"), "--db", path, "--project", ""]
@@ -63,7 +63,7 @@ def _come_up(path: str, process: subprocess.Popen[bytes], told: IO[bytes]) -> ru
     last = time.monotonic() + _PATIENCE
     while time.monotonic() < last:
         ended = process.poll() is not None
-        found = running.find(path)
+        found = running.alive(path)
         if found is not None and answers(found):
             process.returncode = 0  # it lives on, which Python would complain of
             return found
