@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import sys
 from pathlib import Path
@@ -259,3 +260,16 @@ def test_a_path_through_something_else_is_refused():
 
 def test_the_files_of_each_place():
     assert claude_setup.files_of(Path("/srv/app")).servers == Path("/srv/app/.mcp.json")
+
+
+@pytest.mark.parametrize(("program", "needs"), [("claude", {"mcp"}), ("opencode", {"mcp", "http"})])
+def test_what_is_still_to_be_installed_is_told(home, monkeypatch, program, needs):
+    run = click.testing.CliRunner().invoke
+    complete = run(graphmem, [program, "install"])
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+
+    lacking = run(graphmem, [program, "install"])
+    gone = run(graphmem, [program, "uninstall"])
+
+    assert (complete.exit_code, complete.stderr, lacking.exit_code, gone.stderr) == (0, "", 0, "")
+    assert set(re.findall(r"pip install 'graphmem\[(\w+)\]'", lacking.stderr)) == needs

@@ -170,6 +170,7 @@ def test_versions_and_extras_are_told(doctor, monkeypatch):
     lacking = doctor()
     assert told(lacking, "extra tree") == ("note", "not installed: watchfiles", "pip install 'graphmem[tree]'")
     assert only(lacking, "extra zh").told == "rjieba 1"
+    assert not {"extra browser", "extra dev"} & set(lacking)
 
 
 def test_a_sqlite_without_what_a_memory_needs_is_a_problem(doctor, monkeypatch):

@@ -66,6 +66,15 @@ def test_who_starts_one_at_the_same_time_gets_the_same(database):
     assert len({each["pid"] for each in told}) == 1
 
 
+def test_how_one_that_is_apart_ends_is_told(database):
+    command = [sys.executable, "-m", "graphmem", "--db", database, "serve", "--detach", *OPTIONS]
+
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert f"process {running.find(database).pid} until" in told
+    assert "ctrl-c" not in told
+
+
 def test_why_none_comes_up_is_told(database, tmp_path):
     with pytest.raises(StoreFailed, match="sing"):
         starting.started(Session(database, None), ["--sing"])
