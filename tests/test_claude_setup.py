@@ -273,3 +273,25 @@ def test_what_is_still_to_be_installed_is_told(home, monkeypatch, program, needs
 
     assert (complete.exit_code, complete.stderr, lacking.exit_code, gone.stderr) == (0, "", 0, "")
     assert set(re.findall(r"pip install 'graphmem\[(\w+)\]'", lacking.stderr)) == needs
+
+
+@pytest.mark.parametrize("link", [".mcp.json", ".claude", ".opencode", "opencode.json"])
+@pytest.mark.parametrize("act", ["install", "uninstall"])
+def test_no_link_in_a_project_leads_to_files_elsewhere(home, act, link):
+    run = click.testing.CliRunner().invoke
+    project, other = home / "clone", home / "own"
+    project.mkdir()
+    if link.endswith("json"):
+        other.write_text('{"mcpServers": {"graphmem": {}}, "mcp": {"graphmem": {}}}')
+    else:
+        (other / "plugins").mkdir(parents=True)
+        (other / "plugins/graphmem.js").write_text("graphmem")
+    (project / link).symlink_to(other)
+    before = everything_in(home)
+
+    program = "opencode" if "opencode" in link else "claude"
+    refused = run(graphmem, ["--project", str(project), program, act, "--project"])
+
+    assert (refused.exit_code, type(refused.exception)) == (1, InvalidInput)
+    assert f"leads out of the project, to {other}" in str(refused.exception)
+    assert everything_in(home) == before

@@ -47,11 +47,19 @@ def program_of(script: str, module: str, *, shared: bool) -> list[str]:
     return [script if shared and is_found else str(path)]
 
 
-def written(edits: Sequence[tuple[Path, Edit]], *, own_folders: Sequence[str], dry_run: bool) -> tuple[Change, ...]:
+def written(
+    edits: Sequence[tuple[Path, Edit]], *, within: Path | None, own_folders: Sequence[str], dry_run: bool
+) -> tuple[Change, ...]:
     """Change files, each by its edit; none is where one of them cannot be read or understood.
 
+    within: the folder of a project, which is perhaps a stranger's: a link in it must not lead to files elsewhere.
     own_folders: the names of folders that go with their last file. Raises InvalidInput and StoreFailed.
     """
+    for file, _ in edits:
+        real = Path(os.path.realpath(file))
+        if within is not None and not real.is_relative_to(os.path.realpath(within)):
+            reason = f"is a link that leads out of the project, to {real}; remove it, nothing was changed"
+            raise InvalidInput("file", str(file), reason)
     planned: list[tuple[Path, bytes | None, bytes | None, list[str]]] = []
     for file, edit in edits:
         before = _read(file)
