@@ -458,6 +458,24 @@ def test_a_helper_that_dies_is_replaced_and_one_of_other_settings_not_asked(help
 
 
 @needs_sockets
+@pytest.mark.parametrize("way", ["variable", "option"])
+def test_a_memory_named_by_a_relative_path_is_the_one_of_that_folder(helped, way):
+    helped.environ["GRAPHMEM_DB"] = "own.db" if way == "variable" else str(helped.path)
+    helped.hook("SessionStart", source="startup")
+    wait_for_a_helper(helped)
+    other = helped.folder / "other"
+    other.mkdir()
+    event = {**helped.event("SessionStart", source="startup"), "cwd": str(other)}
+
+    subprocess.run(
+        [*words_of("graphmem.surfaces.hook"), *(["--db", "own.db"] if way == "option" else []), "SessionStart"],
+        input=json.dumps(event).encode(), env=helped.environ, cwd=other, timeout=60, check=True,
+    )  # fmt: skip
+
+    assert (other / "own.db").exists()
+
+
+@needs_sockets
 def test_whatever_is_said_to_a_helper_it_goes_on(helped):
     helped.hook("SessionStart", source="startup")
     place, pid = wait_for_a_helper(helped)
