@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import sys
 from pathlib import Path
@@ -120,7 +121,10 @@ def test_without_its_scripts_the_interpreter_is_the_program(home, tmp_path, monk
     found = json.loads(claude_setup.files_of(None).settings.read_text())["hooks"]["Stop"][0]["hooks"][0]
     claude_setup.uninstall(None, dry_run=False)
 
-    assert (found["command"], found["args"]) == (str(tmp_path / "python"), ["-m", "graphmem.surfaces.hook", "Stop"])
+    assert (found["command"], found["args"]) == (
+        str(tmp_path / "python"),
+        ["-P", "-m", "graphmem.surfaces.hook", "Stop"],
+    )
     assert everything_in(home) == {}
 
 
@@ -256,3 +260,38 @@ def test_a_path_through_something_else_is_refused():
 
 def test_the_files_of_each_place():
     assert claude_setup.files_of(Path("/srv/app")).servers == Path("/srv/app/.mcp.json")
+
+
+@pytest.mark.parametrize(("program", "needs"), [("claude", {"mcp"}), ("opencode", {"mcp", "http"})])
+def test_what_is_still_to_be_installed_is_told(home, monkeypatch, program, needs):
+    run = click.testing.CliRunner().invoke
+    complete = run(graphmem, [program, "install"])
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+
+    lacking = run(graphmem, [program, "install"])
+    gone = run(graphmem, [program, "uninstall"])
+
+    assert (complete.exit_code, complete.stderr, lacking.exit_code, gone.stderr) == (0, "", 0, "")
+    assert set(re.findall(r"pip install 'graphmem\[(\w+)\]'", lacking.stderr)) == needs
+
+
+@pytest.mark.parametrize("link", [".mcp.json", ".claude", ".opencode", "opencode.json"])
+@pytest.mark.parametrize("act", ["install", "uninstall"])
+def test_no_link_in_a_project_leads_to_files_elsewhere(home, act, link):
+    run = click.testing.CliRunner().invoke
+    project, other = home / "clone", home / "own"
+    project.mkdir()
+    if link.endswith("json"):
+        other.write_text('{"mcpServers": {"graphmem": {}}, "mcp": {"graphmem": {}}}')
+    else:
+        (other / "plugins").mkdir(parents=True)
+        (other / "plugins/graphmem.js").write_text("graphmem")
+    (project / link).symlink_to(other)
+    before = everything_in(home)
+
+    program = "opencode" if "opencode" in link else "claude"
+    refused = run(graphmem, ["--project", str(project), program, act, "--project"])
+
+    assert (refused.exit_code, type(refused.exception)) == (1, InvalidInput)
+    assert f"leads out of the project, to {other}" in str(refused.exception)
+    assert everything_in(home) == before

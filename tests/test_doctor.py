@@ -170,6 +170,7 @@ def test_versions_and_extras_are_told(doctor, monkeypatch):
     lacking = doctor()
     assert told(lacking, "extra tree") == ("note", "not installed: watchfiles", "pip install 'graphmem[tree]'")
     assert only(lacking, "extra zh").told == "rjieba 1"
+    assert not {"extra browser", "extra dev"} & set(lacking)
 
 
 def test_a_sqlite_without_what_a_memory_needs_is_a_problem(doctor, monkeypatch):
@@ -469,6 +470,19 @@ def test_a_server_that_runs_answers_and_one_that_is_gone_is_told(doctor, path):
     assert alive[1].startswith(f"{served['url']} (process {served['pid']}) answers, version ")
     assert gone[0] == "note"
     assert served["url"] in gone[1]
+
+
+def test_what_answers_in_the_place_of_a_server_that_ended_is_not_taken_for_it(doctor, path):
+    words = [sys.executable, "-m", "graphmem", "--db", f"{path}-2", "serve", "--port", "0", "--json"]
+    with subprocess.Popen(words, stdout=-1) as server:
+        served = json.loads(server.stdout.readline())
+        record = running.record_of(str(path))
+        record.with_suffix(".lock").touch()
+        running.tell(record, running.Running(str(path), served["url"], served["port"], "token", 1))
+        state, text, _ = told(doctor(), "server")
+        server.kill()
+
+    assert (state, "something else answers there" in text) == ("note", True)
 
 
 def test_a_server_elsewhere_is_not_asked(doctor, path):

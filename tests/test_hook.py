@@ -22,6 +22,7 @@ from support import sql
 from graphmem import Memory, Situation
 from graphmem.surfaces import claude_code
 from graphmem.surfaces.hosts import Seat
+from graphmem.surfaces.own_programs import words_of
 
 ROOT = Path(__file__).parent.parent
 RULE = "Answer in plain text"
@@ -62,7 +63,7 @@ class Host:
     def raw(self, name, data, **environ):
         """Run a hook; return its exit code, what it printed, and what it said besides."""
         ran = subprocess.run(
-            [sys.executable, "-m", "graphmem.surfaces.hook", *([name] if name else [])],
+            [*words_of("graphmem.surfaces.hook"), *([name] if name else [])],
             input=data, capture_output=True, timeout=60, env=self.environ | environ, cwd=self.work,
         )  # fmt: skip
         return ran.returncode, ran.stdout, ran.stderr
@@ -423,6 +424,21 @@ def test_the_first_event_leaves_a_helper_and_the_next_ones_ask_it(helped):
 
 
 @needs_sockets
+def test_no_program_of_the_project_runs(helped):
+    run = helped.home / "run"
+    for name in ("socket", "json", "sqlite3", "regex", "graphmem"):
+        (helped.work / f"{name}.py").write_text(f"open({str(run)!r}, 'a').write(__name__)\n")
+    helped.says(user("u1", "Where does it run?"))
+
+    helped.hook("SessionStart", source="startup")
+    helped.hook("Stop", environ={"GRAPHMEM_HOOK_ALONE": "1"})
+    wait_for_a_helper(helped)
+    helped.waits_for("SELECT part FROM parts", [("u1",)])
+
+    assert not run.exists()
+
+
+@needs_sockets
 def test_a_helper_that_dies_is_replaced_and_one_of_other_settings_not_asked(helped):
     helped.hook("SessionStart", source="startup")
     place, pid = wait_for_a_helper(helped)
@@ -439,6 +455,24 @@ def test_a_helper_that_dies_is_replaced_and_one_of_other_settings_not_asked(help
     assert silent is None
     assert len(helped.sockets()) >= 1
     assert reminded is None  # the wish was taken up by the one before
+
+
+@needs_sockets
+@pytest.mark.parametrize("way", ["variable", "option"])
+def test_a_memory_named_by_a_relative_path_is_the_one_of_that_folder(helped, way):
+    helped.environ["GRAPHMEM_DB"] = "own.db" if way == "variable" else str(helped.path)
+    helped.hook("SessionStart", source="startup")
+    wait_for_a_helper(helped)
+    other = helped.folder / "other"
+    other.mkdir()
+    event = {**helped.event("SessionStart", source="startup"), "cwd": str(other)}
+
+    subprocess.run(
+        [*words_of("graphmem.surfaces.hook"), *(["--db", "own.db"] if way == "option" else []), "SessionStart"],
+        input=json.dumps(event).encode(), env=helped.environ, cwd=other, timeout=60, check=True,
+    )  # fmt: skip
+
+    assert (other / "own.db").exists()
 
 
 @needs_sockets

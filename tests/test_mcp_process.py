@@ -483,7 +483,9 @@ def test_names_and_pages_of_strangers_are_refused(served, headers, status):  # D
 
 @pytest.mark.parametrize("missing", ["mcp", "pydantic"])
 def test_a_package_that_is_missing_is_named_with_what_installs_it(environment, path, tmp_path, missing):
-    script = f"import sys; sys.modules[{missing!r}] = None; from graphmem.surfaces.cli import main; main()"
+    # With a package goes what it brings along.
+    gone = f"sys.modules[{missing!r}] = sys.modules['anyio'] = None"
+    script = f"import sys; {gone}; from graphmem.surfaces.cli import main; main()"
     blocked = f"""if True:
         import importlib.util, sys
         find = importlib.util.find_spec

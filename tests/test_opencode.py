@@ -75,7 +75,8 @@ def run(server, tmp_path):
     place = tmp_path / ".opencode"
     shutil.copytree(SOURCES, place / "graphmem")
     (place / "plugins").mkdir()
-    told = json.dumps({"url": f"http://127.0.0.1:{server.server_address[1]}", "token": "secret"})
+    where = {"url": f"http://127.0.0.1:{server.server_address[1]}", "token": "secret", "pid": os.getpid()}
+    told = json.dumps(where)
     starts = [sys.executable, "-c", f"print({told!r})"]
 
     def go(*steps, plugin="graphmem.js", command=starts, environment=None, writes=False):
@@ -368,6 +369,21 @@ def test_without_a_server_nothing_changes(run, command):
     assert told[1]["system"] == ["first"]
     assert told[4]["output"] == "42"
     assert told[-1]["context"] == []
+
+
+def test_what_has_the_port_of_a_server_that_ended_hears_nothing(run, server, tmp_path):
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    first, again = (
+        json.dumps({"url": f"http://127.0.0.1:{port}", "token": "secret", "pid": pid})
+        for port, pid in ((server.server_address[1], ended.pid), (9, os.getpid()))
+    )
+    mark = str(tmp_path / "begun")
+    script = f"import os; print({again!r} if os.path.exists({mark!r}) else {first!r}); open({mark!r}, 'w')"
+
+    run(says("Hello"), asks_for_system("first"), command=[sys.executable, "-c", script])
+
+    assert server.heard == []
 
 
 def test_a_command_without_a_server_keeps_the_text_of_its_file(run):

@@ -108,7 +108,7 @@ def test_plug_in_and_server_use_the_memory_that_is_named(project, tmp_path, monk
 
     install(project, database="my memory.db", config_file="my.toml")
 
-    start = [str(tmp_path / "python"), "-m", "graphmem", "--db", os.path.abspath("my memory.db")]
+    start = [str(tmp_path / "python"), "-P", "-m", "graphmem", "--db", os.path.abspath("my memory.db")]
     start += ["--config", os.path.abspath("my.toml")]
     server = json.loads((project / "opencode.json").read_text())["mcp"]["graphmem"]
     assert json.loads((project / ".opencode" / "graphmem" / "settings.json").read_text()) == {

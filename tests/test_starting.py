@@ -45,6 +45,18 @@ def test_one_that_runs_is_told_and_one_that_was_killed_is_replaced(database):
     assert starting.answers(other)
 
 
+def test_what_answers_in_the_place_of_a_server_that_was_killed_is_not_trusted(database):
+    first = starting.started(Session(database, None), OPTIONS)
+    end(first, signal.SIGKILL)
+    squatter = starting.started(Session(f"{database}-2", None), ["--port", str(first.port), "--idle", "1"])
+    assert starting.answers(first)
+
+    other = starting.started(Session(database, None), OPTIONS)
+    end(squatter, signal.SIGTERM)
+
+    assert (other.port == first.port, other.memory) == (False, os.path.realpath(database))
+
+
 def test_who_starts_one_at_the_same_time_gets_the_same(database):
     command = [sys.executable, "-m", "graphmem", "--db", database, "serve", "--detach", "--json", *OPTIONS]
 
@@ -52,6 +64,15 @@ def test_who_starts_one_at_the_same_time_gets_the_same(database):
     told = [json.loads(each.communicate()[0]) for each in begun]
 
     assert len({each["pid"] for each in told}) == 1
+
+
+def test_how_one_that_is_apart_ends_is_told(database):
+    command = [sys.executable, "-m", "graphmem", "--db", database, "serve", "--detach", *OPTIONS]
+
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert f"process {running.find(database).pid} until" in told
+    assert "ctrl-c" not in told
 
 
 def test_why_none_comes_up_is_told(database, tmp_path):

@@ -57,6 +57,7 @@ def install(
             (files.settings, lambda text, place: _with_hooks(text, place, options, shared=shared)),
             (files.servers, lambda text, place: _with_server(text, place, options, shared=shared)),
         ],
+        within=project,
         own_folders=_OWN_FOLDERS,
         dry_run=dry_run,
     )
@@ -67,6 +68,7 @@ def uninstall(project: Path | None, *, dry_run: bool) -> tuple[Change, ...]:
     files = files_of(project)
     return written(
         [(files.settings, _without_hooks), (files.servers, _without_server)],
+        within=project,
         own_folders=_OWN_FOLDERS,
         dry_run=dry_run,
     )

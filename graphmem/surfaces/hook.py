@@ -6,8 +6,8 @@ nothing, and what went wrong stands in `hook.log` in the user's folder of state.
 To load what an answer needs takes longer than the answer and longer than a host should wait. So the first event is
 answered by its own process, which leaves a helper behind (`surfaces/hook_helper.py`): one that has everything loaded,
 answers the next ones over a socket of the user's own, and ends when nobody asks any more. This module therefore loads
-next to nothing. Where there is no such socket, as on Windows, or GRAPHMEM_HOOK_ALONE is set, each event is answered by
-its own process.
+next to nothing. Where there is no such socket, as on Windows, GRAPHMEM_HOOK_ALONE is set or an option names a relative
+path, each event is answered by its own process.
 """
 
 import os
@@ -42,7 +42,8 @@ def answer(arguments: list[str]) -> bytes:
         if os.environ.get("GRAPHMEM_WRITER"):  # a writer of this memory is at work here, and no person
             return b""
         asked = request(arguments, raw)
-        place = "" if os.environ.get("GRAPHMEM_HOOK_ALONE") else socket_of(asked[0])
+        alone = os.environ.get("GRAPHMEM_HOOK_ALONE") or not all(map(os.path.isabs, arguments[1:-1:2]))
+        place = "" if alone else socket_of(asked[0])
         told = _of_helper(place, asked) if place else None
         if told is None:
             told, then = hook_helper.answer(*asked)
@@ -62,8 +63,18 @@ def request(arguments: list[str], raw: bytes) -> tuple[bytes, bytes, bytes]:
         __file__,
         *(f"{name}={value}" for name, value in sorted(os.environ.items()) if _is_ours(name)),
     ]
+    given = [value for name, value in os.environ.items() if name.startswith("GRAPHMEM_")]
+    if not all(map(os.path.isabs, given)):  # perhaps a path, and a helper may be in another folder
+        shared.append(_current_folder())
     wanted = [os.environ.get("CLAUDE_PROJECT_DIR", ""), *arguments]
     return _joined(shared), _joined(wanted), raw
+
+
+def _current_folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it is gone
+        return ""
 
 
 def _is_ours(name: str) -> bool:

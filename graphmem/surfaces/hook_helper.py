@@ -19,6 +19,7 @@ from typing import Any
 
 from graphmem.core import redaction
 from graphmem.surfaces import claude_code, hook, places
+from graphmem.surfaces.own_programs import words_of
 
 IDLE_MINUTES = 60  # a person thinks, reads and eats
 _LOOKS_EVERY = 20.0  # seconds, whether its socket is still its own
@@ -87,7 +88,7 @@ def _parsed(arguments: list[str]) -> tuple[dict[str, Any], str, str]:
 
 def _go_on(cause: str, given: dict[str, Any], started: str, options: dict[str, Any]) -> None:
     """Start a process that digests the session, and do not wait for it."""
-    words = ["-m", "graphmem.surfaces.hook", _DIGEST, cause]
+    words = [*words_of("graphmem.surfaces.hook"), _DIGEST, cause]
     for option, name in (("--db", "database"), ("--config", "config_file")):
         if options[name]:
             words += [option, options[name]]
@@ -97,9 +98,9 @@ def _go_on(cause: str, given: dict[str, Any], started: str, options: dict[str, A
 
 
 def _apart(words: Sequence[str], environ: dict[str, str], told: bytes) -> None:
-    """Start this interpreter for something that nobody waits for, and tell it what it is about."""
+    """Start a program of ours for something that nobody waits for, and tell it what it is about."""
     process = subprocess.Popen(  # noqa: S603 (this interpreter)
-        [sys.executable, *words],
+        words,
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -139,7 +140,7 @@ def log(arguments: Sequence[str], lines: Sequence[str]) -> None:
 def start(place: str) -> None:
     """Start a helper behind a socket, and do not wait for it."""
     os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
-    _apart(["-m", "graphmem.surfaces.hook_helper", place], dict(os.environ), b"")
+    _apart([*words_of("graphmem.surfaces.hook_helper"), place], dict(os.environ), b"")
 
 
 def serve(place: str, *, idle: float = IDLE_MINUTES * 60.0) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphmem.errors import InvalidInput, StoreFailed
+from graphmem.surfaces.own_programs import words_of
 
 # From the text of a file, '' for a missing one, and its path to the new text, '' for none, and what changes, in words.
 Edit = Callable[[str, str], tuple[str, list[str]]]
@@ -40,17 +41,25 @@ def program_of(script: str, module: str, *, shared: bool) -> list[str]:
     """
     path = Path(sys.executable).with_name(f"{script}.exe" if sys.platform == "win32" else script)
     if not path.exists():
-        return [sys.executable, "-m", module]
+        return words_of(module)
     found = shutil.which(script)
     is_found = found is not None and os.path.realpath(found) == os.path.realpath(path)
     return [script if shared and is_found else str(path)]
 
 
-def written(edits: Sequence[tuple[Path, Edit]], *, own_folders: Sequence[str], dry_run: bool) -> tuple[Change, ...]:
+def written(
+    edits: Sequence[tuple[Path, Edit]], *, within: Path | None, own_folders: Sequence[str], dry_run: bool
+) -> tuple[Change, ...]:
     """Change files, each by its edit; none is where one of them cannot be read or understood.
 
+    within: the folder of a project, which is perhaps a stranger's: a link in it must not lead to files elsewhere.
     own_folders: the names of folders that go with their last file. Raises InvalidInput and StoreFailed.
     """
+    for file, _ in edits:
+        real = Path(os.path.realpath(file))
+        if within is not None and not real.is_relative_to(os.path.realpath(within)):
+            reason = f"is a link that leads out of the project, to {real}; remove it, nothing was changed"
+            raise InvalidInput("file", str(file), reason)
     planned: list[tuple[Path, bytes | None, bytes | None, list[str]]] = []
     for file, edit in edits:
         before = _read(file)

@@ -8,6 +8,7 @@ import click
 from graphmem.errors import InvalidInput
 from graphmem.late import late
 from graphmem.surfaces.cli.group import dry_run_option, json_option
+from graphmem.surfaces.extras import require
 from graphmem.surfaces.opening import Session, current_folder
 from graphmem.surfaces.output import printable, to_json
 
@@ -21,6 +22,10 @@ else:
     claude_setup = late("graphmem.surfaces.claude_setup")
     hook = late("graphmem.surfaces.hook")
     opencode_setup = late("graphmem.surfaces.opencode.setup")
+
+# What programs start: a package that it needs, what it is, and the extra that installs it.
+_SERVER = ("mcp", "the MCP server", "mcp")
+_PLUGIN = ("uvicorn", "the plug-in", "http")
 
 
 @click.command("claude")
@@ -44,7 +49,7 @@ def claude_command(
     """
     if for_user and for_project:
         raise click.UsageError("give --user or --project")
-    _set_up(claude_setup, session, act, for_project=for_project, dry_run=dry_run, as_json=as_json)
+    _set_up(claude_setup, session, act, [_SERVER], for_project=for_project, dry_run=dry_run, as_json=as_json)
 
 
 @click.command("opencode")
@@ -72,13 +77,25 @@ def opencode_command(
     if writes and act == "uninstall":
         raise click.UsageError("--writer is for install")
     options = {"writes": writes} if act == "install" else {}
-    _set_up(opencode_setup, session, act, for_project=for_project, dry_run=dry_run, as_json=as_json, **options)
+    needs = [_PLUGIN, _SERVER]
+    _set_up(opencode_setup, session, act, needs, for_project=for_project, dry_run=dry_run, as_json=as_json, **options)
 
 
 def _set_up(
-    setup: Any, session: Session, act: str, *, for_project: bool, dry_run: bool, as_json: bool, **options: Any
+    setup: Any,
+    session: Session,
+    act: str,
+    needs: "Sequence[tuple[str, str, str]]",
+    *,
+    for_project: bool,
+    dry_run: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
-    """Carry out an act of a module that puts graphmem into a program, and print what became of each file."""
+    """Carry out an act of a module that puts graphmem into a program, and print what became of each file.
+
+    needs: arguments of `require` for what the program will start; what is missing is told of.
+    """
     project = _project(session) if for_project else None
     if act == "install":
         options |= {"database": session.database, "config_file": session.config_file}
@@ -89,6 +106,11 @@ def _set_up(
     for change in changes:
         would = "would be done: " if dry_run and change.changes else ""
         click.echo(printable(f"{change.file}: {would}{', '.join(change.changes) or 'nothing to do'}"))
+    for need in needs if act == "install" else ():
+        try:
+            require(*need)
+        except InvalidInput as missing:
+            click.echo(f"still to be done: {missing.reason}", err=True)
 
 
 def _project(session: Session) -> Path:

@@ -6,6 +6,7 @@ import click
 
 from graphmem.late import late
 from graphmem.surfaces.cli.group import WholeNumber
+from graphmem.surfaces.extras import require
 from graphmem.surfaces.opening import Session
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ def mcp_command(session: Session, /, over_http: bool, port: int | None, prefix: 
     """
     if port is not None and not over_http:
         raise click.UsageError("--port is for --http")
+    for package in ("mcp", "pydantic"):
+        require(package, "serving MCP", "mcp")
     serving.check(prefix, profile)
     session.config()  # what is wrong with the settings is told at once
     table = desk.Desk(

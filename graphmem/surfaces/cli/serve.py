@@ -54,7 +54,8 @@ def serve_command(
         if as_json:
             click.echo(to_json(running, one_line=True))
         else:
-            click.echo(printable(f"{running.memory} is served at {running.url}, ctrl-c ends it"))
+            end = f"process {running.pid} until that is ended" if detach else "ctrl-c ends it"
+            click.echo(printable(f"{running.memory} is served at {running.url}, {end}"))
             click.echo(f"token: {running.token}")
             click.echo(f"open in a browser: {running.entrance}")
 

@@ -15,6 +15,7 @@ from graphmem.surfaces.claude_code import EVENTS
 from graphmem.surfaces.doctor.findings import Finding, good, note, problem, reason_of
 from graphmem.surfaces.opencode import setup as opencode_setup
 from graphmem.surfaces.opening import Session
+from graphmem.surfaces.own_programs import words_of
 
 _PATIENCE = 10  # seconds for a program to start
 
@@ -126,13 +127,14 @@ def _start(called: _Called, program: str, arguments: Sequence[str], *, trusted: 
     """Return what starts a program and changes nothing, None where it must not be tried."""
     own = os.path.realpath(Path(sys.executable).parent)
     is_script = Path(program).name.removesuffix(".exe") == called.script
-    by_module = list(arguments[:2]) == ["-m", called.module]
+    by_module = words_of(called.module)[1:]
+    is_module = list(arguments[: len(by_module)]) == by_module
     is_ours = os.path.realpath(Path(program).parent) == own and (
-        is_script or (by_module and os.path.realpath(program) == os.path.realpath(sys.executable))
+        is_script or (is_module and os.path.realpath(program) == os.path.realpath(sys.executable))
     )
-    if not is_ours and not (trusted and (is_script or by_module)):
+    if not is_ours and not (trusted and (is_script or is_module)):
         return None
-    return [program, *(arguments[:2] if by_module else ()), *called.asked]
+    return [program, *(by_module if is_module else ()), *called.asked]
 
 
 def _failure(words: Sequence[str], environ: Mapping[str, str]) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from graphmem.surfaces.doctor.findings import Finding, good, note, problem
 
 _EXTRA = re.compile(r"([\w.-]+).*extra\s*==\s*['\"]([\w-]+)['\"]")
-_OF_DEVELOPERS = ("all", "bench", "dev")
+_OF_DEVELOPERS = ("all", "bench", "browser", "dev")
 _NEEDED = ("CREATE TABLE strict(a TEXT) STRICT", "CREATE VIRTUAL TABLE words USING fts5(a)")
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import site
 import subprocess
-import sys
 import threading
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
@@ -21,12 +20,13 @@ from graphmem.memory import Memory
 from graphmem.surfaces import extras
 from graphmem.surfaces.doctor.findings import Finding, good, note, problem, reason_of
 from graphmem.surfaces.doctor.storage import health
+from graphmem.surfaces.own_programs import words_of
 
 SECONDS = 10  # for each trip
 _WORD = "pelican"
 _TITLE = "The pelican lives in the harbour"
-_GRAPHMEM = (sys.executable, "-m", "graphmem")
-_HOOK = (sys.executable, "-m", "graphmem.surfaces.hook")
+_GRAPHMEM = tuple(words_of("graphmem"))
+_HOOK = tuple(words_of("graphmem.surfaces.hook"))
 _REINSTALL = "pip install --force-reinstall graphmem"
 
 

@@ -245,6 +245,10 @@ def _server(memory: str) -> Iterator[Finding]:
         gone = f"{told.url} (process {told.pid}) is told of and does not answer: {reason_of(error)}"
         yield note("server", gone, "'graphmem serve' starts another one, which takes its place")
         return
+    if running.alive(memory) is None:
+        other = f"{told.url} is told of, and its server ended: something else answers there"
+        yield note("server", other, "'graphmem serve' starts another one, which takes its place")
+        return
     yield good("server", f"{told.url} (process {told.pid}) answers, version {answer.get('version')}")
 
 

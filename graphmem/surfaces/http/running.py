@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from graphmem.errors import Conflict, StoreFailed
 from graphmem.surfaces.places import make_state_folder, state_folder
 
 _RECORDS = "servers"
+_TRIES, _PAUSE = 5, 0.02  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +44,34 @@ def record_of(memory: str) -> Path:
 
 
 def find(memory: str) -> Running | None:
-    """Return the server of a memory, None where none is told of.
-
-    One that was killed may still be told of: whoever cannot reach it takes it for gone.
-    """
+    """Return the server of a memory, None where none is told of. One that was killed may still be told of."""
     try:
         return Running(**json.loads(record_of(memory).read_bytes()))
     except (OSError, ValueError, TypeError):
         return None
+
+
+def alive(memory: str) -> Running | None:
+    """Return the server of a memory that runs, None where none does.
+
+    What answers at the address of one that was killed may be the program of another user, who would be sent the token
+    and all that is told to a server. So it counts that somebody holds the lock.
+    """
+    found = find(memory)
+    if found is None:
+        return None
+    try:
+        descriptor = os.open(_lock_of(record_of(memory)), os.O_RDWR)
+    except OSError:
+        return None
+    try:
+        return None if _locked(descriptor, shared=True) else found
+    finally:
+        os.close(descriptor)
+
+
+def _lock_of(record: Path) -> Path:
+    return record.with_suffix(".lock")
 
 
 @contextlib.contextmanager
@@ -61,16 +83,17 @@ def only_server(memory: str) -> Iterator[Path]:
     record = record_of(memory)
     try:
         make_state_folder(_RECORDS)
-        descriptor = os.open(record.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(_lock_of(record), os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise StoreFailed(
             f"{record.parent} cannot be used: {error.strerror}; a server tells there of itself"
         ) from error
     try:
-        if not _locked(descriptor):
+        if not _locked_soon(descriptor):
             other = find(memory)
             place = "by a server that is just starting" if other is None else f"at {other.url} by process {other.pid}"
             raise Conflict(f"the memory {memory} is served already {place}: use that, or stop it")
+        record.unlink(missing_ok=True)  # of one that was killed
         try:
             yield record
         finally:
@@ -88,8 +111,20 @@ def tell(record: Path, running: Running) -> None:
     draft.replace(record)
 
 
-def _locked(descriptor: int) -> bool:
-    """Take the lock of a file, which the system gives back when the process ends, however it does."""
+def _locked_soon(descriptor: int) -> bool:
+    """Take the lock of a file; who only looks whether somebody has it has it for a moment."""
+    for _ in range(_TRIES):
+        if _locked(descriptor):
+            return True
+        time.sleep(_PAUSE)
+    return False
+
+
+def _locked(descriptor: int, *, shared: bool = False) -> bool:
+    """Take the lock of a file, which the system gives back when the process ends, however it does.
+
+    shared: others may have it in this way too, where the system knows that.
+    """
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -98,7 +133,7 @@ def _locked(descriptor: int) -> bool:
         else:
             import fcntl
 
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except OSError:
         return False
     return True

@@ -13,6 +13,7 @@ from typing import IO, Any
 from graphmem.errors import StoreFailed
 from graphmem.surfaces.http import running
 from graphmem.surfaces.opening import Session
+from graphmem.surfaces.own_programs import words_of
 
 _PATIENCE = 30.0  # seconds until a server has to be there
 _PAUSE = 0.05
@@ -25,10 +26,10 @@ def started(session: Session, options: Sequence[str]) -> running.Running:
     It works for no project of its own: who asks says which. Raises StoreFailed where none comes up.
     """
     path = session.ready_path()
-    found = running.find(path)
+    found = running.alive(path)
     if found is not None and answers(found):
         return found
-    command = [sys.executable, "-m", "graphmem", "--db", path, "--project", ""]
+    command = [*words_of("graphmem"), "--db", path, "--project", ""]
     if session.config_file is not None:
         command += ["--config", session.config_file]
     apart: dict[str, Any] = {"start_new_session": True}
@@ -62,7 +63,7 @@ def _come_up(path: str, process: subprocess.Popen[bytes], told: IO[bytes]) -> ru
     last = time.monotonic() + _PATIENCE
     while time.monotonic() < last:
         ended = process.poll() is not None
-        found = running.find(path)
+        found = running.alive(path)
         if found is not None and answers(found):
             process.returncode = 0  # it lives on, which Python would complain of
             return found

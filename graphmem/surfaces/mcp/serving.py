@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from graphmem.errors import GraphmemError, InvalidInput
 from graphmem.late import late
-from graphmem.surfaces.extras import require
 from graphmem.surfaces.mcp.desk import Desk
 from graphmem.surfaces.mcp.stdio import Wire
 
@@ -26,9 +25,7 @@ _OPENING = 0.3  # seconds that the first answer may wait for a memory that is sl
 
 
 def check(prefix: str, profile: str) -> None:
-    """Raise InvalidInput for a prefix that no client takes, and where the packages of the extra are not installed."""
-    for package in ("pydantic", "mcp"):
-        require(package, "serving MCP", "mcp")
+    """Raise InvalidInput for a prefix that no client takes."""
     longest = _LONGEST_NAME - max(len(tool.name) for tool in profiles.PROFILES[profile].tools())
     if not re.fullmatch(r"[A-Za-z0-9_-]*", prefix) or len(prefix) > longest:
         raise InvalidInput("prefix", prefix, f"give at most {longest} letters from A to Z, digits, - and _")

@@ -335,8 +335,8 @@ class Server {
       child.on("error", reject)
       child.on("close", () => {
         try {
-          const { url, token } = JSON.parse(told)
-          resolve({ url, token })
+          const { url, token, pid } = JSON.parse(told)
+          resolve({ url, token, pid })
         } catch (error) {
           reject(error)
         }
@@ -347,6 +347,7 @@ class Server {
   // Resolves to the answer, null where it was refused, undefined where nobody heard it.
   async ask(moment, body) {
     if (process.env.GRAPHMEM_WRITER) return null
+    if (this.place && !lives(this.place.pid)) this.place = null // whatever has its port now is to hear nothing
     for (const place of [this.place, null]) {
       const there = place ?? (await this.connect())
       if (!there) return undefined
@@ -358,6 +359,15 @@ class Server {
       if (this.place === there) this.place = null // it ended, or another one has its port
     }
     return undefined
+  }
+}
+
+// Whether a process of this user is there.
+function lives(pid) {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
   }
 }
 

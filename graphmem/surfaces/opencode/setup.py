@@ -58,6 +58,7 @@ def install(
     files = [(file, _holding(text)) for file, text in _files(places.folder, command, writes=writes).items()]
     return written(
         [*files, (_config(places.configs), lambda text, place: _with_server(text, place, command))],
+        within=project,
         own_folders=_OWN_FOLDERS,
         dry_run=dry_run,
     )
@@ -71,6 +72,7 @@ def uninstall(project: Path | None, *, dry_run: bool) -> tuple[Change, ...]:
             *((file, _gone) for file in _files(places.folder, [], writes=False)),
             (_config(places.configs), _without_server),
         ],
+        within=project,
         own_folders=_OWN_FOLDERS,
         dry_run=dry_run,
     )
