@@ -102,9 +102,10 @@ class Curation(Maintenance):
 
         A rule, a procedure (skill, agent, command), a pin and a note of a slot in `config.constraint_keys` bind
         everybody, so they are the user's: from any other source a note is proposed, and pinned by nobody, unless
-        `quote` is what the user said, in `said`, the user's words of this turn, or in the mirrored `session`: a
-        sentence, or a part of several words that the rest of it neither negates nor limits, and that has a telling word
-        of the note. The same holds for what would take the place of a rule or a pin.
+        `quote` is what the user said, in `said`, the user's words of this turn, or in the mirrored `session`, where
+        none is known in that in which the user spoke last, within the hour: a sentence, or a part of several words that
+        the rest of it neither negates nor limits, and that has a telling word of the note. The same holds for what
+        would take the place of a rule or a pin.
 
         The same note again, whatever its spaces and letter case, is seen once more and takes the new labels. Raises
         InvalidInput naming the argument that cannot be used, SecretRefused for a secret in any of them.
@@ -137,7 +138,9 @@ class Curation(Maintenance):
             backed = (
                 bool(quoted)
                 and quotes.is_about(quoted, "\n".join((draft.title, draft.body, draft.slot, *draft.labels)))
-                and quotes.is_said(quoted, (said, *history.said_by_user(tx, origin.session)))
+                and quotes.is_said(
+                    quoted, (said, *history.said_by_user(tx, self._spoken_in(tx, origin.session, moment)))
+                )
             )
             if quoted and not backed:
                 remark = (
@@ -429,7 +432,7 @@ class Curation(Maintenance):
         with self._store.read() as tx:
             scopes = self._scopes(tx, None)
             if said is None:
-                name = name or history.speaking(tx, scopes, days_before(moment, _DAYS_AT_HAND))
+                name = self._spoken_in(tx, name, moment)
                 sentence, told_at = _unreminded(tx, name, moment)
                 begun = begun or told_at
             else:
@@ -441,6 +444,10 @@ class Curation(Maintenance):
         return reminding.reminder_of(sentence, self.config.language) if due else ""
 
     # ---- within
+
+    def _spoken_in(self, tx: sqlite3.Connection, session: str, at: str) -> str:
+        """Return a session, for '' the one in which the user spoke last, '' where that was not in the last hour."""
+        return session or history.speaking(tx, self._scopes(tx, None), days_before(at, _DAYS_AT_HAND))
 
     def _note_scope(self, kind: str, scope: str | None) -> str:
         """Return the scope of a note: what is learnt at work is of the project, what is so of the user."""
