@@ -1,6 +1,7 @@
 """A server that is started apart, unless one runs."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import signal
@@ -43,6 +44,19 @@ def test_one_that_runs_is_told_and_one_that_was_killed_is_replaced(database):
 
     assert (other.pid == first.pid, other.token == first.token) == (False, False)
     assert starting.answers(other)
+
+
+def test_the_server_of_another_memory_at_the_same_address_is_not_taken_for_it(database, tmp_path):
+    elsewhere = starting.started(Session(str(tmp_path / "other.db"), None), OPTIONS)
+    killed = dataclasses.replace(elsewhere, memory=database, token="old", pid=2**22 + 1)  # noqa: S106
+    running.tell(running.record_of(database), killed)
+
+    try:
+        found = starting.started(Session(database, None), OPTIONS)
+        assert found.url != elsewhere.url
+        assert starting.answers(found)
+    finally:
+        end(elsewhere, signal.SIGTERM)
 
 
 def test_who_starts_one_at_the_same_time_gets_the_same(database):
