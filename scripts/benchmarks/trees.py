@@ -143,13 +143,18 @@ def _timed(act: Callable[[], object]) -> float:
 
 
 def _timed_edit(memory: Memory, root: Path, turn: int) -> float:
-    path = min((root / "facts").glob("*.md"))
+    path = _notes_of(root)[0]
     path.write_text(path.read_text("utf-8") + f"\nmore {turn}\n", "utf-8")
     started = time.perf_counter()
     report = memory.sync_tree(root)
     spent = time.perf_counter() - started
     assert any(change.what == "edited" for change in report.changes)
     return spent
+
+
+def _notes_of(root: Path) -> list[Path]:
+    """Return the files of notes, without the list beside them."""
+    return sorted(path for path in (root / "facts").glob("*.md") if path.name != "index.md")
 
 
 def _watched(memory: Memory, root: Path) -> list[float]:
@@ -161,7 +166,7 @@ def _watched(memory: Memory, root: Path) -> list[float]:
     spent = []
     try:
         told.get(timeout=60)
-        paths = sorted((root / "facts").glob("*.md"))
+        paths = _notes_of(root)
         for turn in range(WATCHED):
             time.sleep(0.3 + turn / 50)  # at another place of the watcher's steps each time
             path = paths[turn % len(paths)]
