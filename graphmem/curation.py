@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from graphmem.compose import grounds, proposing, reminding
     from graphmem.core import candidates, failures, quotes, redaction, trust
     from graphmem.core import reminders as settings
-    from graphmem.graph import relations
-    from graphmem.records import drafts, history, incidents, inspection, notes, provenance, reminders
+    from graphmem.records import drafts, history, incidents, inspection, notes, reminders
     from graphmem.store import text_index
     from graphmem.store.text_index import Vocabulary
     from graphmem.upkeep import edit_notes, purge
@@ -41,11 +40,9 @@ else:
     inspection = late("graphmem.records.inspection")
     notes = late("graphmem.records.notes")
     proposing = late("graphmem.compose.proposing")
-    provenance = late("graphmem.records.provenance")
     purge = late("graphmem.upkeep.purge")
     quotes = late("graphmem.core.quotes")
     redaction = late("graphmem.core.redaction")
-    relations = late("graphmem.graph.relations")
     reminders = late("graphmem.records.reminders")
     reminding = late("graphmem.compose.reminding")
     settings = late("graphmem.core.reminders")
@@ -105,9 +102,10 @@ class Curation(Maintenance):
 
         A rule, a procedure (skill, agent, command), a pin and a note of a slot in `config.constraint_keys` bind
         everybody, so they are the user's: from any other source a note is proposed, and pinned by nobody, unless
-        `quote` is what the user said, in `said`, the user's words of this turn, or in the mirrored `session`: a
-        sentence, or a part of several words that the rest of it neither negates nor limits, and that has a telling word
-        of the note. The same holds for what would take the place of a rule or a pin.
+        `quote` is what the user said, in `said`, the user's words of this turn, or in the mirrored `session`, where
+        none is known in that in which the user spoke last, within the hour: a sentence, or a part of several words that
+        the rest of it neither negates nor limits, and that has a telling word of the note. The same holds for what
+        would take the place of a rule or a pin.
 
         The same note again, whatever its spaces and letter case, is seen once more and takes the new labels. Raises
         InvalidInput naming the argument that cannot be used, SecretRefused for a secret in any of them.
@@ -140,7 +138,9 @@ class Curation(Maintenance):
             backed = (
                 bool(quoted)
                 and quotes.is_about(quoted, "\n".join((draft.title, draft.body, draft.slot, *draft.labels)))
-                and quotes.is_said(quoted, (said, *history.said_by_user(tx, origin.session)))
+                and quotes.is_said(
+                    quoted, (said, *history.said_by_user(tx, self._spoken_in(tx, origin.session, moment)))
+                )
             )
             if quoted and not backed:
                 remark = (
@@ -409,12 +409,12 @@ class Curation(Maintenance):
     ) -> str:
         """Return what to tell an agent at the end of a turn in which a standing setting was told and nothing saved.
 
-        said: the user's own words in the turn. None for those that are mirrored: of the last hour, told since something
-        was saved; without a session, of the one in which the user spoke last. saved: something was remembered in it.
-        since: when the turn began in which the words were said; a note or a fact that anybody wrote since, for the user
-        or what is current, counts as saved. The reminder quotes the sentence, in `config.language`, once in a session
-        for each sentence; '' when there is nothing to be reminded of, something was saved, or
-        `config.remind_unrecorded` is off. session: '' for none.
+        said: the user's own words in the turn. None for those that are mirrored, of the last hour; without a session,
+        of the one in which the user spoke last. saved: something was remembered in the turn. since: when it began;
+        None for when mirrored words were said, and for words that were given where `saved` tells all. A note or a fact
+        that was written since, in the session or in none, for the user or what is current, counts as saved. The
+        reminder quotes the sentence, in `config.language`, once in a session for each sentence; '' when there is
+        nothing to be reminded of, something was saved, or `config.remind_unrecorded` is off. session: '' for none.
 
         >>> from graphmem import Memory
         >>> with Memory.open(":memory:") as memory:
@@ -428,36 +428,26 @@ class Curation(Maintenance):
         moment = self._at(at)
         if saved or not self.config.remind_unrecorded:
             return ""
-        name = clean_text(session)
-        if said is None:
-            name, sentence = self._unsaved(name, moment)
-        else:
-            sentence = settings.standing_setting(clean_text(said))
-        if not sentence:
-            return ""
-        if since is not None:
-            begun = self._at(since, "since")
-            with self._store.read() as tx:
-                if reminders.is_anything_saved(tx, begun, self._scopes(tx, None)):
-                    return ""
+        name, begun = clean_text(session), None if since is None else self._at(since, "since")
+        with self._store.read() as tx:
+            scopes = self._scopes(tx, None)
+            if said is None:
+                name = self._spoken_in(tx, name, moment)
+                sentence, told_at = _unreminded(tx, name, moment)
+                begun = begun or told_at
+            else:
+                sentence = settings.standing_setting(clean_text(said))
+            if not sentence or (begun and reminders.is_anything_saved(tx, name, begun, scopes)):
+                return ""
         with self._writing(moment) as tx:
             due = reminders.claim(tx, name, sentence, moment)
         return reminding.reminder_of(sentence, self.config.language) if due else ""
 
     # ---- within
 
-    def _unsaved(self, session: str, at: str) -> tuple[str, str]:
-        """Return the session and the sentence of it to be reminded of, '' where there is none."""
-        since = days_before(at, _DAYS_AT_HAND)
-        with self._store.read() as tx:
-            name = session or history.speaking(tx, self._scopes(tx, None), since)
-            for text, told_at in history.said_lately(tx, name, since) if name else ():
-                sentence = settings.standing_setting(text)
-                if not sentence or reminders.is_claimed(tx, name, sentence):
-                    continue
-                is_saved = provenance.is_done_since(tx, name, told_at) or relations.is_said_since(tx, name, told_at)
-                return name, "" if is_saved else sentence
-        return name, ""
+    def _spoken_in(self, tx: sqlite3.Connection, session: str, at: str) -> str:
+        """Return a session, for '' the one in which the user spoke last, '' where that was not in the last hour."""
+        return session or history.speaking(tx, self._scopes(tx, None), days_before(at, _DAYS_AT_HAND))
 
     def _note_scope(self, kind: str, scope: str | None) -> str:
         """Return the scope of a note: what is learnt at work is of the project, what is so of the user."""
@@ -499,6 +489,15 @@ class Curation(Maintenance):
         if not trust.is_person(decided.actor):
             raise InvalidInput("source", source, "a person decides on proposals: give 'user', or 'user:' and a name")
         return decided
+
+
+def _unreminded(tx: sqlite3.Connection, session: str, at: str) -> tuple[str, str]:
+    """Return the standing setting that was told last in a session and not reminded of, and when; '' for none."""
+    for text, told_at in history.said_lately(tx, session, days_before(at, _DAYS_AT_HAND)) if session else ():
+        sentence = settings.standing_setting(text)
+        if sentence and not reminders.is_claimed(tx, session, sentence):
+            return sentence, told_at
+    return "", ""
 
 
 def _some_of(known: tuple[str, ...], given: Iterable[str], argument: str) -> tuple[str, ...]:

@@ -310,6 +310,20 @@ def test_the_model_of_a_host_writes_what_is_new_in_its_own_project(tell, there, 
     assert [job.session for job in there.jobs(states="queued", scopes=["all"])] == ["elsewhere"]
 
 
+def test_a_project_whose_host_writes_holds_no_other_one_up(tell, there, tmp_path):
+    (tmp_path / "other").mkdir()
+    elsewhere = {"session": "s2", "folder": str(tmp_path / "other")}
+    for where, what in (({}, "Redis"), (elsewhere, "Valkey")):
+        tell("said", said=[said(f"We decided to use {what}.")], **where)
+        tell("compact", writes=True, **where)
+
+    asked = [tell("fetch", writes=True, **where).json() for where in ({}, elsewhere)]
+    for where, one in zip(({}, elsewhere), asked, strict=True):
+        tell("wrote", id=one["id"], error="no more", **where)
+
+    assert ["Redis" in asked[0]["prompt"], "Valkey" in asked[1]["prompt"]] == [True, True]
+
+
 def test_a_writer_of_the_settings_goes_first(path, clock, folder):
     program = [sys.executable, "-c", f"print({TEXT + DONE!r})"]
     with Memory.open(path, clock=clock, config=Config(writer_command=program)) as memory, served(memory) as client:

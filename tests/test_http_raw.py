@@ -27,13 +27,13 @@ def filled(memory):
 
 
 @contextlib.contextmanager
-def running(memory, **bounds):
+def running(memory, *, is_over=lambda: False, **bounds):
     """A server in a thread; yields its port and its load."""
     load = Load()
     with server.listening("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         app = create_app(memory, port=port, token=TOKEN, bounds=Bounds(**bounds), load=load)
-        served = server.Server(app, load=load)
+        served = server.Server(app, is_over=is_over, load=load)
         thread = threading.Thread(target=served.run, args=[[listener]])
         thread.start()
         try:
@@ -335,13 +335,13 @@ def test_only_some_may_listen(filled):
 
 
 def test_streams_are_no_use_of_the_server_and_end_with_it(filled):
-    with running(filled, poll=0.05) as (port, load), contextlib.ExitStack() as stack:
-        next_event = stack.enter_context(listening(port))
+    over = threading.Event()
+    with running(filled, is_over=over.is_set, poll=0.05) as (port, load), listening(port) as next_event:
         next_event()
         assert load.requests == 0
         idle = load.idle_for()
         time.sleep(0.05)
         assert load.idle_for() > idle
-        load.is_over = True
+        over.set()
         while (event := next_event()) is not None:
             assert event["event"] == "change"

@@ -181,6 +181,17 @@ def test_a_quote_is_looked_for_in_what_the_user_said_in_the_session(memory):
     assert memory.remember("x", kind="rule", quote="always use pnpm", session="s2").note.status == "proposed"
 
 
+def test_without_a_session_a_quote_is_looked_for_where_the_user_spoke_last(memory, clock):
+    memory.mirror("s1", [Part("m1", role="user", text="Always use pnpm here")])
+    assert memory.remember("pnpm", kind="rule", quote="always use pnpm").note.status == "live"
+
+    memory.mirror("s2", [Part("m2", role="user", text="Run the tests")])
+    assert memory.remember("use pnpm", kind="rule", quote="always use pnpm").note.status == "proposed"
+    memory.mirror("s1", [Part("m3", role="user", text="Thanks")])
+    clock.advance(hours=2)
+    assert memory.remember("pnpm here", kind="rule", quote="always use pnpm").note.status == "proposed"
+
+
 def test_what_a_person_approves_is_in_force_at_once(memory, clock):  # A6.13
     note = proposal(memory)
     clock.advance(hours=1)

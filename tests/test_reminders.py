@@ -1399,6 +1399,31 @@ def test_what_was_saved_since_is_not_reminded_of(memory, clock, save):
     assert bool(memory.remind("s1")) == (save == "of another session")
 
 
+@pytest.mark.parametrize(
+    ("save", "counts"),
+    [
+        (lambda memory: memory.remember("Tabs"), True),
+        (lambda memory: memory.remember("An old note"), True),  # told again
+        (lambda memory: memory.remember("Tabs", session="s1"), True),
+        (lambda memory: memory.remember("Tabs", session="s2"), False),
+        (lambda memory: memory.commit([Triple("boss", "uses", "tabs")], session="s2"), False),
+        (lambda memory: memory.remember("Tabs", scope="project:0123456789ab"), False),
+        (lambda memory: memory.remember("Done", kind="checkpoint"), False),
+        (lambda memory: memory.forget(1), False),
+    ],
+)
+def test_what_counts_as_saved_is_the_same_for_words_that_are_given_and_mirrored(memory, clock, save, counts):
+    memory.remember("An old note")
+    clock.advance(minutes=1)
+    since = clock()
+    say(memory, "s1", "Always use tabs.")
+    clock.advance(minutes=1)
+    save(memory)
+
+    given = memory.remind("s1", "Never use spaces.", since=since)
+    assert [given == "", memory.remind("s1") == ""] == [counts, counts]
+
+
 def test_what_was_said_long_ago_is_not_reminded_of(memory, clock):
     say(memory, "s1", "Always use tabs.")
     clock.advance(hours=2)

@@ -1,6 +1,7 @@
 """A server that is started apart, unless one runs."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import signal
@@ -49,12 +50,25 @@ def test_what_answers_in_the_place_of_a_server_that_was_killed_is_not_trusted(da
     first = starting.started(Session(database, None), OPTIONS)
     end(first, signal.SIGKILL)
     squatter = starting.started(Session(f"{database}-2", None), ["--port", str(first.port), "--idle", "1"])
-    assert starting.answers(first)
+    assert not starting.answers(first)
 
     other = starting.started(Session(database, None), OPTIONS)
     end(squatter, signal.SIGTERM)
 
     assert (other.port == first.port, other.memory) == (False, os.path.realpath(database))
+
+
+def test_the_server_of_another_memory_at_the_same_address_is_not_taken_for_it(database, tmp_path):
+    elsewhere = starting.started(Session(str(tmp_path / "other.db"), None), OPTIONS)
+    killed = dataclasses.replace(elsewhere, memory=database, token="old", pid=2**22 + 1)  # noqa: S106
+    running.tell(running.record_of(database), killed)
+
+    try:
+        found = starting.started(Session(database, None), OPTIONS)
+        assert found.url != elsewhere.url
+        assert starting.answers(found)
+    finally:
+        end(elsewhere, signal.SIGTERM)
 
 
 def test_who_starts_one_at_the_same_time_gets_the_same(database):

@@ -393,7 +393,6 @@ def _put_in_order(tx: sqlite3.Connection, told: int, fact: tuple[int, str, int, 
     return sum(status == "active" and relation_id != told for relation_id, status, _ in rows[:-1])
 
 
-_LAST_SAID = 100  # sayings of facts that are looked at for what was said lately
 _SINCE = "COALESCE(valid_from, recorded_at)"
 _HAD_ENDED = "valid_from IS NULL AND valid_to <= recorded_at"
 _VALUE = f"SELECT id, status, {_SINCE}, {_HAD_ENDED} FROM relations"
@@ -522,13 +521,6 @@ def _known_at(at: str) -> tuple[str, list[str]]:
     """Return the condition that a relation `r` is active, also of another time, or holds; and its parameters."""
     holds, held = holding(at)
     return f"(r.status = 'active' OR {holds})", held
-
-
-def is_said_since(tx: sqlite3.Connection, session: str, at: str) -> bool:
-    """Tell whether one of the facts said last was said since a time, in a session or in none."""
-    said = "SELECT session, at FROM evidence ORDER BY id DESC LIMIT ?"
-    asked = f"SELECT EXISTS (SELECT 1 FROM ({said}) WHERE at >= ? AND session IN ('', ?))"
-    return bool(tx.execute(asked, (_LAST_SAID, at, session)).fetchone()[0])
 
 
 def matching(tx: sqlite3.Connection, pattern: str, at: str) -> list[int]:

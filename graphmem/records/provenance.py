@@ -47,9 +47,3 @@ def origins(tx: sqlite3.Connection, kind: str, ref_ids: Sequence[int]) -> dict[i
         f"SELECT ref_id, {_COLUMNS} FROM provenance WHERE kind = ? AND ref_id IN ({marks}) AND seq = 0", (kind, *ids)
     )
     return {ref_id: Provenance(*one) for ref_id, *one in rows}
-
-
-def is_done_since(tx: sqlite3.Connection, session: str, at: str) -> bool:
-    """Tell whether anything was done since a time, in a session or in none."""
-    asked = "SELECT EXISTS (SELECT 1 FROM provenance WHERE at >= ? AND session IN ('', ?))"
-    return bool(tx.execute(asked, (at, session)).fetchone()[0])

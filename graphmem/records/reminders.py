@@ -29,16 +29,23 @@ def _digest(session: str, sentence: str) -> bytes:
     return hashlib.sha256(f"{session}\0{entity_key(sentence)}".encode()).digest()
 
 
-def is_anything_saved(tx: sqlite3.Connection, since: str, scopes: Sequence[str] | None) -> bool:
-    """Tell whether a note or a fact was written since a time, in scopes and in none. A checkpoint is no such note."""
+def is_anything_saved(tx: sqlite3.Connection, session: str, since: str, scopes: Sequence[str] | None) -> bool:
+    """Tell whether a note or a fact was written since a time, in a session or in none, in scopes and in none.
+
+    A checkpoint is no such note. One that was told again has no act of its own, so whoever did it counts.
+    """
     in_scope, parameters = of_scopes(scopes, column="scope")
     found = tx.execute(
-        f"""SELECT EXISTS(SELECT 1 FROM notes WHERE updated_at >= ? AND kind <> 'checkpoint'
-                          AND status IN ('live', 'proposed') {in_scope})
+        f"""SELECT EXISTS(SELECT 1 FROM notes n WHERE updated_at >= ? AND kind <> 'checkpoint'
+                          AND status IN ('live', 'proposed') {in_scope}
+                          AND COALESCE((SELECT p.session FROM provenance p
+                                        WHERE p.kind = 'note' AND p.ref_id = n.id AND p.at >= ?
+                                        ORDER BY p.seq DESC LIMIT 1), '') IN ('', ?))
             OR EXISTS(SELECT 1 FROM relations WHERE id IN (
-                          SELECT relation_id FROM evidence WHERE id > (SELECT MAX(id) FROM evidence) - ? AND at >= ?)
+                          SELECT relation_id FROM evidence WHERE id > (SELECT MAX(id) FROM evidence) - ? AND at >= ?
+                          AND session IN ('', ?))
                       {in_scope})""",
-        (since, *parameters, _LAST_FACTS, since, *parameters),
+        (since, *parameters, since, session, _LAST_FACTS, since, session, *parameters),
     ).fetchone()
     return bool(found[0])
 

@@ -34,6 +34,18 @@ _CODES: tuple[tuple[type[GraphmemError], int, int], ...] = (
 )
 
 
+_LONGEST_NUMBER = 18  # digits of what SQLite holds at any rate
+
+
+def whole_number(text: str) -> int | None:
+    """Return the number that digits tell, None for any other text and for one that nothing here can have.
+
+    >>> whole_number("12"), whole_number("1.5"), whole_number("9" * 19)
+    (12, None, None)
+    """
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER else None
+
+
 def exit_code(error: GraphmemError) -> int:
     """Return the exit code of a command that ends with this error.
 

@@ -11,6 +11,7 @@ from graphmem.errors import Conflict, InvalidInput, NotFound
 from graphmem.surfaces.cli.group import WholeNumber, json_option, read_input, scope_option
 from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import counted, none_of, print_remarks, print_table, printable, progress_bar, to_json
+from graphmem.surfaces.wire import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from graphmem.core.model import CheckpointReport, Job, PastHit, SessionInfo, StoredPart
     from graphmem.memory import Memory
 
-_LONGEST_NUMBER = 18  # digits of what SQLite holds at any rate
 _KINDS = ["claude-code", "opencode", "turns", "chatgpt", "claude"]
 
 _raw_option = click.option(
@@ -231,10 +231,11 @@ def part_command(session: Session, /, part: str, name: str, scopes: tuple[str, .
 
 def _part(memory: "Memory", part: str, **options: Any) -> "StoredPart":
     """Return the part of a number, else the one whose host calls it so."""
-    if not (part.isascii() and part.isdigit() and len(part) <= _LONGEST_NUMBER):
+    number = whole_number(part)
+    if number is None:
         return memory.part(part, **options)
     try:
-        return memory.part(int(part), **options)
+        return memory.part(number, **options)
     except (NotFound, Conflict, InvalidInput) as error:
         try:
             return memory.part(part, **options)

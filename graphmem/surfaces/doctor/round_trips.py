@@ -19,7 +19,7 @@ from graphmem.errors import InvalidInput
 from graphmem.memory import Memory
 from graphmem.surfaces import extras
 from graphmem.surfaces.doctor.findings import Finding, good, note, problem, reason_of
-from graphmem.surfaces.doctor.storage import health
+from graphmem.surfaces.http.starting import health
 from graphmem.surfaces.own_programs import words_of
 
 SECONDS = 10  # for each trip

@@ -1,12 +1,10 @@
 """Where the memory, the settings and what is told of servers lie, who may read them, and whether that place is safe."""
 
 import http.client
-import json
 import os
 import shutil
 import stat
 import sys
-import urllib.parse
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from shlex import quote
@@ -17,7 +15,7 @@ from graphmem.memory import Memory
 from graphmem.surfaces import places
 from graphmem.surfaces.doctor import copies
 from graphmem.surfaces.doctor.findings import Finding, good, note, problem, reason_of, size
-from graphmem.surfaces.http import running
+from graphmem.surfaces.http import running, starting
 from graphmem.surfaces.opening import Session, default_settings_file
 
 IN_MEMORY = ":memory:"
@@ -240,7 +238,7 @@ def _server(memory: str) -> Iterator[Finding]:
         yield good("server", "none runs for this memory")
         return
     try:
-        answer = health(told.url)
+        answer = starting.health(told.url, pid=told.pid, patience=_PATIENCE)
     except (OSError, http.client.HTTPException, ValueError) as error:
         gone = f"{told.url} (process {told.pid}) is told of and does not answer: {reason_of(error)}"
         yield note("server", gone, "'graphmem serve' starts another one, which takes its place")
@@ -250,19 +248,3 @@ def _server(memory: str) -> Iterator[Finding]:
         yield note("server", other, "'graphmem serve' starts another one, which takes its place")
         return
     yield good("server", f"{told.url} (process {told.pid}) answers, version {answer.get('version')}")
-
-
-def health(url: str, *, patience: float = _PATIENCE) -> dict[str, str]:
-    """Return what a server of this machine says of itself. Raises OSError, HTTPException and ValueError."""
-    address = urllib.parse.urlsplit(url)
-    if address.hostname not in ("127.0.0.1", "::1", "localhost"):
-        raise ValueError("it is not one of this machine")
-    line = http.client.HTTPConnection(address.hostname, address.port or 80, timeout=patience)
-    try:
-        line.request("GET", "/health")
-        answer = json.loads(line.getresponse().read())
-    finally:
-        line.close()
-    if not isinstance(answer, dict) or answer.get("status") != "ok":
-        raise ValueError("something else answers there")
-    return answer

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import functools
 import importlib.metadata
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 
@@ -83,7 +84,8 @@ def create_app(
 
 
 async def _health(request: Request) -> Response:
-    return Response(told({"status": "ok", "version": importlib.metadata.version("graphmem")}), media_type=JSON)
+    health = {"status": "ok", "version": importlib.metadata.version("graphmem"), "pid": os.getpid()}
+    return Response(told(health), media_type=JSON)
 
 
 class Document:

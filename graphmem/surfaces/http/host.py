@@ -216,7 +216,9 @@ class Host:
         self._bounds = bounds
         self._works: set[asyncio.Task[Any]] = set()
         self._writers: dict[str, HostWriter] = {}  # by the folder of the project, whose words no other one gets
-        self._digesting = False
+        self._digesting: set[str | None] = (
+            set()
+        )  # folders of projects; None: all of them, by the writer of the settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request for a moment."""
@@ -263,16 +265,18 @@ class Host:
             return {"text": f"{name}: {error}", "failed": [str(error)]}
 
     def _digest(self, request: Request, given: Told) -> None:
-        """Make the checkpoints that wait; one round at a time is enough, each looks at all sessions."""
-        if self._digesting:
-            return
-        self._digesting = True
+        """Make the checkpoints that wait; one round at a time is enough, each looks at all sessions of its projects."""
         config = self._memories.config
-        if given.writes and not (config.writer_command or config.writer_url):
+        by_host = given.writes and not (config.writer_command or config.writer_url)
+        projects = given.text("folder") if by_host else None
+        if projects in self._digesting:
+            return
+        self._digesting.add(projects)
+        if by_host:
             work = self._keep(asyncio.ensure_future(asyncio.to_thread(self._digest_by_host, given)))
         else:
             work = self._begin(request, given, hosts.idle)
-        work.add_done_callback(self._digested)
+        work.add_done_callback(functools.partial(self._digested, projects))
 
     def _digest_by_host(self, given: Told) -> Moment:
         with self._memories.with_writer(given.text("folder"), self._writer(given)) as memory:
@@ -287,13 +291,13 @@ class Host:
             found, prompt = self._writer(given).fetch()
             if found:
                 return {"id": found, "prompt": prompt}
-            if not self._digesting:
+            if given.text("folder") not in self._digesting:
                 break
             await asyncio.sleep(_BETWEEN_LOOKS)
         return {"id": "", "prompt": ""}
 
-    def _digested(self, work: asyncio.Task[Any]) -> None:
-        self._digesting = False
+    def _digested(self, projects: str | None, work: asyncio.Task[Any]) -> None:
+        self._digesting.discard(projects)
         if not work.cancelled() and work.exception() is None:
             _warn(work.result().failed)
 

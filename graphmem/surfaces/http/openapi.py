@@ -169,8 +169,12 @@ def _own(*, private: bool) -> dict[str, Schema]:
                 _answered(
                     {
                         "type": "object",
-                        "properties": {"status": {"const": "ok"}, "version": {"type": "string"}},
-                        "required": ["status", "version"],
+                        "properties": {
+                            "status": {"const": "ok"},
+                            "version": {"type": "string"},
+                            "pid": {"type": "integer"},
+                        },
+                        "required": ["status", "version", "pid"],
                         "additionalProperties": False,
                     },
                     "it runs",

@@ -2,10 +2,12 @@
 
 import contextlib
 import http.client
+import json
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -49,13 +51,28 @@ def started(session: Session, options: Sequence[str]) -> running.Running:
 
 def answers(server: running.Running) -> bool:
     """Tell whether a server that is told of is there."""
-    connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=_SECONDS_OF_A_LOOK)
+    try:
+        health(server.url, pid=server.pid, patience=_SECONDS_OF_A_LOOK)
+    except (OSError, http.client.HTTPException, ValueError):
+        return False
+    return True
+
+
+def health(url: str, *, pid: int | None = None, patience: float) -> dict[str, Any]:
+    """Return what a server of this machine says of itself. Raises OSError, HTTPException and ValueError.
+
+    pid: its process, None for any. One that was killed may still be told of when another has its port.
+    """
+    address = urllib.parse.urlsplit(url)
+    if address.hostname not in ("127.0.0.1", "::1", "localhost"):
+        raise ValueError("it is not one of this machine")
+    connection = http.client.HTTPConnection(address.hostname, address.port or 80, timeout=patience)
     with contextlib.closing(connection):
-        try:
-            connection.request("GET", "/health")
-            return connection.getresponse().status == http.HTTPStatus.OK
-        except (OSError, http.client.HTTPException):
-            return False
+        connection.request("GET", "/health")
+        answer = json.loads(connection.getresponse().read())
+    if not isinstance(answer, dict) or answer.get("status") != "ok" or pid not in (None, answer.get("pid")):
+        raise ValueError("something else answers there")
+    return answer
 
 
 def _come_up(path: str, process: subprocess.Popen[bytes], told: IO[bytes]) -> running.Running:

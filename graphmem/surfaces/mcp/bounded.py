@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphmem.errors import InvalidInput
-from graphmem.surfaces.wire import to_json
+from graphmem.surfaces.wire import to_json, whole_number
 
 Json = Any
 _Part = tuple[Json, tuple[str, ...]]
@@ -53,14 +53,15 @@ class Pages:
 
     def next(self, asked: object, cursor: object) -> Page:
         """Return the page of a cursor, as often as it is asked for. Raises InvalidInput for an unknown one."""
-        name, _, number = cursor.partition(".") if isinstance(cursor, str) else ("", "", "")
+        name, _, place = cursor.partition(".") if isinstance(cursor, str) else ("", "", "")
+        number = whole_number(place)
         with self._lock:
             known = self._kept.get(name)
-        if known is None or not number.isdecimal() or int(number) >= len(known[1]):
+        if known is None or number is None or number >= len(known[1]):
             raise InvalidInput("cursor", cursor, "nothing is kept for it; ask again without it")
         if known[0] != asked:
             raise InvalidInput("cursor", cursor, "it goes on with another question; ask that again, with its arguments")
-        return _page(name, known[1], int(number))
+        return _page(name, known[1], number)
 
 
 def _page(name: str, parts: Sequence[_Part], number: int) -> Page:

@@ -14,6 +14,7 @@ from graphmem.errors import InvalidInput, NotFound, SecretRefused
 from graphmem.memory import Memory
 from graphmem.surfaces.mcp.tools import SOURCE, Tool, own_tools
 from graphmem.surfaces.schemas import Schema
+from graphmem.surfaces.wire import whole_number
 
 _SHOWN = 10
 _LOOKED_AT = 50
@@ -287,8 +288,8 @@ def _search(memory: Memory, given: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _forget(memory: Memory, given: Mapping[str, Any]) -> dict[str, Any]:
     name = given["id"]
-    note_id = int(name) if isinstance(name, str) and name.isascii() and name.isdecimal() else name
-    report = memory.forget(note_id, hard=given.get("hard") or False, source=SOURCE)
+    number = whole_number(name) if isinstance(name, str) else None
+    report = memory.forget(name if number is None else number, hard=given.get("hard") or False, source=SOURCE)
     return {"id": report.id, "title": report.title, "hard": report.hard}
 
 

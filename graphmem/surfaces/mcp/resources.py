@@ -9,7 +9,7 @@ from typing import Any
 from graphmem.errors import InvalidInput, NotFound
 from graphmem.memory import Memory
 from graphmem.surfaces.mcp.bounded import pages_of
-from graphmem.surfaces.wire import to_json
+from graphmem.surfaces.wire import to_json, whole_number
 
 _NOTES = "graphmem://notes/"
 _SCENES = "graphmem://scenes/"
@@ -46,10 +46,10 @@ def listed(memory: Memory, cursor: str | None) -> tuple[list[dict[str, Any]], st
 def read(memory: Memory, uri: str, limit: int) -> str:
     """Return the JSON of a note or a scene, of at most about `limit` characters. Raises InvalidInput, NotFound."""
     if uri.startswith(_NOTES):
-        name = uri.removeprefix(_NOTES)
-        if not (name.isascii() and name.isdecimal()):
+        number = whole_number(uri.removeprefix(_NOTES))
+        if number is None:
             raise InvalidInput("uri", uri, "give the number of a note")
-        answer: object = memory.inspect(int(name))
+        answer: object = memory.inspect(number)
     elif uri.startswith(_SCENES):
         key = urllib.parse.unquote(uri.removeprefix(_SCENES))
         if not any(scene.key == key for scene in memory.scenes(key)):
@@ -68,8 +68,9 @@ def _cursor(kind: str, start: int) -> str:
 def _place(cursor: str) -> tuple[str, int]:
     try:
         kind, _, start = base64.urlsafe_b64decode(cursor.encode()).decode().partition(":")
-        if kind in ("notes", "scenes") and start.isdecimal():
-            return kind, int(start)
+        number = whole_number(start)
+        if kind in ("notes", "scenes") and number is not None:
+            return kind, number
     except (binascii.Error, ValueError):
         pass
     raise InvalidInput("cursor", cursor, "it is none that was given; begin without it")

@@ -284,14 +284,14 @@ class Session {
 
   async run(server) {
     while (this.queue.length) {
-      const next = this.queue[0]
+      const next = this.queue.shift() // else it might go for want of room while it is told
       const answer = await server.ask(next.moment, next.body)
       if (answer === undefined) {
+        this.queue.unshift(next)
         for (const each of this.queue) each.settle(null)
         this.queue = this.queue.filter((each) => RETOLD.has(each.moment))
         return
       }
-      this.queue.shift()
       next.settle(answer)
     }
   }

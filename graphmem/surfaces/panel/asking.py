@@ -8,6 +8,7 @@ from starlette.datastructures import ImmutableMultiDict
 
 from graphmem.errors import InvalidInput
 from graphmem.memory import Memory
+from graphmem.surfaces.wire import whole_number
 
 _HIGHEST = 10**9
 Given = ImmutableMultiDict[str, str]
@@ -39,9 +40,10 @@ class Asked:
         text = self.text(name)
         if not text:
             return default
-        if not (text.isascii() and text.isdigit()) or not low <= int(text[:10]) <= high:
+        number = whole_number(text)
+        if number is None or not low <= number <= high:
             raise InvalidInput(name, text, f"give a whole number from {low} to {high}")
-        return int(text)
+        return number
 
     def one_of(self, name: str, choices: Collection[str], default: str) -> str:
         """Return one of the choices. Raises InvalidInput for anything else."""

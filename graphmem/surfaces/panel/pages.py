@@ -19,7 +19,7 @@ from graphmem.surfaces.panel import health, history, notes, overview, scenes, si
 from graphmem.surfaces.panel.asking import Asked, Done, Given, Shown, own_path
 from graphmem.surfaces.panel.rendering import render
 from graphmem.surfaces.panel.texts import LANGUAGES, TEXTS
-from graphmem.surfaces.wire import http_status
+from graphmem.surfaces.wire import http_status, whole_number
 
 _LOOKS = ("auto", "light", "dark")
 _LANGUAGE, _LOOK = "graphmem-language", "graphmem-look"
@@ -139,16 +139,12 @@ def _page(request: Request, asked: Asked, found: Shown) -> Response:
         "look": _chosen(request.cookies.get(_LOOK), _LOOKS),
         "looks": _LOOKS,
         "outcome": outcome if f"outcome.{outcome}" in TEXTS else "",
-        "number": _number(request.query_params.get("number", "")),
-        "operation": _number(request.query_params.get("operation", "")),
+        "number": whole_number(request.query_params.get("number", "")) or 0,
+        "operation": whole_number(request.query_params.get("operation", "")) or 0,
         **found.told,
     }
     text = render(found.template, language_of(request), asked.memory.config.zone, told)
     return Response(text.encode("utf-8", "replace"), found.status, _HEADERS, "text/html")
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < len(str(2**63)) else 0
 
 
 def _gone(done: Done, here: str) -> Response:

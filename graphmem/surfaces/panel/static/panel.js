@@ -89,7 +89,10 @@ for (const link of document.querySelectorAll("a.edit")) {
     event.preventDefault();
     const row = link.closest("tr");
     if (row.nextElementSibling?.classList.contains("editing")) { close(row, link); return; }
+    if (link.ariaBusy) return;
+    link.ariaBusy = "true";
     const page = await fetch(link.pathname).then(answer => answer.text()).catch(() => "");
+    link.ariaBusy = null;
     const form = new DOMParser().parseFromString(page, "text/html").querySelector("form#edit");
     if (!form) { location.assign(link.href); return; }
     form.removeAttribute("id");
