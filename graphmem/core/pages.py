@@ -16,6 +16,7 @@ from graphmem.core import frontmatter
 from graphmem.core.frontmatter import Document, Value
 from graphmem.core.keys import slug
 from graphmem.core.model import Note
+from graphmem.core.model.notes import EDITABLE
 from graphmem.errors import InvalidInput
 
 FOLDERS: Mapping[str, str] = MappingProxyType(
@@ -35,11 +36,11 @@ INDEX_PAGE = "index.md"
 # Two devices that each add a line to a list have both lines when git has merged them.
 ATTRIBUTES = f"{INDEX_PAGE} merge=union\n{ROOT_PAGE} merge=union\n"
 LISTED = frozenset({"title", "summary", "load_when"})  # what lists show of a note, beside its path and status
-EDITABLE = ("title", "kind", "slot", "labels", "load_when", "summary", "highlight", "pinned", "reason")
+FIELDS = tuple(name for name in EDITABLE if name != "body")  # what stands above the text of a note
 _LISTS = {"labels", "load_when"}
 # What other systems call the same.
 _NAMES = {"tags": "labels", "loadWhen": "load_when", "load-when": "load_when"}
-_KNOWN = {*EDITABLE, *_NAMES, "id", "status", "source", "created"}
+_KNOWN = {*FIELDS, *_NAMES, "id", "status", "source", "created"}
 _TRUE, _FALSE = {"true", "yes", "on", "1"}, {"false", "no", "off", "0", ""}
 _BEGIN = "<!-- graphmem: what follows is compiled, and an edit of it is overwritten -->"
 _END = "<!-- graphmem: end -->"
@@ -57,7 +58,7 @@ _MERGE_MARKS = re.compile(r"^<{7}(?: .*)?$.*^>{7}(?: .*)?$", re.MULTILINE | re.D
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a file says of a note. uid: '' where it names none. told: of `EDITABLE` and the rest what it tells, in the
+    """What a file says of a note. uid: '' where it names none. told: of `FIELDS` and the rest what it tells, in the
     names of notes; what it does not tell is missing.
     """
 
@@ -195,7 +196,7 @@ def edits_of(page: Page, note: Note, usual_reasons: Mapping[str, str]) -> dict[s
     any other key that is gone is taken away. usual_reasons: by kind, what stands where no reason is told.
     """
     empty: dict[str, Value | bool] = {"labels": (), "load_when": (), "pinned": False}
-    wanted = {key: page.told.get(key, empty.get(key, "")) for key in EDITABLE}
+    wanted = {key: page.told.get(key, empty.get(key, "")) for key in FIELDS}
     for key in ("title", "kind"):
         wanted[key] = wanted[key] or getattr(note, key)
     wanted["reason"] = wanted["reason"] or usual_reasons.get(str(wanted["kind"]), "")

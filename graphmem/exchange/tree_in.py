@@ -226,7 +226,7 @@ def _take_new(run: Run, tx: sqlite3.Connection, file: File, page: Page) -> None:
         run.stirred.add(file.path)
         _take_known(run, tx, file, page, replace(other, path=file.path, changes=other.changes or 1, conflict=0))
         return
-    texts = {key: value for key, value in told.items() if key in pages.EDITABLE and key != "pinned"}
+    texts = {key: value for key, value in told.items() if key in pages.FIELDS and key != "pinned"}
     texts |= {"title": pages.title_of(page, file.path), "kind": pages.kind_of(page, file.path)}
     empty = dict.fromkeys(("slot", "summary", "highlight", "reason"), "")
     given: dict[str, Any] = {"labels": (), "load_when": (), **empty, **texts}

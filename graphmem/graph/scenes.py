@@ -415,17 +415,21 @@ def list_scenes(
     prefix: str,
     at: str,
     *,
+    exact: bool = False,
     origin: str | None = None,
     contains: str = "",
     sort: str = "refs",
     limit: int = MOST_ROWS,
     skip: int = 0,
 ) -> tuple[Scene, ...]:
-    """Return scenes under a normalised prefix ('' for all) whose keys contain a text, in one of the `ORDERS`."""
+    """Return scenes under a normalised prefix ('' for all) whose keys contain a text, in one of the `ORDERS`.
+
+    exact: only those that the prefix itself leads to.
+    """
     conditions: list[str] = ["instr(s.key, ?)"]
     parameters: list[object] = [contains]
     if prefix:
-        selection = below([prefix])
+        selection = below([prefix], exact=exact)
         conditions.append(f"s.id IN (SELECT id FROM ({selection.sql}))")
         parameters += selection.parameters
     if origin is not None:
@@ -462,22 +466,32 @@ def detail(tx: sqlite3.Connection, key: str, at: str) -> model.SceneDetail:
         (scene_id,),
     )
     aliases = tx.execute("SELECT key FROM scene_aliases WHERE scene_id = ? ORDER BY key", (scene_id,))
-    (scene,) = (each for each in list_scenes(tx, key, at) if each.key == key)
+    (scene,) = (each for each in list_scenes(tx, key, at, exact=True) if each.key == key)
     return model.SceneDetail(
         scene,
         tuple(model.SceneFeature(*row) for row in features),
         tuple(alias for (alias,) in aliases),
-        tuple(model.StrengthDay(day, int(strength)) for day, _, strength in strengths_of(strengths)),
+        tuple(itertools.starmap(model.StrengthDay, strengths_of(strengths).items())),
     )
 
 
-def strengths_of(noted: str) -> list[tuple[str, str, str]]:
-    """Return the days and strengths that a scene has noted.
+def strengths_of(noted: str) -> dict[str, int]:
+    """Return the strengths that a scene has noted, by day.
 
     >>> strengths_of("2026-09-07=3 2026-09-09=5")
-    [('2026-09-07', '=', '3'), ('2026-09-09', '=', '5')]
+    {'2026-09-07': 3, '2026-09-09': 5}
     """
-    return [one.partition("=") for one in noted.split()]
+    return {day: int(strength) for day, _, strength in (one.partition("=") for one in noted.split())}
+
+
+def with_strength(noted: str, day: str, strength: int) -> str:
+    """Return what a scene has noted, with its strength of the last day; the first days give way to it.
+
+    >>> with_strength("2026-09-07=3 2026-09-09=5", "2026-09-09", 6)
+    '2026-09-07=3 2026-09-09=6'
+    """
+    days = list({**strengths_of(noted), day: strength}.items())[-DAYS_NOTED:]
+    return " ".join(f"{one}={strong}" for one, strong in days)
 
 
 def changed_strengths(tx: sqlite3.Connection) -> list[int]:
@@ -487,19 +501,12 @@ def changed_strengths(tx: sqlite3.Connection) -> list[int]:
 
 
 def note_strengths(tx: sqlite3.Connection, scenes: Sequence[int], at: str) -> None:
-    """Note how strong scenes are today; the days that were noted first give way."""
-    day = at[:10]
+    """Note how strong scenes are today."""
     for part, marks in in_parts(scenes):
         rows = tx.execute(f"SELECT id, strength, strengths FROM scenes WHERE id IN ({marks})", part).fetchall()
         tx.executemany(
             "UPDATE scenes SET strengths = ? WHERE id = ?",
-            (
-                (
-                    " ".join([*(one for one in noted.split() if one[:10] != day), f"{day}={strength}"][-DAYS_NOTED:]),
-                    scene,
-                )
-                for scene, strength, noted in rows
-            ),
+            ((with_strength(noted, at[:10], strength), scene) for scene, strength, noted in rows),
         )
 
 

@@ -38,6 +38,36 @@ class _Called:
     asked: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Client:
+    """A program that may use the memory. command: of ours, that sets it up. project: None for the user's settings."""
+
+    name: str
+    command: str
+    project: Path | None
+
+    @property
+    def _what(self) -> str:
+        return self.name if self.project is None else f"{self.name}, project"
+
+    @property
+    def _install(self) -> str:
+        return f"graphmem {self.command} install{'' if self.project is None else ' --project'}"
+
+    def caller(self, call: str) -> _Caller:
+        """Return one of its calls."""
+        return _Caller(f"{self._what}, {call}", self._install, self.project is None)
+
+    def unreadable(self, error: GraphmemError) -> Finding:
+        """Tell that its files cannot be read."""
+        return problem(self._what, reason_of(error), "correct the file; it is JSON")
+
+    def unused(self) -> Iterator[Finding]:
+        """Tell that the user's settings name nothing of ours; those of a project need not."""
+        if self.project is None:
+            yield note(self._what, "does not use the memory", self._install)
+
+
 # With GRAPHMEM_WRITER set a hook answers nothing and looks at nothing.
 _HOOK = _Called("graphmem-hook", "graphmem.surfaces.hook", ())
 _SERVER = _Called("graphmem", "graphmem", ("--version",))
@@ -56,50 +86,49 @@ def look(session: Session, environ: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _claude(project: Path | None, memory: str, environ: Mapping[str, str]) -> Iterator[Finding]:
-    what = "Claude Code" if project is None else "Claude Code, project"
-    install = f"graphmem claude install{'' if project is None else ' --project'}"
+    client = _Client("Claude Code", "claude", project)
     try:
         found = claude_setup.installed(project)
     except GraphmemError as error:
-        yield problem(what, reason_of(error), "correct the file; it is JSON")
+        yield client.unreadable(error)
         return
     if not found.hooks and found.server is None:
-        if project is None:
-            yield note(what, "does not use the memory", install)
+        yield from client.unused()
         return
-    hooks, server = (_Caller(f"{what}, {call}", install, project is None) for call in ("hooks", "MCP"))
+    hooks = client.caller("hooks")
     if missing := [event for event in EVENTS if event not in found.hooks]:
-        yield problem(hooks.what, f"none for {', '.join(missing)} in {found.settings}", install)
+        yield problem(hooks.what, f"none for {', '.join(missing)} in {found.settings}", hooks.install)
     for hook in dict.fromkeys(hook[:-1] if hook[-1:] == (event,) else hook for event, hook in found.hooks.items()):
         yield _call(hooks, _HOOK, hook, memory, environ)
-    if found.server is None:
-        yield note(server.what, f"no server in {found.servers}", install)
-    else:
-        yield _call(server, _SERVER, found.server, memory, environ)
+    yield _server(client, found.server, found.servers, memory, environ)
 
 
 def _opencode(project: Path | None, memory: str, environ: Mapping[str, str]) -> Iterator[Finding]:
-    what = "OpenCode" if project is None else "OpenCode, project"
-    install = f"graphmem opencode install{'' if project is None else ' --project'}"
+    client = _Client("OpenCode", "opencode", project)
     try:
         found = opencode_setup.installed(project)
     except GraphmemError as error:
-        yield problem(what, reason_of(error), "correct the file; it is JSON")
+        yield client.unreadable(error)
         return
     if found.plugin is None and found.server is None:
-        if project is None:
-            yield note(what, "does not use the memory", install)
+        yield from client.unused()
         return
-    plugin, server = (_Caller(f"{what}, {call}", install, project is None) for call in ("plug-in", "MCP"))
+    plugin = client.caller("plug-in")
     if found.plugin is None or found.missing:
         missing = found.missing or (found.folder,)
-        yield problem(plugin.what, f"not there, or of another version: {', '.join(missing)}", install)
+        yield problem(plugin.what, f"not there, or of another version: {', '.join(missing)}", plugin.install)
     if found.plugin is not None:
         yield _call(plugin, _SERVER, found.plugin, memory, environ)
-    if found.server is None:
-        yield note(server.what, f"no server in {found.config}", install)
-    else:
-        yield _call(server, _SERVER, found.server, memory, environ)
+    yield _server(client, found.server, found.config, memory, environ)
+
+
+def _server(
+    client: _Client, command: Sequence[str] | None, file: str, memory: str, environ: Mapping[str, str]
+) -> Finding:
+    caller = client.caller("MCP")
+    if command is None:
+        return note(caller.what, f"no server in {file}", caller.install)
+    return _call(caller, _SERVER, command, memory, environ)
 
 
 def _call(caller: _Caller, called: _Called, command: Sequence[str], memory: str, environ: Mapping[str, str]) -> Finding:

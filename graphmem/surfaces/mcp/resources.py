@@ -6,7 +6,7 @@ import json
 import urllib.parse
 from typing import Any
 
-from graphmem.errors import InvalidInput, NotFound
+from graphmem.errors import InvalidInput
 from graphmem.memory import Memory
 from graphmem.surfaces.mcp.bounded import pages_of
 from graphmem.surfaces.wire import to_json, whole_number
@@ -26,7 +26,7 @@ def listed(memory: Memory, cursor: str | None) -> tuple[list[dict[str, Any]], st
     kind, start = ("notes", 0) if cursor is None else _place(cursor)
     found: list[dict[str, Any]] = []
     if kind == "notes":
-        notes = memory.notes(limit=start + _PAGE + 1)[start:]
+        notes = memory.notes(limit=_PAGE + 1, skip=start)
         found = [
             {"uri": f"{_NOTES}{note.id}", "name": f"note {note.id}", "title": note.title, "description": note.kind}
             for note in notes[:_PAGE]
@@ -35,7 +35,7 @@ def listed(memory: Memory, cursor: str | None) -> tuple[list[dict[str, Any]], st
             return found, _cursor("notes", start + _PAGE)
         start = 0
     room = _PAGE - len(found)
-    scenes = memory.scenes()[start : start + room + 1]
+    scenes = memory.scenes(limit=room + 1, skip=start)
     found += [
         {"uri": _SCENES + urllib.parse.quote(scene.key, safe=""), "name": scene.key, "description": "scene"}
         for scene in scenes[:room]
@@ -52,8 +52,7 @@ def read(memory: Memory, uri: str, limit: int) -> str:
         answer: object = memory.inspect(number)
     elif uri.startswith(_SCENES):
         key = urllib.parse.unquote(uri.removeprefix(_SCENES))
-        if not any(scene.key == key for scene in memory.scenes(key)):
-            raise NotFound(f"there is no scene {key}")
+        memory.scene(key)  # a recall finds nothing in one that is unknown, and says nothing of it
         answer = memory.recall_by_scene(key, exact=True)
     else:
         raise InvalidInput("uri", uri, f"give {_NOTES} and a number, or {_SCENES} and a key")
