@@ -1311,23 +1311,13 @@ def test_a_locked_file_is_busy_and_nothing_is_changed(cli, filled, monkeypatch, 
     assert scene_rows(cli) == before
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "scenes",
-        "scene",
-        "growth",
-        "evidence",
-        "match",
-        "recall",
-        "brief",
-        "neighbours",
-        "path",
-        "graph",
-        "operations",
-        "overview",
-    ],
-)
+READING = [
+    *("scenes", "scene", "growth", "evidence", "match", "recall"),
+    *("brief", "neighbours", "path", "graph", "operations", "overview"),
+]
+
+
+@pytest.mark.parametrize("command", READING)
 def test_reading_goes_on_while_another_process_writes(cli, filled, monkeypatch, command):
     monkeypatch.setenv("GRAPHMEM_BUSY_TIMEOUT", "0.01")
 
@@ -1340,17 +1330,7 @@ def test_reading_goes_on_while_another_process_writes(cli, filled, monkeypatch, 
 @pytest.mark.parametrize(
     "command",
     [
-        "scenes",
-        "scene",
-        "growth",
-        "evidence",
-        "match",
-        "recall",
-        "brief",
-        "neighbours",
-        "path",
-        "graph",
-        "operations",
+        *READING,
         "enter",
         "commit",
         "turn",
@@ -1359,7 +1339,6 @@ def test_reading_goes_on_while_another_process_writes(cli, filled, monkeypatch, 
         "edit",
         "delete",
         "purge",
-        "overview",
         "backup",
         "restore",
         "repair",
