@@ -15,11 +15,10 @@ from graphmem.core import model
 from graphmem.core.keys import require_key
 from graphmem.errors import Conflict, InvalidInput
 from graphmem.late import late
+from graphmem.store.transaction import Transaction
 from graphmem.trees import Trees
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from graphmem import projects
     from graphmem.core import pictures, redaction
     from graphmem.exchange import importing, kinds, to_mcp_memory, to_okf, whole
@@ -229,7 +228,7 @@ class Files(Trees):
             keep_payload=functools.partial(self._keep_payload, keep=not dry_run),
         )
         tally = importing.Tally()
-        rehearsal: AbstractContextManager[sqlite3.Connection | None] = (
+        rehearsal: AbstractContextManager[Transaction | None] = (
             self._store.write(keep=False) if dry_run else contextlib.nullcontext()
         )
         with source as take_in, rehearsal:
@@ -295,7 +294,7 @@ class Files(Trees):
 
     def _export_known(
         self,
-        tx: sqlite3.Connection,
+        tx: Transaction,
         kind: str,
         path: str | os.PathLike[str] | Texts,
         reading: around.Reading,

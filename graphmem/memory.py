@@ -42,7 +42,7 @@ from graphmem.graph import matching
 from graphmem.graph import scenes as scene_graph
 from graphmem.late import late
 from graphmem.store.blobs import lies_in_row, read_blob, remove_blob
-from graphmem.store.database import Store
+from graphmem.store.opening import open_store
 
 if TYPE_CHECKING:
     from graphmem import projects
@@ -130,7 +130,7 @@ class Memory(Files):
         signs = None
         if project is not None:
             signs = projects.read_signs(project, whole_repository=config.project_identity == "repository")
-        store = Store(path, config=config, create=create, embedder=embedder)
+        store = open_store(path, config=config, create=create, embedder=embedder)
         memory = cls(store, config=config, clock=clock, embedder=embedder)
         memory._writer = writer
         try:

@@ -2,14 +2,20 @@
 
 import contextlib
 import datetime as dt
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+import postgres_store
 from support import Asked, Served, model_server
 
 from graphmem import Memory
+
+# Where GRAPHMEM_TEST_STORE is 'postgres', each file that a test names is a tenant of the server GRAPHMEM_POSTGRES.
+if os.environ.get("GRAPHMEM_TEST_STORE") == "postgres":
+    postgres_store.take_over()
 
 settings.register_profile("graphmem", deadline=None, print_blob=True)
 settings.load_profile("graphmem")

@@ -682,7 +682,7 @@ def test_nothing_is_loaded_while_nobody_else_can_write(path):
     program = """if True:
         import sys
         from graphmem import Memory
-        from graphmem.store.database import Store
+        from graphmem.store.database import SqliteStore as Store
         write = Store.write
         loaded = []
         class Writing:

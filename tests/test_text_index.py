@@ -14,7 +14,7 @@ from support import sql
 from graphmem import InvalidInput, Memory, NotFound, Part, Situation, StoreCorrupt, StoreFailed, Triple
 from graphmem.records import standing
 from graphmem.store import text_index
-from graphmem.store.database import Store
+from graphmem.store.database import SqliteStore as Store
 
 EVERYTHING = ["note", "relation", "part", "document", "block", "entity", "scene"]
 TABLES = ["notes", "relations", "sentences", "parts", "documents", "blocks", "entities", "scenes"]

@@ -1,6 +1,5 @@
 """What may be read of a memory, for files that hold knowledge and no bookkeeping: entities, facts and notes."""
 
-import sqlite3
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -9,6 +8,7 @@ from graphmem.graph.entities import visible
 from graphmem.graph.neighbours import Reading
 from graphmem.records.drafts import KINDS
 from graphmem.records.notes import list_notes
+from graphmem.store.transaction import Transaction
 
 _MOST = (1 << 63) - 1
 
@@ -31,14 +31,14 @@ class Fact(NamedTuple):
     sentence: str
 
 
-def entities(tx: sqlite3.Connection, reading: Reading) -> list[Entity]:
+def entities(tx: Transaction, reading: Reading) -> list[Entity]:
     """Return the entities that may be read, in the order they came."""
     seen, parameters = visible(reading.scopes)
     rows = tx.execute(f"SELECT id, name, type, key FROM entities e WHERE 1 {seen} ORDER BY id", parameters)
     return [Entity(*row) for row in rows]
 
 
-def facts(tx: sqlite3.Connection, reading: Reading) -> Iterator[Fact]:
+def facts(tx: Transaction, reading: Reading) -> Iterator[Fact]:
     """Yield the facts that hold and may be read, in the order they came; what several scopes say comes once."""
     condition, parameters = reading.condition()
     rows = tx.execute(
@@ -51,7 +51,7 @@ def facts(tx: sqlite3.Connection, reading: Reading) -> Iterator[Fact]:
         yield Fact(*row)
 
 
-def notes(tx: sqlite3.Connection, reading: Reading) -> list[Note]:
+def notes(tx: Transaction, reading: Reading) -> list[Note]:
     """Return the notes that are live or proposed, in the order they came."""
     found = list_notes(tx, kinds=KINDS, statuses=("live", "proposed"), scopes=reading.scopes, limit=_MOST)
     return sorted(found, key=lambda note: note.id)

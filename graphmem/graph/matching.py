@@ -9,7 +9,6 @@ how much its channels weigh, which a situation without channels never shares.
 
 import functools
 import math
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ from graphmem.core.keys import PERSON_KINDS
 from graphmem.core.situations import DIGITS, Situation, recall_ground
 from graphmem.store.lists import in_list, in_parts
 from graphmem.store.postings import FOR_ALL, beside_channel, least_beside, of_channel, of_party
+from graphmem.store.transaction import Transaction
 
 # A feature that leads to more scenes is looked up only where the others do not suffice.
 _COMMON = 64
@@ -68,7 +68,7 @@ class Candidate(NamedTuple):
         return {feature: self.masses[feature] for feature in self.named if feature.startswith(_CHANNEL)}
 
 
-def best(tx: sqlite3.Connection, situation: Situation) -> Candidate | None:
+def best(tx: Transaction, situation: Situation) -> Candidate | None:
     """Return the scene that the situation joins: the best score, then the strongest, then the oldest."""
     if situation.people:
         return _first(_of_party(tx, situation), situation)
@@ -90,7 +90,7 @@ def _first(found: Iterable[Candidate], situation: Situation) -> Candidate | None
     return min(fit, key=lambda one: one.rank) if fit else None
 
 
-def answering(tx: sqlite3.Connection, situation: Situation) -> list[Candidate]:
+def answering(tx: Transaction, situation: Situation) -> list[Candidate]:
     """Return the scenes that a situation recalls, best first."""
     least = situation.config.recall_score
     beside = _beside_channels(tx, situation, least)
@@ -106,7 +106,7 @@ def _vetoed(scene: Candidate, situation: Situation) -> bool:
     return bool(situation.channels) and situation.channels.isdisjoint(scene.masses) and bool(scene.channels)
 
 
-def _of_party(tx: sqlite3.Connection, situation: Situation) -> list[Candidate]:
+def _of_party(tx: Transaction, situation: Situation) -> list[Candidate]:
     """Return the scenes that name just the people of a situation; of very many, those that no channel vetoes."""
     people = (*situation.peers, *situation.groups)
     any_of_them = FOR_ALL, of_party(len(people), channels=True)
@@ -119,7 +119,7 @@ def _of_party(tx: sqlite3.Connection, situation: Situation) -> list[Candidate]:
     return [one for one in found if len(one.people) == len(people)]
 
 
-def _of_party_in(tx: sqlite3.Connection, people: Sequence[str], channels: Iterable[str]) -> list[_Row]:
+def _of_party_in(tx: Transaction, people: Sequence[str], channels: Iterable[str]) -> list[_Row]:
     """Return the scenes of people that name one of some channels, or none."""
     apart, among = (of_party(len(people), channels=named) for named in (False, True))
     of_people = of_channel(len(people))
@@ -135,9 +135,7 @@ def _of_party_in(tx: sqlite3.Connection, people: Sequence[str], channels: Iterab
     return list(dict.fromkeys(rows))
 
 
-def _led_to(
-    tx: sqlite3.Connection, feature: str, *others: str, posted: tuple[int, int], limit: int = _NO_LIMIT
-) -> list[_Row]:
+def _led_to(tx: Transaction, feature: str, *others: str, posted: tuple[int, int], limit: int = _NO_LIMIT) -> list[_Row]:
     """Return the scenes that a feature leads to, posted from one value to another, and that have others as well."""
     return tx.execute(_of_feature(len(others)), (feature, *posted, *others, limit)).fetchall()
 
@@ -147,7 +145,7 @@ def _of_feature(others: int) -> str:
     return f"{_OF_FEATURE}{_WITH_ANOTHER * others} LIMIT ?"
 
 
-def _of_anybody(tx: sqlite3.Connection, situation: Situation) -> Iterator[Candidate]:
+def _of_anybody(tx: Transaction, situation: Situation) -> Iterator[Candidate]:
     """Yield the scenes that name some of the people of a situation and answer for that, whatever their score."""
     peer_marks, peers = in_list(situation.peers)
     group_marks, groups = in_list(situation.groups)
@@ -167,9 +165,7 @@ def _of_anybody(tx: sqlite3.Connection, situation: Situation) -> Iterator[Candid
             yield one._replace(ground=ground)
 
 
-def _of_nobody(
-    tx: sqlite3.Connection, situation: Situation, here: dict[int, _Row], beside: Iterable[int]
-) -> list[Candidate]:
+def _of_nobody(tx: Transaction, situation: Situation, here: dict[int, _Row], beside: Iterable[int]) -> list[Candidate]:
     """Return those that name no people of the scenes on the channels of a situation and of others, by id."""
     rows = [*here.values()]
     for part, marks in in_parts([scene_id for scene_id in beside if scene_id not in here]):
@@ -180,7 +176,7 @@ def _of_nobody(
     return [one for one in scored if not one.people]
 
 
-def _on_channels(tx: sqlite3.Connection, situation: Situation, *others: str, limit: int = _NO_LIMIT) -> dict[int, _Row]:
+def _on_channels(tx: Transaction, situation: Situation, *others: str, limit: int = _NO_LIMIT) -> dict[int, _Row]:
     """Return the scenes without people on the channels of a situation, by id, that have other features as well.
 
     limit: of each channel.
@@ -220,7 +216,7 @@ def _most_beside(situation: Situation, least: float, shared: float, shared_ident
     return max(most, shared / enough - situation.weight)
 
 
-def _beside_channels(tx: sqlite3.Connection, situation: Situation, least: float) -> list[int]:
+def _beside_channels(tx: Transaction, situation: Situation, least: float) -> list[int]:
     """Return the scenes without people that may share enough, looked for by all but the channels of a situation.
 
     Features are looked up until the rest, shared in full, would not suffice.
@@ -261,7 +257,7 @@ def _beside_channels(tx: sqlite3.Connection, situation: Situation, least: float)
     ]
 
 
-def _scored(tx: sqlite3.Connection, scene: _Row, situation: Situation) -> Candidate:
+def _scored(tx: Transaction, scene: _Row, situation: Situation) -> Candidate:
     scene_id, key, strength, visits = scene
     masses = dict(tx.execute("SELECT feature, mass FROM scene_features WHERE scene_id = ?", (scene_id,)).fetchall())
     named = [feature for feature in masses if feature.startswith(_NAMES)]

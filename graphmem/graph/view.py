@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import sqlite3
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,6 +16,7 @@ from graphmem.graph.neighbours import Edge, Reading, facts_around, told
 from graphmem.graph.scenes import below
 from graphmem.late import late
 from graphmem.store.lists import in_parts
+from graphmem.store.transaction import Transaction
 
 if TYPE_CHECKING:
     from graphmem.core import pictures
@@ -38,7 +38,7 @@ _MERMAID = frozenset('"#&<>`*_~|[]{}()\\')
 _NO_XML = dict.fromkeys((0xFFFE, 0xFFFF), "\ufffd")
 
 
-def graph(tx: sqlite3.Connection, reading: Reading, *, scene: str | None, entity: str | None, depth: int) -> Graph:
+def graph(tx: Transaction, reading: Reading, *, scene: str | None, entity: str | None, depth: int) -> Graph:
     """Return the facts at and below a scene, or all, as a graph; around an entity, those within `depth` hops of it.
 
     A scene has its own words for a fact; of several scenes those of the heaviest ref are taken.
@@ -66,9 +66,7 @@ def graph(tx: sqlite3.Connection, reading: Reading, *, scene: str | None, entity
     return picture
 
 
-def _add_facts(
-    tx: sqlite3.Connection, picture: Graph, reading: Reading, told_in: str, parameters: Iterable[object]
-) -> None:
+def _add_facts(tx: Transaction, picture: Graph, reading: Reading, told_in: str, parameters: Iterable[object]) -> None:
     condition, read = reading.condition()
     rows = tx.execute(
         f"""SELECT r.source_id, r.target_id, r.id, r.relation_type, COALESCE(t.text, ''), r.confidence,
@@ -91,7 +89,7 @@ def _add_facts(
         )
 
 
-def _within_reach(tx: sqlite3.Connection, center: int, reading: Reading, depth: int) -> list[int]:
+def _within_reach(tx: Transaction, center: int, reading: Reading, depth: int) -> list[int]:
     """Return the facts whose two ends lie within `depth` hops of an entity."""
     reached = {center}
     layer = {center}
@@ -113,7 +111,7 @@ def _ends(edges: Iterable[Edge]) -> set[int]:
 # ---- ways
 
 
-def shortest_path(tx: sqlite3.Connection, start: str, end: str, reading: Reading) -> FactPath:
+def shortest_path(tx: Transaction, start: str, end: str, reading: Reading) -> FactPath:
     """Return the shortest way from one entity to another along facts, in either direction of each.
 
     It is looked for from both ends at once, the smaller front first, so that little of the graph is read.

@@ -1,7 +1,6 @@
 """Incidents: failures of tools that look alike, counted in each scope until a lesson resolves them."""
 
 import re
-import sqlite3
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from graphmem.core.times import days_before
 from graphmem.errors import NotFound
 from graphmem.late import late
 from graphmem.store.lists import of_scopes
+from graphmem.store.transaction import Transaction
 
 if TYPE_CHECKING:
     from graphmem.records import drafts
@@ -23,9 +23,7 @@ STATES = ("open", "resolved")
 _COLUMNS = "id, scope, tool, signature, count, sample, first_at, last_at, resolved_at, note_id"
 
 
-def record(
-    tx: sqlite3.Connection, failure: Failure, scope: str, at: str, *, now: str, config: Config
-) -> IncidentReport:
+def record(tx: Transaction, failure: Failure, scope: str, at: str, *, now: str, config: Config) -> IncidentReport:
     """Count a failure, told for a time; what is too old, or too much for its scope, is dropped.
 
     One that was resolved is opened anew by a failure after that, and not by an old one that is told late.
@@ -56,7 +54,7 @@ def record(
     return IncidentReport(kept[0], created=not known, reopened=reopened, warns=warns, remarks=failure.remarks)
 
 
-def _keep_latest(tx: sqlite3.Connection, scope: str, config: Config) -> None:
+def _keep_latest(tx: Transaction, scope: str, config: Config) -> None:
     tx.execute(
         """DELETE FROM incidents WHERE id IN (SELECT id FROM incidents WHERE scope = ?
                ORDER BY last_at DESC, id DESC LIMIT -1 OFFSET ?)""",
@@ -65,7 +63,7 @@ def _keep_latest(tx: sqlite3.Connection, scope: str, config: Config) -> None:
 
 
 def take_in(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     failure: Failure,
     scope: str,
     count: int,
@@ -97,7 +95,7 @@ def take_in(
 
 
 def incidents(
-    tx: sqlite3.Connection, scopes: Sequence[str] | None, at: str, *, config: Config, state: str | None, least: int = 1
+    tx: Transaction, scopes: Sequence[str] | None, at: str, *, config: Config, state: str | None, least: int = 1
 ) -> list[Incident]:
     """Return incidents of scopes and of none, None for all, those seen most often and latest first.
 
@@ -113,12 +111,12 @@ def incidents(
     )
 
 
-def warnings(tx: sqlite3.Connection, scopes: Sequence[str] | None, at: str, config: Config) -> list[Incident]:
+def warnings(tx: Transaction, scopes: Sequence[str] | None, at: str, config: Config) -> list[Incident]:
     """Return the open incidents that happened often enough to be warned of, most often and latest first."""
     return incidents(tx, scopes, at, config=config, state="open", least=config.incident_threshold)
 
 
-def resolve_by(tx: sqlite3.Connection, note: Note, at: str) -> tuple[int, ...]:
+def resolve_by(tx: Transaction, note: Note, at: str) -> tuple[int, ...]:
     """Resolve the open incidents of a note's scope whose tool it names, seen until then; return their ids.
 
     Only a live lesson or pitfall resolves. The name stands as a word in its title, body or labels.
@@ -143,7 +141,7 @@ def names_tool(text: str, tool: str) -> bool:
     return re.search(rf"(?<![0-9a-z_])(?<![0-9a-z]-){re.escape(tool)}(?![0-9a-z_])(?!-[0-9a-z])", text) is not None
 
 
-def forget(tx: sqlite3.Connection, incident_id: int) -> Incident:
+def forget(tx: Transaction, incident_id: int) -> Incident:
     """Remove an incident and return it; raise NotFound for an unknown one."""
     found = _where(tx, "id = ?", (incident_id,))
     if not found:
@@ -152,17 +150,17 @@ def forget(tx: sqlite3.Connection, incident_id: int) -> Incident:
     return found[0]
 
 
-def count_expired(tx: sqlite3.Connection, at: str, days: float) -> int:
+def count_expired(tx: Transaction, at: str, days: float) -> int:
     """Return how many incidents were seen last too long ago."""
     (count,) = tx.execute("SELECT COUNT(*) FROM incidents WHERE last_at < ?", (days_before(at, days),)).fetchone()
     return int(count)
 
 
-def drop_expired(tx: sqlite3.Connection, at: str, days: float, *, scope: str | None = None) -> None:
+def drop_expired(tx: Transaction, at: str, days: float, *, scope: str | None = None) -> None:
     """Remove the incidents that were seen last too long ago, of one scope or of all."""
     in_scope, parameters = ("", []) if scope is None else ("AND scope = ?", [scope])
     tx.execute(f"DELETE FROM incidents WHERE last_at < ? {in_scope}", (days_before(at, days), *parameters))
 
 
-def _where(tx: sqlite3.Connection, condition: str, parameters: Sequence[object]) -> list[Incident]:
+def _where(tx: Transaction, condition: str, parameters: Sequence[object]) -> list[Incident]:
     return [Incident(*row) for row in tx.execute(f"SELECT {_COLUMNS} FROM incidents WHERE {condition}", parameters)]

@@ -6,12 +6,12 @@ falls below the floor leaves its scene; its row stays in the journal, and the fa
 
 import bisect
 import json
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from graphmem.config import Config
+from graphmem.store.transaction import Transaction
 from graphmem.upkeep.journal import FADING, VALUES, Journal, rows_of
 
 # Pinned notes, rules, checkpoints and procedures never fade.
@@ -49,7 +49,7 @@ def halvings(days: Sequence[str], clock: str, half_life: int) -> tuple[int, str]
     return times, days[first + times * half_life - 1] if times else clock
 
 
-def plan_decay(tx: sqlite3.Connection, config: Config) -> DecayPlan:
+def plan_decay(tx: Transaction, config: Config) -> DecayPlan:
     """Return which refs fade, and how far."""
     days = [day for (day,) in tx.execute("SELECT day FROM active_days ORDER BY day")]
     refs = archived = 0
@@ -67,7 +67,7 @@ def plan_decay(tx: sqlite3.Connection, config: Config) -> DecayPlan:
     return DecayPlan(fading, refs, archived)
 
 
-def apply_decay(tx: sqlite3.Connection, part: Sequence[tuple[int, Fading]], config: Config, at: str) -> int | None:
+def apply_decay(tx: Transaction, part: Sequence[tuple[int, Fading]], config: Config, at: str) -> int | None:
     """Let some of the refs fade that were not told again since the plan; return the operation, None without any."""
     journal = Journal(tx)
     planned = dict(part)

@@ -5,7 +5,6 @@ another. They are part of what they became, and go with it.
 """
 
 import json
-import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from graphmem.core.keys import auto_key
 from graphmem.graph.scenes import sweep_refs
 from graphmem.records import jobs
 from graphmem.store import text_index
+from graphmem.store.transaction import Transaction
 from graphmem.upkeep import journal
 from graphmem.upkeep.journal import VALUES, Row, rows_of
 
@@ -59,7 +59,7 @@ class Entry:
     rows: tuple[Row, ...]
 
 
-def images(tx: sqlite3.Connection, tables: Collection[str] = tuple(_TELLS)) -> list[Entry]:
+def images(tx: Transaction, tables: Collection[str] = tuple(_TELLS)) -> list[Entry]:
     """Return the images of rows of some tables."""
     found = tx.execute(
         f"SELECT operation_id, seq, name, before, after FROM operation_rows WHERE name IN {VALUES}",
@@ -71,7 +71,7 @@ def images(tx: sqlite3.Connection, tables: Collection[str] = tuple(_TELLS)) -> l
     ]
 
 
-def only_in_journal(tx: sqlite3.Connection, found: Iterable[Entry], table: str) -> dict[int, list[Row]]:
+def only_in_journal(tx: Transaction, found: Iterable[Entry], table: str) -> dict[int, list[Row]]:
     """Return the images of rows of a table that are there no more, by id."""
     told: dict[int, list[Row]] = defaultdict(list)
     for image in found:
@@ -82,7 +82,7 @@ def only_in_journal(tx: sqlite3.Connection, found: Iterable[Entry], table: str) 
     return {row_id: rows for row_id, rows in told.items() if row_id not in present}
 
 
-def erase(tx: sqlite3.Connection, gone: Gone) -> dict[str, int]:
+def erase(tx: Transaction, gone: Gone) -> dict[str, int]:
     """Remove rows for good with all that speaks of them alone; return how many of what no plan counts."""
     # What was undone cannot be undone again: its images serve nobody, and tell of what is nowhere else.
     tx.execute("DELETE FROM operation_rows WHERE operation_id IN (SELECT id FROM operations WHERE undone_at NOT NULL)")
@@ -130,7 +130,7 @@ def erase(tx: sqlite3.Connection, gone: Gone) -> dict[str, int]:
     _drop(tx, "sentence", "sentences", unused)
     _cut(tx, [image for image in found if image.table == "sentences" and image.rows[0]["id"] in unused])
     _forget_scene_keys(tx, keys)
-    text_index.merge_segments(tx)
+    tx.words.merge_segments(tx)
     return {"sentences": len(unused)}
 
 
@@ -138,12 +138,12 @@ def _list(values: Collection[Any]) -> str:
     return json.dumps(sorted(values))
 
 
-def _drop(tx: sqlite3.Connection, kind: str, table: str, ids: Collection[int]) -> None:
+def _drop(tx: Transaction, kind: str, table: str, ids: Collection[int]) -> None:
     text_index.drop(tx, kind, ids)
     tx.execute(f"DELETE FROM {table} WHERE id IN {VALUES}", (_list(ids),))
 
 
-def _forget_notes(tx: sqlite3.Connection, notes: str) -> None:
+def _forget_notes(tx: Transaction, notes: str) -> None:
     """Remove what stands beside notes, and let go of what points at them."""
     for table in ("note_labels", "note_triggers", "note_usage"):
         tx.execute(f"DELETE FROM {table} WHERE note_id IN {VALUES}", (notes,))
@@ -162,7 +162,7 @@ def _forget_notes(tx: sqlite3.Connection, notes: str) -> None:
         )
 
 
-def _drop_sayings(tx: sqlite3.Connection, ids: Collection[int], found: Iterable[Entry]) -> set[int]:
+def _drop_sayings(tx: Transaction, ids: Collection[int], found: Iterable[Entry]) -> set[int]:
     """Remove what was said of facts that stay, which are shown as they were told else; return the sentences of it."""
     rows = rows_of(tx, "evidence", f"id IN {VALUES}", (_list(ids),))
     rows += [row for image in found if image.table == "evidence" for row in image.rows if row["id"] in ids]
@@ -193,7 +193,7 @@ def _drop_sayings(tx: sqlite3.Connection, ids: Collection[int], found: Iterable[
     return said
 
 
-def _forget_sentences(tx: sqlite3.Connection, said: Collection[int]) -> None:
+def _forget_sentences(tx: Transaction, said: Collection[int]) -> None:
     """Take sentences that nothing tells any more out of the images of facts that stay."""
     told = tx.execute(
         """SELECT sentence_id FROM relations UNION SELECT sentence_id FROM evidence
@@ -218,7 +218,7 @@ def _told_of(image: Entry) -> Iterator[tuple[str, Any]]:
             yield row["kind"], row["ref_id"]
 
 
-def _add_merged(tx: sqlite3.Connection, gone: Gone, found: list[Entry]) -> None:
+def _add_merged(tx: Transaction, gone: Gone, found: list[Entry]) -> None:
     """Add what is in the journal only, and became a part of what goes."""
     became = {kind: _merges(tx, found, *where) for kind, where in _MERGED.items()}
     for kind, survivors in became.items():
@@ -237,7 +237,7 @@ def _add_merged(tx: sqlite3.Connection, gone: Gone, found: list[Entry]) -> None:
     }
 
 
-def _merges(tx: sqlite3.Connection, found: list[Entry], table: str, aliases: str, owner: str) -> dict[int, int]:
+def _merges(tx: Transaction, found: list[Entry], table: str, aliases: str, owner: str) -> dict[int, int]:
     """Return which row a merged one became, by ids: the one that has its key, or that its key is an alias of."""
     owners = {row["key"]: row[owner] for image in found if image.table == aliases for row in image.rows}
     owners |= dict(tx.execute(f"SELECT key, {owner} FROM {aliases} UNION ALL SELECT key, id FROM {table}"))
@@ -258,7 +258,7 @@ def _last(became: dict[int, int], row_id: int) -> int:
     return row_id
 
 
-def _cut(tx: sqlite3.Connection, cut: Collection[Entry]) -> None:
+def _cut(tx: Transaction, cut: Collection[Entry]) -> None:
     """Remove images, and tell in their operations how many: an undo brings back the rest."""
     tx.executemany(
         "DELETE FROM operation_rows WHERE operation_id = ? AND seq = ?",
@@ -272,7 +272,7 @@ def _cut(tx: sqlite3.Connection, cut: Collection[Entry]) -> None:
         )
 
 
-def _unused_sentences(tx: sqlite3.Connection, found: Iterable[Entry]) -> set[int]:
+def _unused_sentences(tx: Transaction, found: Iterable[Entry]) -> set[int]:
     """Return the sentences that tell nothing any more, and that no undo needs: of what goes, or was edited away."""
     stored = {sentence_id for (sentence_id,) in tx.execute("SELECT id FROM sentences")}
     used = tx.execute(
@@ -282,7 +282,7 @@ def _unused_sentences(tx: sqlite3.Connection, found: Iterable[Entry]) -> set[int
     return stored.union(only_in_journal(tx, found, "sentences")) - {sentence_id for (sentence_id,) in used}
 
 
-def _scene_keys(tx: sqlite3.Connection, scene_ids: Collection[int], found: Iterable[Entry]) -> set[str]:
+def _scene_keys(tx: Transaction, scene_ids: Collection[int], found: Iterable[Entry]) -> set[str]:
     """Return the keys that scenes have, had, and are known by."""
     ids = _list(scene_ids)
     rows = tx.execute(
@@ -299,7 +299,7 @@ def _scene_keys(tx: sqlite3.Connection, scene_ids: Collection[int], found: Itera
     }
 
 
-def _labels(tx: sqlite3.Connection, keys: Collection[str], found: Iterable[Entry]) -> set[str]:
+def _labels(tx: Transaction, keys: Collection[str], found: Iterable[Entry]) -> set[str]:
     """Return the labels of evidence that scenes of some keys grew under."""
     if not keys:
         return set()
@@ -308,7 +308,7 @@ def _labels(tx: sqlite3.Connection, keys: Collection[str], found: Iterable[Entry
     return {label for label in labels if auto_key(label) in keys}
 
 
-def _forget_scene_keys(tx: sqlite3.Connection, keys: Collection[str]) -> None:
+def _forget_scene_keys(tx: Transaction, keys: Collection[str]) -> None:
     """Take keys out of what is kept of sayings, in rows and images: in which scenes they were told."""
     if not keys:
         return

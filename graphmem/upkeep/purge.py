@@ -5,7 +5,6 @@ goes with its last fact, since its name is known by that alone.
 """
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -17,6 +16,7 @@ from graphmem.graph import entities
 from graphmem.graph.scenes import below
 from graphmem.records import history, jobs, scopes
 from graphmem.store import text_index
+from graphmem.store.transaction import Transaction
 from graphmem.upkeep import erase
 from graphmem.upkeep.erase import Gone
 from graphmem.upkeep.journal import VALUES, Journal, rows_of
@@ -94,7 +94,7 @@ def check_criteria(*, scope: str | None, **given: str) -> Criteria:
 # ---- planning
 
 
-def plan_purge(tx: sqlite3.Connection, criteria: Criteria, *, hard: bool) -> Plan:
+def plan_purge(tx: Transaction, criteria: Criteria, *, hard: bool) -> Plan:
     """Return what a purge would remove; what was removed softly before, only where it is for good.
 
     Raises NotFound for an entity, session, scope or scene of which nothing is known.
@@ -144,14 +144,14 @@ def plan_purge(tx: sqlite3.Connection, criteria: Criteria, *, hard: bool) -> Pla
     return replace(plan, report=report, scope=whole or "")
 
 
-def plan_delete(tx: sqlite3.Connection, relation_id: int, *, hard: bool) -> Plan:
+def plan_delete(tx: Transaction, relation_id: int, *, hard: bool) -> Plan:
     """Return what the deletion of one fact would remove; raise NotFound for an unknown one, or one that is deleted."""
     if not rows_of(tx, "relations", "id = ? AND (? OR status <> 'deleted')", (relation_id, hard)):
         raise NotFound(f"relation {relation_id}: there is no such fact, or it was deleted; recall tells the ids")
     return _plan(tx, {**{kind: set() for kind in _KINDS}, "relation": {relation_id}}, hard=hard)
 
 
-def plan_note(tx: sqlite3.Connection, note_id: int) -> Plan:
+def plan_note(tx: Transaction, note_id: int) -> Plan:
     """Return what the removal of one note that exists would remove, for good."""
     return _plan(tx, {**{kind: set() for kind in _KINDS}, "note": {note_id}}, hard=True)
 
@@ -169,7 +169,7 @@ _NAMES = {
 }
 
 
-def _require_known(tx: sqlite3.Connection, criteria: Criteria) -> None:
+def _require_known(tx: Transaction, criteria: Criteria) -> None:
     """Raise NotFound for a session, scope or scene that neither the rows nor the journal tell of."""
     for argument, places in _NAMES.items():
         name = getattr(criteria, argument)
@@ -189,7 +189,7 @@ def _require_known(tx: sqlite3.Connection, criteria: Criteria) -> None:
             raise _unknown(tx, "scene", key, "SELECT key FROM scenes", "'graphmem scenes' lists them")
 
 
-def _unknown(tx: sqlite3.Connection, argument: str, name: str, names: str, remedy: str) -> NotFound:
+def _unknown(tx: Transaction, argument: str, name: str, names: str, remedy: str) -> NotFound:
     known = [found for (found,) in tx.execute(f"{names} ORDER BY 1 LIMIT {entities.COMPARED}")]
     close = entities.close_to(name, known)
     hint = f"close to it: {', '.join(close)}" if close else remedy
@@ -201,7 +201,7 @@ def _add(conditions: list[str], parameters: list[Any], condition: str, *values: 
     parameters += values
 
 
-def _entities(tx: sqlite3.Connection, key: str, *, hard: bool) -> set[int]:
+def _entities(tx: Transaction, key: str, *, hard: bool) -> set[int]:
     """Return the entity of a name; for good also one that only the journal tells of."""
     told = erase.only_in_journal(tx, erase.images(tx, ["entities"]), "entities") if hard else {}
     named = {entity_id for entity_id, rows in told.items() if key in {row["key"] for row in rows}}
@@ -213,19 +213,19 @@ def _entities(tx: sqlite3.Connection, key: str, *, hard: bool) -> set[int]:
         return named
 
 
-def _notes(tx: sqlite3.Connection, scope: str, *, hard: bool) -> set[int]:
+def _notes(tx: Transaction, scope: str, *, hard: bool) -> set[int]:
     rows = tx.execute("SELECT id FROM notes WHERE scope = ? AND (? OR status <> 'forgotten')", (scope, hard))
     return {note_id for (note_id,) in rows}
 
 
-def _incidents(tx: sqlite3.Connection, scope: str, *, hard: bool) -> set[int]:
+def _incidents(tx: Transaction, scope: str, *, hard: bool) -> set[int]:
     """Return the incidents of a scope; for good also those that only the journal tells of."""
     found = {incident_id for (incident_id,) in tx.execute("SELECT id FROM incidents WHERE scope = ?", (scope,))}
     told = erase.only_in_journal(tx, erase.images(tx, ["incidents"]), "incidents") if hard else {}
     return found | {incident_id for incident_id, rows in told.items() if any(row["scope"] == scope for row in rows)}
 
 
-def _sessions(tx: sqlite3.Connection, criteria: Criteria, *, hard: bool) -> set[int]:
+def _sessions(tx: Transaction, criteria: Criteria, *, hard: bool) -> set[int]:
     """Return sessions; for good also those that only the journal tells of."""
 
     def meant(name: str, scope: str) -> bool:
@@ -243,7 +243,7 @@ def _in_session(name: str) -> _Told:
     return _Told((f"{said} = ?)", (name,)), (f"NOT {said} <> ?)", (name,)))
 
 
-def _sayings(tx: sqlite3.Connection, session: str, relation_ids: set[int]) -> set[int]:
+def _sayings(tx: Transaction, session: str, relation_ids: set[int]) -> set[int]:
     """Return what was said of facts in a session, also what only the journal tells of."""
     facts = json.dumps(sorted(relation_ids))
     rows = tx.execute(f"SELECT id FROM evidence WHERE session = ? AND relation_id IN {VALUES}", (session, facts))
@@ -255,7 +255,7 @@ def _sayings(tx: sqlite3.Connection, session: str, relation_ids: set[int]) -> se
     }
 
 
-def _in_scene(tx: sqlite3.Connection, key: str) -> _Told:
+def _in_scene(tx: Transaction, key: str) -> _Told:
     """Return the conditions for facts of the scenes at and below a key.
 
     A deleted fact may have lost its refs; of such a one its sayings tell.
@@ -279,7 +279,7 @@ def _in_scene(tx: sqlite3.Connection, key: str) -> _Told:
     )
 
 
-def _holding(tx: sqlite3.Connection, relation_ids: Sequence[int], key: str) -> tuple[str, ...]:
+def _holding(tx: Transaction, relation_ids: Sequence[int], key: str) -> tuple[str, ...]:
     """Return keys of scenes that hold facts and are neither at nor below a key, the one that holds most first."""
     rows = tx.execute(
         f"""SELECT s.key FROM scene_refs k JOIN scenes s ON s.id = k.scene_id
@@ -290,12 +290,12 @@ def _holding(tx: sqlite3.Connection, relation_ids: Sequence[int], key: str) -> t
     return tuple(found for (found,) in rows)
 
 
-def _ids_below(tx: sqlite3.Connection, key: str) -> list[int]:
+def _ids_below(tx: Transaction, key: str) -> list[int]:
     selection = below([key])
     return [scene_id for scene_id, *_ in tx.execute(selection.sql, selection.parameters)]
 
 
-def _scenes(tx: sqlite3.Connection, key: str) -> set[int]:
+def _scenes(tx: Transaction, key: str) -> set[int]:
     """Return the scenes at and below a key, also those that only the journal tells of."""
     first, behind = prefix_range(key)
     dropped = erase.only_in_journal(tx, erase.images(tx, ["scenes"]), "scenes")
@@ -306,7 +306,7 @@ def _scenes(tx: sqlite3.Connection, key: str) -> set[int]:
     }
 
 
-def _plan(tx: sqlite3.Connection, gone: Gone, *, hard: bool) -> Plan:
+def _plan(tx: Transaction, gone: Gone, *, hard: bool) -> Plan:
     if not hard:
         gone["entity"] = set()
     facts = json.dumps(sorted(gone["relation"]))
@@ -348,7 +348,7 @@ def _plan(tx: sqlite3.Connection, gone: Gone, *, hard: bool) -> Plan:
     return Plan(report, gone)
 
 
-def _left(tx: sqlite3.Connection, gone: Gone, removed: dict[int, str]) -> tuple[tuple[str, int | str], ...]:
+def _left(tx: Transaction, gone: Gone, removed: dict[int, str]) -> tuple[tuple[str, int | str], ...]:
     """Return what stays and still tells of what goes: sentences that tell other facts too, documents by their names."""
     going = (json.dumps(sorted(gone["relation"])), json.dumps(sorted(gone["saying"])))
     shared = tx.execute(
@@ -368,7 +368,7 @@ def _left(tx: sqlite3.Connection, gone: Gone, removed: dict[int, str]) -> tuple[
     return (*(("sentence", each) for (each,) in shared), *(("document", each) for each in documents))
 
 
-def _quoting(tx: sqlite3.Connection, session: str, going: set[int]) -> list[tuple[str, int]]:
+def _quoting(tx: Transaction, session: str, going: set[int]) -> list[tuple[str, int]]:
     """Return the notes that stay and say that they come from a session, some with words of it."""
     rows = tx.execute(
         f"""SELECT DISTINCT ref_id FROM provenance WHERE kind = 'note' AND session = ? AND ref_id NOT IN {VALUES}
@@ -381,7 +381,7 @@ def _quoting(tx: sqlite3.Connection, session: str, going: set[int]) -> list[tupl
 # ---- work
 
 
-def apply_purge(tx: sqlite3.Connection, plan: Plan, kind: str, at: str) -> PurgeReport:
+def apply_purge(tx: Transaction, plan: Plan, kind: str, at: str) -> PurgeReport:
     """Do what a plan of this same transaction says, as an operation of a kind."""
     report = replace(plan.report, applied=True, remarks=_keep_out(tx, plan))
     # For good also when nothing meets the criteria: the index may hold what was removed before.
@@ -408,7 +408,7 @@ def apply_purge(tx: sqlite3.Connection, plan: Plan, kind: str, at: str) -> Purge
     return replace(report, operation=changes.close(f"hard {kind}" if report.hard else kind, at, told))
 
 
-def _keep_out(tx: sqlite3.Connection, plan: Plan) -> tuple[str, ...]:
+def _keep_out(tx: Transaction, plan: Plan) -> tuple[str, ...]:
     """Let no transcript bring back the sessions that go; for good, keep nothing of transcripts that tells of them."""
     going = plan.gone["session"]
     history.keep_out(tx, going)

@@ -5,7 +5,6 @@ back to who asks without a situation, and to nobody else: taking a scene away op
 """
 
 import json
-import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -24,6 +23,7 @@ from graphmem.core.model import (
 from graphmem.errors import Conflict, InvalidInput, NotFound
 from graphmem.graph import relations, scenes
 from graphmem.graph.entities import matching_glob
+from graphmem.store.transaction import Transaction
 from graphmem.upkeep.journal import VALUES, Journal, Row, rows_of
 from graphmem.upkeep.merge import drop_surplus, plan_dedupe
 
@@ -35,7 +35,7 @@ _PARTS = {"features": "scene_features", "refs": "scene_refs", "aliases": "scene_
 # ---- renaming
 
 
-def plan_rename(tx: sqlite3.Connection, key: str, new_key: str) -> RenameReport:
+def plan_rename(tx: Transaction, key: str, new_key: str) -> RenameReport:
     """Return what a rename would do. Raises NotFound for an unknown scene, Conflict for a key it cannot have."""
     scene = _scene(tx, key)
     holder = scenes.scene_id_of(tx, new_key)
@@ -64,7 +64,7 @@ def plan_rename(tx: sqlite3.Connection, key: str, new_key: str) -> RenameReport:
     return RenameReport(scene["key"], new_key, scene["origin"], origin, applied=False)
 
 
-def apply_rename(tx: sqlite3.Connection, plan: RenameReport, at: str, config: Config) -> tuple[RenameReport, set[int]]:
+def apply_rename(tx: Transaction, plan: RenameReport, at: str, config: Config) -> tuple[RenameReport, set[int]]:
     """Do what a plan of this same transaction says; return the report and the scenes whose rows changed."""
     if plan.new == plan.old:
         return replace(plan, applied=True), set()
@@ -101,7 +101,7 @@ def _spell(journal: Journal, scene_id: int, key: str, config: Config) -> None:
 # ---- dropping and resetting
 
 
-def plan_drop(tx: sqlite3.Connection, key: str, *, below: bool) -> tuple[DropReport, list[int]]:
+def plan_drop(tx: Transaction, key: str, *, below: bool) -> tuple[DropReport, list[int]]:
     """Return what a drop would remove, and the ids of the scenes. Raises NotFound when there is none."""
     selection = scenes.below([key], exact=not below)
     found = tx.execute(
@@ -113,14 +113,14 @@ def plan_drop(tx: sqlite3.Connection, key: str, *, below: bool) -> tuple[DropRep
     return drop_of(tx, ids), ids
 
 
-def drop_of(tx: sqlite3.Connection, ids: Sequence[int]) -> DropReport:
+def drop_of(tx: Transaction, ids: Sequence[int]) -> DropReport:
     """Return what a drop of scenes would remove."""
     keys = tx.execute(f"SELECT key FROM scenes WHERE id IN {VALUES} ORDER BY key", (json.dumps(ids),))
     features, refs, aliases = _sizes(tx, ids)
     return DropReport(tuple(key for (key,) in keys), features, refs, aliases, _unplaced(tx, ids), applied=False)
 
 
-def apply_drop(tx: sqlite3.Connection, plan: DropReport, ids: Sequence[int], at: str) -> DropReport:
+def apply_drop(tx: Transaction, plan: DropReport, ids: Sequence[int], at: str) -> DropReport:
     """Do what a plan of this same transaction says."""
     journal = Journal(tx)
     _remove(journal, ids)
@@ -128,7 +128,7 @@ def apply_drop(tx: sqlite3.Connection, plan: DropReport, ids: Sequence[int], at:
     return replace(plan, applied=True, operation=journal.close("drop", at, summary))
 
 
-def plan_reset(tx: sqlite3.Connection) -> tuple[ResetReport, list[int]]:
+def plan_reset(tx: Transaction) -> tuple[ResetReport, list[int]]:
     """Return what a reset would remove, and the ids of the emergent scenes."""
     ids = [scene_id for (scene_id,) in tx.execute("SELECT id FROM scenes WHERE origin = 'emergent' ORDER BY id")]
     (labels,) = tx.execute("SELECT COUNT(*) FROM situation_evidence").fetchone()
@@ -136,7 +136,7 @@ def plan_reset(tx: sqlite3.Connection) -> tuple[ResetReport, list[int]]:
     return ResetReport(len(ids), features, refs, aliases, labels, _unplaced(tx, ids), applied=False), ids
 
 
-def apply_reset(tx: sqlite3.Connection, plan: ResetReport, ids: Sequence[int], at: str) -> ResetReport:
+def apply_reset(tx: Transaction, plan: ResetReport, ids: Sequence[int], at: str) -> ResetReport:
     """Do what a plan of this same transaction says."""
     if not ids and not plan.labels:
         return replace(plan, applied=True)
@@ -157,7 +157,7 @@ def _remove(journal: Journal, ids: Sequence[int]) -> None:
         journal.delete("scenes", row)
 
 
-def _sizes(tx: sqlite3.Connection, ids: Sequence[int]) -> tuple[int, int, int]:
+def _sizes(tx: Transaction, ids: Sequence[int]) -> tuple[int, int, int]:
     """Return how many features, refs and aliases belong to scenes."""
     these = json.dumps(ids)
     features, refs, aliases = (
@@ -167,7 +167,7 @@ def _sizes(tx: sqlite3.Connection, ids: Sequence[int]) -> tuple[int, int, int]:
     return features, refs, aliases
 
 
-def _unplaced(tx: sqlite3.Connection, ids: Sequence[int]) -> int:
+def _unplaced(tx: Transaction, ids: Sequence[int]) -> int:
     """Return how many active facts only these scenes hold, of those that were never told openly."""
     these = json.dumps(ids)
     (count,) = tx.execute(
@@ -197,7 +197,7 @@ def check_choice(relation_ids: Iterable[int], glob: str | None) -> list[int]:
 
 
 def tag(
-    tx: sqlite3.Connection, key: str, ids: list[int], glob: str | None, at: str, config: Config, *, dry_run: bool
+    tx: Transaction, key: str, ids: list[int], glob: str | None, at: str, config: Config, *, dry_run: bool
 ) -> TagReport:
     """Attach facts and their ends to a scene, which is made when it is new and there is something for it.
 
@@ -237,7 +237,7 @@ def _no_facts(ids: Sequence[int]) -> NotFound:
     return NotFound(f"none of the relations {', '.join(map(str, ids))} exists")
 
 
-def untag(tx: sqlite3.Connection, key: str, ids: list[int], glob: str | None, at: str, *, dry_run: bool) -> UntagReport:
+def untag(tx: Transaction, key: str, ids: list[int], glob: str | None, at: str, *, dry_run: bool) -> UntagReport:
     """Take facts out of a scene, whatever their status, with the ends that no other fact of the scene has.
 
     Raises NotFound for an unknown scene, and when none of the ids is that of a fact.
@@ -275,7 +275,7 @@ def untag(tx: sqlite3.Connection, key: str, ids: list[int], glob: str | None, at
     return replace(report, operation=journal.close("untag", at, {"removed": len(removed), "entities": len(rows)}))
 
 
-def _ends(tx: sqlite3.Connection, facts: Iterable[int]) -> dict[int, tuple[int, int]]:
+def _ends(tx: Transaction, facts: Iterable[int]) -> dict[int, tuple[int, int]]:
     rows = tx.execute(
         f"SELECT id, source_id, target_id FROM relations WHERE id IN {VALUES}", (json.dumps(list(facts)),)
     )
@@ -285,7 +285,7 @@ def _ends(tx: sqlite3.Connection, facts: Iterable[int]) -> dict[int, tuple[int, 
 # ---- health
 
 
-def health(tx: sqlite3.Connection, path: str, at: str) -> SceneHealth:
+def health(tx: Transaction, path: str, at: str) -> SceneHealth:
     """Return how the scenes do; refs are counted as `scenes` counts them."""
     twins = plan_dedupe(tx, path)  # first: it needs as much memory as what comes then
     found = scenes.list_scenes(tx, "", at)
@@ -322,7 +322,7 @@ def _leading_kind(scene: Scene) -> str:
 # ---- within
 
 
-def _scene(tx: sqlite3.Connection, key: str) -> Row:
+def _scene(tx: Transaction, key: str) -> Row:
     for row in rows_of(tx, "scenes", "id = ?", (scenes.scene_id_of(tx, key),)):
         return row
     raise _unknown(key, "at")

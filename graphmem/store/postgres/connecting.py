@@ -1,0 +1,137 @@
+"""Connections to PostgreSQL: pools that all memories of a process on one server share, and values as SQLite gives them.
+
+A connection stays in pipeline mode for all its life: statements are sent without waiting for the answer to the last.
+"""
+
+import atexit
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+from psycopg.abc import Buffer
+from psycopg.adapt import Dumper, Loader
+from psycopg.types.numeric import FloatDumper, Int8Dumper
+from psycopg_pool import ConnectionPool
+
+# A server has a process for each connection, and a memory has one writer; the others read.
+MOST_CONNECTIONS = 8
+# Statements that a connection keeps prepared. A verb has some ten, and lists come in few lengths.
+_STATEMENTS_KEPT = 500
+_IDLE_SECONDS = 60.0
+_INT8_OID = 20
+
+_pools: dict[tuple[int, str], "ConnectionPool[Connection]"] = {}
+_pools_lock = threading.Lock()
+
+
+class Connection(psycopg.Connection[tuple[Any, ...]]):
+    """A connection in pipeline mode."""
+
+    _mode: contextlib.AbstractContextManager[psycopg.Pipeline]
+    _pipelining: psycopg.Pipeline
+
+    def begin_pipelining(self) -> None:
+        """Send statements without waiting from here on."""
+        self._mode = self.pipeline()  # leaves the mode when it is dropped
+        self._pipelining = self._mode.__enter__()
+
+    def close(self) -> None:
+        """Close the connection; what was sent and not waited for is lost."""
+        if not self.closed:
+            with contextlib.suppress(psycopg.Error):
+                self._mode.__exit__(None, None, None)
+        super().close()
+
+    def settle(self) -> None:
+        """Wait until the server has answered all that was sent; raises what it complains of."""
+        self._pipelining.sync()
+
+
+class _Flag(Dumper):
+    """A bool as SQLite takes it."""
+
+    oid = _INT8_OID
+
+    def dump(self, obj: bool) -> Buffer:
+        """Return 1 or 0."""
+        return b"1" if obj else b"0"
+
+
+class _FlagLoader(Loader):
+    def load(self, data: Buffer) -> int:
+        return int(bytes(data) == b"t")
+
+
+class _NumericLoader(Loader):
+    """The sum of whole numbers is a whole number."""
+
+    def load(self, data: Buffer) -> int | float:
+        text = bytes(data).decode()
+        return int(text) if text.lstrip("-").isdigit() else float(text)
+
+
+def _adapt(connection: psycopg.Connection[Any]) -> None:
+    adapters = connection.adapters
+    adapters.register_dumper(int, Int8Dumper)
+    adapters.register_dumper(bool, _Flag)
+    adapters.register_dumper(float, FloatDumper)
+    adapters.register_loader("bool", _FlagLoader)
+    adapters.register_loader("numeric", _NumericLoader)
+
+
+def connect(address: str, seconds: float) -> Connection:
+    """Connect to a server. Raises psycopg.OperationalError."""
+    connection = Connection.connect(
+        address,
+        autocommit=True,
+        cursor_factory=psycopg.RawCursor,
+        prepare_threshold=2,
+        connect_timeout=max(int(seconds), 2),
+    )
+    _ready(connection)
+    return connection
+
+
+def _ready(connection: Connection) -> None:
+    connection.prepared_max = _STATEMENTS_KEPT
+    _adapt(connection)
+    connection.begin_pipelining()
+
+
+def pool_of(address: str) -> "ConnectionPool[Connection]":
+    """Return the pool of this process for a server; what is idle in it is closed after a minute."""
+    key = os.getpid(), address
+    with _pools_lock:
+        if key not in _pools:
+            _pools[key] = ConnectionPool(
+                address,
+                connection_class=Connection,
+                kwargs={"autocommit": True, "cursor_factory": psycopg.RawCursor, "prepare_threshold": 2},
+                configure=_ready,
+                min_size=0,
+                max_size=MOST_CONNECTIONS,
+                max_idle=_IDLE_SECONDS,
+                num_workers=1,
+                open=True,
+                name="graphmem",
+            )
+        return _pools[key]
+
+
+@contextlib.contextmanager
+def connected(address: str, seconds: float) -> Iterator[Connection]:
+    """Yield a connection of its own, closed at the end."""
+    with contextlib.closing(connect(address, seconds)) as connection:
+        yield connection
+
+
+@atexit.register
+def _close_pools() -> None:
+    with _pools_lock:
+        for (process, _), pool in _pools.items():
+            if process == os.getpid():
+                pool.close(timeout=1.0)
+        _pools.clear()

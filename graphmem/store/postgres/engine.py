@@ -1,0 +1,122 @@
+"""What PostgreSQL does in its own way: names of tables, numbers of rows, checks of the database."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from graphmem.store.transaction import Column, RowsRefused
+
+if TYPE_CHECKING:
+    from graphmem.store.postgres.transaction import PostgresTransaction
+
+_OF_THE_STORE = ("store_state", "text_index")
+_IN_ORDER = """SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace
+               AND c.relkind = 'r' ORDER BY c.oid"""
+_COLUMNS = """SELECT a.attname, a.atttypid = 'text'::regtype, COALESCE(array_position(k.conkey, a.attnum), 0)
+              FROM pg_attribute a LEFT JOIN pg_constraint k ON k.conrelid = a.attrelid AND k.contype = 'p'
+              WHERE a.attrelid = to_regclass(?) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
+_NUMBERS = """SELECT c.relname, COALESCE(s.last_value, 0) FROM pg_sequences s
+              JOIN pg_class q ON q.relname = s.sequencename AND q.relnamespace = current_schema()::regnamespace
+              JOIN pg_depend d ON d.objid = q.oid AND d.deptype = 'i' JOIN pg_class c ON c.oid = d.refobjid
+              WHERE s.schemaname = current_schema() AND s.last_value IS NOT NULL ORDER BY c.relname"""
+_FOREIGN = """SELECT c.relname, p.relname,
+                     (SELECT string_agg(format('t.%I', a.attname), ', ' ORDER BY a.attnum) FROM pg_attribute a
+                      WHERE a.attrelid = c.oid AND a.attnum = ANY (k.conkey)),
+                     (SELECT string_agg(format('o.%I', a.attname), ', ' ORDER BY a.attnum) FROM pg_attribute a
+                      WHERE a.attrelid = p.oid AND a.attnum = ANY (k.confkey)),
+                     EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'id')
+              FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_class p ON p.oid = k.confrelid
+              WHERE k.contype = 'f' AND k.connamespace = current_schema()::regnamespace ORDER BY c.relname, p.relname"""
+
+
+def tables(tx: "PostgresTransaction") -> list[str]:
+    """Return the names of the tables that are the memory's own, in the order in which they were made."""
+    return [name for (name,) in tx.execute(_IN_ORDER) if name not in _OF_THE_STORE]
+
+
+def columns(tx: "PostgresTransaction", table: str) -> list[Column]:
+    """Return the columns of a table, none for one that is not there."""
+    return [Column(name, bool(is_text), place) for name, is_text, place in tx.execute(_COLUMNS, (table,))]
+
+
+def numbers(tx: "PostgresTransaction") -> dict[str, int]:
+    """Return the last number that each table has given to a row, which is never given again."""
+    return dict(tx.execute(_NUMBERS).fetchall())
+
+
+def set_number(tx: "PostgresTransaction", table: str, last: int) -> None:
+    """Let the rows of a table be numbered from behind a number."""
+    (column,) = (one.name for one in columns(tx, table) if one.place)
+    tx.execute("SELECT setval(pg_get_serial_sequence(?, ?), ?)", (table, column, last))
+
+
+def defer_foreign_keys(tx: "PostgresTransaction") -> None:
+    """Let rows point at nothing until the end of the transaction."""
+    tx.execute("SET CONSTRAINTS ALL DEFERRED")
+
+
+@contextlib.contextmanager
+def attempt(tx: "PostgresTransaction") -> Iterator[None]:
+    """Raise RowsRefused where a rule of the schema forbids what a block writes, of which nothing stays."""
+    tx.settle()  # what was sent before is not the block's
+    try:
+        with tx.savepoint():
+            yield
+            tx.settle()
+    except (psycopg.IntegrityError, psycopg.DataError, psycopg.ProgrammingError, OverflowError) as error:
+        raise RowsRefused(str(error)) from error
+
+
+@contextlib.contextmanager
+def overwriting(_tx: "PostgresTransaction") -> Iterator[None]:
+    """Do nothing: rows that were removed are overwritten after the next vacuum, which `clean` runs."""
+    yield
+
+
+def damage(_tx: "PostgresTransaction") -> list[str]:
+    """Return nothing: pages are checked by the server (data checksums, pg_amcheck), which has its own operators."""
+    return []
+
+
+def orphans(tx: "PostgresTransaction") -> dict[tuple[str, str], list[int | None]]:
+    """Return the rows that point at one that is gone, by their table and the other; None for a row without an id."""
+    found: dict[tuple[str, str], list[int | None]] = {}
+    for table, parent, own, theirs, has_id in tx.execute(_FOREIGN).fetchall():
+        row = "t.id" if has_id else "NULL"
+        matches = " AND ".join(
+            f"{mine} = {other}" for mine, other in zip(own.split(", "), theirs.split(", "), strict=True)
+        )
+        there = " AND ".join(f"{mine} IS NOT NULL" for mine in own.split(", "))
+        lost = tx.execute(
+            f"SELECT {row} FROM {table} t WHERE {there} AND NOT EXISTS (SELECT 1 FROM {parent} o WHERE {matches})"
+        ).fetchall()
+        if lost:
+            found.setdefault((table, parent), []).extend(number for (number,) in lost)
+    return found
+
+
+def rebuild_indexes(tx: "PostgresTransaction") -> bool:
+    """Make the indexes of all tables anew; return False where rows are double that must be unique."""
+    try:
+        with attempt(tx):
+            for (name,) in tx.execute(_IN_ORDER).fetchall():
+                tx.execute(f'REINDEX TABLE "{name}"')
+    except RowsRefused:
+        return False
+    return True
+
+
+def has_log(_tx: "PostgresTransaction") -> bool:
+    """Tell that readers and writers do not wait for each other."""
+    return True
+
+
+def size(tx: "PostgresTransaction") -> int:
+    """Return the bytes of the tables of a memory, with their indexes."""
+    (size,) = tx.execute(
+        """SELECT COALESCE(SUM(pg_total_relation_size(c.oid)), 0) FROM pg_class c
+           WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'"""
+    ).fetchone()
+    return int(size)
