@@ -329,7 +329,7 @@ class _Import:
                 continue
             place = (scene.id, *target)
             row = tx.execute(
-                """SELECT id > ?, weight >= ? AND decayed_at >= ? AND (? IS NULL OR sentence_id IS ?) FROM scene_refs
+                """SELECT id > ?, weight >= ? AND decayed_at >= ? AND (CAST(? AS BIGINT) IS NULL OR sentence_id = ?) FROM scene_refs
                    WHERE scene_id = ? AND kind = ? AND ref_id = ? AND ref_text = ?""",
                 (self._newest_ref, ref.weight, ref.clock, sentence_id, sentence_id, *place),
             ).fetchone()

@@ -31,7 +31,7 @@ from graphmem.store.database import (
 from graphmem.store.opening import MEMORY_PATH
 from graphmem.store.placing import draft_beside, explained, publish, refuse_part, refuse_taken, sides_of
 from graphmem.store.schema import is_current, require_memory
-from graphmem.store.soundness import size
+from graphmem.store.sqlite import size
 
 Progress = Callable[[int, int], None]
 
