@@ -21,6 +21,13 @@ settings.register_profile("graphmem", deadline=None, print_blob=True)
 settings.load_profile("graphmem")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if os.environ.get("GRAPHMEM_TEST_STORE") == "postgres":
+        for item in items:
+            if item.get_closest_marker("sqlite"):
+                item.add_marker(pytest.mark.skip(reason="about SQLite's own files"))
+
+
 class FakeClock:
     """A clock that moves only when told to."""
 

@@ -112,14 +112,14 @@ def write(tx: Transaction, new: NewBlock, at: str, *, at_is_given: bool, in_row:
                               source, tool, semantic_type, openly, created_at, updated_at)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
            ON CONFLICT (id) DO UPDATE SET
-               mime = CASE excluded.mime WHEN '' THEN mime ELSE excluded.mime END,
-               width = COALESCE(excluded.width, width), height = COALESCE(excluded.height, height),
-               source = CASE excluded.source WHEN '' THEN source ELSE excluded.source END,
-               tool = CASE excluded.tool WHEN '' THEN tool ELSE excluded.tool END,
-               semantic_type = CASE excluded.semantic_type WHEN '' THEN semantic_type ELSE excluded.semantic_type END,
-               openly = MAX(openly, excluded.openly),
-               created_at = CASE ? WHEN 1 THEN excluded.created_at ELSE created_at END,
-               updated_at = MAX(updated_at, excluded.updated_at)
+               mime = CASE excluded.mime WHEN '' THEN blocks.mime ELSE excluded.mime END,
+               width = COALESCE(excluded.width, blocks.width), height = COALESCE(excluded.height, blocks.height),
+               source = CASE excluded.source WHEN '' THEN blocks.source ELSE excluded.source END,
+               tool = CASE excluded.tool WHEN '' THEN blocks.tool ELSE excluded.tool END,
+               semantic_type = CASE excluded.semantic_type WHEN '' THEN blocks.semantic_type ELSE excluded.semantic_type END,
+               openly = MAX(blocks.openly, excluded.openly),
+               created_at = CASE ? WHEN 1 THEN excluded.created_at ELSE blocks.created_at END,
+               updated_at = MAX(blocks.updated_at, excluded.updated_at)
            RETURNING num""",
         (new.id, new.modality, new.text, new.payload if in_row else None, new.digest, new.mime, new.size,
          new.width, new.height, new.source, new.tool, new.semantic_type, openly, at, at, int(at_is_given)),

@@ -23,7 +23,7 @@ from graphmem.store.transaction import Transaction
 _COMMON = 64
 # A channel that leads to so many scenes of people is looked up only by these.
 _BUSY = 1000
-_NO_LIMIT = -1
+_NO_LIMIT = (1 << 63) - 1
 _ROUNDING = 0.5 * 10.0**-DIGITS
 _PEOPLE = tuple(f"{kind}:" for kind in PERSON_KINDS)
 _CHANNEL = "chan:"

@@ -214,7 +214,7 @@ def _grow(tx: Transaction, label: str, at: str) -> tuple[int, str, int]:
 def _row_of(tx: Transaction, key: str) -> tuple[int, bool] | None:
     row = tx.execute(
         """SELECT id, EXISTS (SELECT 1 FROM scene_features WHERE scene_id = scenes.id) FROM scenes WHERE key = ?
-           UNION ALL SELECT scene_id, 1 FROM scene_aliases WHERE key = ?""",
+           UNION ALL SELECT scene_id, TRUE FROM scene_aliases WHERE key = ?""",
         (key, key),
     ).fetchone()
     return None if row is None else (row[0], bool(row[1]))
@@ -349,8 +349,9 @@ def put_refs(tx: Transaction, rows: Sequence[tuple[object, ...]]) -> None:
         """INSERT INTO scene_refs(scene_id, kind, ref_id, ref_text, sentence_id, weight, decayed_at, created_at)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
            ON CONFLICT (scene_id, kind, ref_id, ref_text) DO UPDATE SET
-               weight = MAX(weight, excluded.weight), decayed_at = MAX(decayed_at, excluded.decayed_at),
-               sentence_id = COALESCE(excluded.sentence_id, sentence_id)""",
+               weight = MAX(scene_refs.weight, excluded.weight),
+               decayed_at = MAX(scene_refs.decayed_at, excluded.decayed_at),
+               sentence_id = COALESCE(excluded.sentence_id, scene_refs.sentence_id)""",
         rows,
     )
 
@@ -425,11 +426,11 @@ def list_scenes(
 
     exact: only those that the prefix itself leads to.
     """
-    conditions: list[str] = ["instr(s.key, ?)"]
+    conditions: list[str] = ["instr(s.key, ?) > 0"]
     parameters: list[object] = [contains]
     if prefix:
         selection = below([prefix], exact=exact)
-        conditions.append(f"s.id IN (SELECT id FROM ({selection.sql}))")
+        conditions.append(f"s.id IN (SELECT id FROM ({selection.sql}) chosen)")
         parameters += selection.parameters
     if origin is not None:
         conditions.append("s.origin = ?")
@@ -563,7 +564,7 @@ def below(keys: Sequence[str], *, exact: bool = False) -> Selection:
         two = f"(VALUES {', '.join(['(?, ?)'] * len(keys))}) AS k"
         parts.append(f"SELECT s.id AS id FROM {two} JOIN scenes s ON s.key >= k.column1 AND s.key < k.column2")
         parameters += [bound for key in keys for bound in prefix_range(key)]
-    return Selection(f"SELECT id, 0, 1.0, id FROM ({' UNION '.join(parts)})", parameters)
+    return Selection(f"SELECT id, 0, 1.0, id FROM ({' UNION '.join(parts)}) found", parameters)
 
 
 def chosen(tx: Transaction, declared: Sequence[str], candidates: Sequence[matching.Candidate]) -> Selection | None:

@@ -114,8 +114,8 @@ def _take_in_profile(tx: Transaction, scene_id: int, foreign: ForeignScene, conf
     ]
     tx.executemany(
         """INSERT INTO scene_features(scene_id, feature, weight, mass, touched, posted) VALUES (?, ?, ?, ?, ?, NULL)
-           ON CONFLICT (scene_id, feature) DO UPDATE SET weight = MAX(weight, excluded.weight),
-               mass = MAX(mass, excluded.mass), touched = excluded.touched""",
+           ON CONFLICT (scene_id, feature) DO UPDATE SET weight = MAX(scene_features.weight, excluded.weight),
+               mass = MAX(scene_features.mass, excluded.mass), touched = excluded.touched""",
         rows,
     )
     tx.execute("UPDATE scenes SET visits = ? WHERE id = ?", (foreign.visits, scene_id))
@@ -233,8 +233,8 @@ def take_in_label(tx: Transaction, label: str, count: int, met_at: str, at: str)
         return True
     tx.execute(
         """INSERT INTO situation_evidence(label, count, updated_at) VALUES (?, ?, ?)
-           ON CONFLICT (label) DO UPDATE SET count = MAX(count, excluded.count),
-               updated_at = MAX(updated_at, excluded.updated_at)""",
+           ON CONFLICT (label) DO UPDATE SET count = MAX(situation_evidence.count, excluded.count),
+               updated_at = MAX(situation_evidence.updated_at, excluded.updated_at)""",
         (label, count, met_at or at),
     )
     return False

@@ -286,7 +286,8 @@ def _resize(tx: Transaction, kind: str, texts: int, tokens: int) -> None:
     if texts:
         tx.execute(
             """INSERT INTO text_sizes(kind, texts, tokens) VALUES (?, ?, ?)
-               ON CONFLICT (kind) DO UPDATE SET texts = texts + excluded.texts, tokens = tokens + excluded.tokens""",
+               ON CONFLICT (kind) DO UPDATE SET texts = text_sizes.texts + excluded.texts,
+                   tokens = text_sizes.tokens + excluded.tokens""",
             (CODES[kind], texts, tokens),
         )
 

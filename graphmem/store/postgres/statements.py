@@ -1,4 +1,6 @@
-"""The one place where statements are made those of PostgreSQL: its parameters, and no hints for SQLite's planner."""
+"""The one place where statements are made those of PostgreSQL: its parameters, lists that may be empty, and no hints for
+SQLite's planner.
+"""
 
 import functools
 import re
@@ -9,6 +11,8 @@ _PARTS = re.compile(
       | \?(?P<number>\d+)?
       | (?P<hint>\bINDEXED\ BY\ \w+|\bNOT\ INDEXED\b|\bAS\ MATERIALIZED\b)
       | \bCROSS\ (?=JOIN\s+(?P<joined>\w+(?:\s+(?!ON\b)\w+)?)\s+ON\b)
+      | (?P<none>\bNOT\ IN\ \(\))
+      | (?P<any>\bIN\ \(\))
       | (?<=[\s(,])\+(?=[a-z_]+\.)""",
     re.VERBOSE,
 )
@@ -20,6 +24,8 @@ def translated(statement: str) -> str:
 
     >>> translated("SELECT a FROM t INDEXED BY i CROSS JOIN u ON u.id = t.id WHERE b = ? AND c <> '?' AND d = ?")
     "SELECT a FROM t  JOIN u ON u.id = t.id WHERE b = $1 AND c <> '?' AND d = $2"
+    >>> translated("SELECT a FROM t WHERE b IN () OR c NOT IN ()")
+    "SELECT a FROM t WHERE b = ANY ('{}') OR c <> ALL ('{}')"
     """
     count = 0
 
@@ -33,6 +39,8 @@ def translated(statement: str) -> str:
                 return f"${found['number']}"
             count += 1
             return f"${count}"
+        if found["any"] or found["none"]:
+            return "<> ALL ('{}')" if found["none"] else "= ANY ('{}')"
         return "AS" if whole == "AS MATERIALIZED" else ""
 
     return _PARTS.sub(part, statement)
