@@ -85,7 +85,10 @@ def due(tx: Transaction, root: str) -> list[Row]:
 
 def paths(tx: Transaction, root: str) -> list[str]:
     """Return where the files of a tree lie, those that are still to be written too."""
-    return [path for (path,) in tx.execute("SELECT path FROM tree_files WHERE root = ? AND path <> '' ORDER BY uid", (root,))]
+    return [
+        path
+        for (path,) in tx.execute("SELECT path FROM tree_files WHERE root = ? AND path <> '' ORDER BY uid", (root,))
+    ]
 
 
 def row(tx: Transaction, root: str, uid: str) -> Row | None:
