@@ -164,7 +164,7 @@ def unnoted(tx: Transaction) -> dict[str, str]:
     )
     return dict(
         tx.execute(
-            f"""SELECT scope, MIN(at) FROM ({rows})
+            f"""SELECT scope, MIN(at) FROM ({rows}) held
                 WHERE scope NOT IN (SELECT key FROM scopes WHERE filled = 1) GROUP BY scope"""
         ).fetchall()
     )
