@@ -54,12 +54,15 @@ def plan_decay(tx: Transaction, config: Config) -> DecayPlan:
     days = [day for (day,) in tx.execute("SELECT day FROM active_days ORDER BY day")]
     refs = archived = 0
     fading: list[tuple[int, Fading]] = []
-    for day, count in tx.execute("SELECT substr(decayed_at, 1, 10), COUNT(*) FROM scene_refs GROUP BY 1 ORDER BY 1").fetchall():
+    for day, count in tx.execute(
+        "SELECT substr(decayed_at, 1, 10), COUNT(*) FROM scene_refs GROUP BY 1 ORDER BY 1"
+    ).fetchall():
         refs += count
         how = Fading(day, *halvings(days, day, config.half_life_days))
         if how.halvings:
             rows = tx.execute(
-                f"SELECT id, weight FROM scene_refs WHERE substr(decayed_at, 1, 10) = ? AND {_FADES} ORDER BY id", (day,)
+                f"SELECT id, weight FROM scene_refs WHERE substr(decayed_at, 1, 10) = ? AND {_FADES} ORDER BY id",
+                (day,),
             )
             for ref_id, weight in rows:
                 fading.append((ref_id, how))

@@ -62,8 +62,8 @@ class Entry:
 def images(tx: Transaction, tables: Collection[str] = tuple(_TELLS)) -> list[Entry]:
     """Return the images of rows of some tables."""
     found = tx.execute(
-        f"SELECT operation_id, seq, name, before, after FROM operation_rows WHERE name IN {TEXTS}
-            ORDER BY operation_id, seq",
+        f"""SELECT operation_id, seq, name, before, after FROM operation_rows WHERE name IN {TEXTS}
+            ORDER BY operation_id, seq""",
         (json.dumps(sorted(tables)),),
     )
     return [
@@ -86,7 +86,9 @@ def only_in_journal(tx: Transaction, found: Iterable[Entry], table: str) -> dict
 def erase(tx: Transaction, gone: Gone) -> dict[str, int]:
     """Remove rows for good with all that speaks of them alone; return how many of what no plan counts."""
     # What was undone cannot be undone again: its images serve nobody, and tell of what is nowhere else.
-    tx.execute("DELETE FROM operation_rows WHERE operation_id IN (SELECT id FROM operations WHERE undone_at IS NOT NULL)")
+    tx.execute(
+        "DELETE FROM operation_rows WHERE operation_id IN (SELECT id FROM operations WHERE undone_at IS NOT NULL)"
+    )
     found = images(tx)
     _add_merged(tx, gone, found)
     facts, entities = _list(gone["relation"]), _list(gone["entity"])

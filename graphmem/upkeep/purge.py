@@ -430,7 +430,9 @@ def _remove_softly(changes: Journal, gone: Gone, at: str) -> None:
     for row in rows_of(changes.tx, "notes", f"id IN {NUMBERS} ORDER BY id", (note_ids,)):
         changes.update("notes", row, status="forgotten")
     text_index.drop(changes.tx, "note", gone["note"])
-    for row in rows_of(changes.tx, "incidents", f"id IN {NUMBERS} ORDER BY id", (json.dumps(sorted(gone["incident"])),)):
+    for row in rows_of(
+        changes.tx, "incidents", f"id IN {NUMBERS} ORDER BY id", (json.dumps(sorted(gone["incident"])),)
+    ):
         changes.delete("incidents", row)
     jobs.release(changes.tx, gone["session"])
     parts = rows_of(changes.tx, "parts", f"session_id IN {NUMBERS} ORDER BY id", (sessions,))

@@ -105,7 +105,8 @@ def plan_drop(tx: Transaction, key: str, *, below: bool) -> tuple[DropReport, li
     """Return what a drop would remove, and the ids of the scenes. Raises NotFound when there is none."""
     selection = scenes.below([key], exact=not below)
     found = tx.execute(
-        f"SELECT id FROM scenes WHERE id IN (SELECT id FROM ({selection.sql}) chosen) ORDER BY key", selection.parameters
+        f"SELECT id FROM scenes WHERE id IN (SELECT id FROM ({selection.sql}) chosen) ORDER BY key",
+        selection.parameters,
     ).fetchall()
     if not found:
         raise _unknown(key, "at or below" if below else "at")
