@@ -3,18 +3,20 @@
 import contextlib
 import datetime as dt
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
-import postgres_store
 from support import Asked, Served, model_server
 
 from graphmem import Memory
 
 # Where GRAPHMEM_TEST_STORE is 'postgres', each file that a test names is a tenant of the server GRAPHMEM_POSTGRES.
 if os.environ.get("GRAPHMEM_TEST_STORE") == "postgres":
+    import postgres_store
+
     postgres_store.take_over()
 
 settings.register_profile("graphmem", deadline=None, print_blob=True)
@@ -26,6 +28,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("sqlite"):
                 item.add_marker(pytest.mark.skip(reason="about SQLite's own files"))
+
+
+@pytest.fixture(autouse=True)
+def _tenants() -> Iterator[None]:
+    yield
+    if "postgres_store" in sys.modules:
+        postgres_store.empty_tenants()
 
 
 class FakeClock:

@@ -1,11 +1,30 @@
-"""The tests of verbs on PostgreSQL: each file that a test names is a tenant of the server GRAPHMEM_POSTGRES."""
+"""The tests of verbs on PostgreSQL: each file that a test names is a tenant of the server GRAPHMEM_POSTGRES.
 
-import hashlib
+To make a tenant takes as long as ten tests, so those of a test are emptied at its end, and used again.
+"""
+
+import functools
 import os
 import secrets
 
+import psycopg
+
 import graphmem.memory
 from graphmem.store import opening
+from graphmem.store.postgres.address import schema_of
+from graphmem.store.postgres.engine import all_tables, numbered
+
+_EMPTIED = """
+DO $$ BEGIN
+    SET LOCAL session_replication_role = replica;
+    SET LOCAL search_path = "{schema}";
+    {deletions};
+    INSERT INTO counters VALUES ('vectors_removed', 0);
+    {numbers};
+END $$"""
+
+_used: dict[str, str] = {}  # tenants by the files that a test named
+_free: list[str] = []
 
 
 def address(tenant: str) -> str:
@@ -18,10 +37,44 @@ def take_over() -> None:
     open_store = opening.open_store
 
     def open_tenant(path, *, config, create, embedder=None):
-        if not opening.is_server(path):
-            name = os.fspath(path)
-            digest = hashlib.sha256(os.path.realpath(name).encode()).hexdigest()[:20]
-            path = address(f"t_{secrets.token_hex(8) if name == opening.MEMORY_PATH else digest}")
+        if isinstance(path, str | os.PathLike) and not opening.is_server(path):
+            path = address(tenant_of(os.fspath(path)))
         return open_store(path, config=config, create=create, embedder=embedder)
 
     graphmem.memory.open_store = open_tenant
+
+
+def tenant_of(name: str) -> str:
+    """Return the tenant that stands for a file, the same one as long as a test runs."""
+    place = secrets.token_hex(8) if name == opening.MEMORY_PATH else os.path.realpath(name)
+    if place not in _used:
+        _used[place] = _free.pop() if _free else f"t_{secrets.token_hex(8)}"
+    return _used[place]
+
+
+def empty_tenants() -> None:
+    """Empty the tenants of a test, for the next one."""
+    if not _used:
+        return
+    for tenant in dict.fromkeys(_used.values()):
+        try:
+            _connection().execute(_emptied(tenant))
+        except psycopg.Error:  # one that was never made, or that a test took apart
+            continue
+        _free.append(tenant)
+    _used.clear()
+
+
+def _emptied(tenant: str) -> str:
+    return _EMPTIED.format(
+        schema=schema_of(tenant),
+        deletions=";".join(f"DELETE FROM {name}" for name in all_tables() if name != "store_state"),
+        numbers=";".join(
+            f"PERFORM setval(pg_get_serial_sequence('{table}', '{column}'), 1, false)" for table, column in numbered()
+        ),
+    )
+
+
+@functools.cache
+def _connection() -> psycopg.Connection:
+    return psycopg.connect(os.environ["GRAPHMEM_POSTGRES"], autocommit=True)
