@@ -210,7 +210,8 @@ def _forget_sentences(tx: Transaction, said: Collection[int]) -> None:
     for column in ("before", "after"):
         tx.execute(
             f"""UPDATE operation_rows SET {column} = json_set({column}, '$.sentence_id', NULL)
-                WHERE name IN ('relations', 'scene_refs') AND CAST(json_extract({column}, '$.sentence_id') AS BIGINT) IN {NUMBERS}""",
+                WHERE name IN ('relations', 'scene_refs')
+                    AND CAST(json_extract({column}, '$.sentence_id') AS BIGINT) IN {NUMBERS}""",
             (untold,),
         )
 

@@ -186,10 +186,11 @@ def _alarm_of_the_day(one: _Pass, before: Mapping[str, int], after: Mapping[str,
     since = days_before(at, 1)
     with one.hands.read() as tx:
         refs, scenes = tx.execute(
-            f"""SELECT SUM(CASE kind WHEN '{FADING}' THEN CAST(json_extract(summary, '$.archived') AS BIGINT)
-                                     WHEN '{_STALE_REFS}' THEN CAST(json_extract(summary, '$.removed') AS BIGINT)
-                                     WHEN '{merge.KIND}' THEN CAST(json_extract(summary, '$.refs_folded') AS BIGINT) END),
-                       SUM(CASE kind WHEN '{merge.KIND}' THEN CAST(json_extract(summary, '$.merged') AS BIGINT) END)
+            f"""SELECT SUM(CAST(CASE kind WHEN '{FADING}' THEN json_extract(summary, '$.archived')
+                                          WHEN '{_STALE_REFS}' THEN json_extract(summary, '$.removed')
+                                          WHEN '{merge.KIND}' THEN json_extract(summary, '$.refs_folded')
+                                END AS BIGINT)),
+                       SUM(CAST(CASE kind WHEN '{merge.KIND}' THEN json_extract(summary, '$.merged') END AS BIGINT))
                 FROM operations
                 WHERE at >= ? AND undone_at IS NULL
                     AND id > COALESCE((SELECT value FROM counters WHERE name = '{_ALLOWED}'), 0)""",
