@@ -3,6 +3,7 @@
 To make a tenant takes as long as ten tests, so those of a test are emptied at its end, and used again.
 """
 
+import contextlib
 import os
 import secrets
 
@@ -10,7 +11,10 @@ import psycopg
 
 import graphmem.memory
 from graphmem.store import opening
-from graphmem.store.postgres.address import schema_of
+from graphmem.store.postgres import engine
+from graphmem.store.postgres.address import parsed, schema_of
+from graphmem.store.postgres.connecting import connected
+from graphmem.store.postgres.statements import translated
 
 _EMPTIED = """
 DO $$ DECLARE one record; BEGIN
@@ -66,3 +70,54 @@ def empty_tenants() -> None:
                 continue
             _free.append(tenant)
     _used.clear()
+
+
+def stands_for(path):
+    """Whether a tenant stands for a file in this test, or is named by its address."""
+    return opening.is_server(path) or os.path.realpath(os.fspath(path)) in _used
+
+
+class Tables:
+    """Runs statements on the tables of a tenant, and is no role of it."""
+
+    def __init__(self, connection):
+        self._connection = connection
+
+    def execute(self, statement, parameters=()):
+        """Run a statement to its end."""
+        cursor = self._connection.execute(translated(statement), parameters)
+        self._connection.settle()
+        return cursor
+
+
+@contextlib.contextmanager
+def tables_of(path):
+    """Yield what runs statements on the tenant that stands for a file."""
+    with connected(os.environ["GRAPHMEM_POSTGRES"], 5.0) as connection:
+        tenant = parsed(path).tenant if opening.is_server(path) else tenant_of(os.fspath(path))
+        connection.execute(f'SET search_path = "{schema_of(tenant)}", graphmem')
+        yield Tables(connection)
+
+
+def sql(path, statement, parameters):
+    """Run one statement on the tenant that stands for a file."""
+    with tables_of(path) as tables:
+        cursor = tables.execute(statement, parameters)
+        return cursor.fetchall() if cursor.description else []
+
+
+def rows_of(path):
+    """The rows of each table, by name, with what the tables know of numbers, under its name in SQLite."""
+    with tables_of(path) as tables:
+        return _rows(tables) | {"sqlite_sequence": sorted(engine.numbers(tables).items())}
+
+
+def _rows(tables):
+    found = {name: tables.execute(f"SELECT * FROM {name}").fetchall() for name in engine.tables(tables)}
+    return {name: sorted(rows, key=repr) for name, rows in found.items()}
+
+
+def dump(path):
+    """All that the tenant holds that stands for a file; numbers are used up by what is taken back as well."""
+    with tables_of(path) as tables:
+        return [f"{name}: {row}" for name, rows in _rows(tables).items() for row in rows]

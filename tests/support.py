@@ -53,14 +53,24 @@ def node_package(package):
     return folder / "node_modules" / name
 
 
+def _on_postgres(path):
+    """Return the module that knows the tenant that stands for a file, None for a file that is one."""
+    known = sys.modules.get("postgres_store")
+    return known if known and known.stands_for(path) else None
+
+
 def sql(path, statement, *parameters):
     """Run one statement on a connection of its own."""
+    if there := _on_postgres(path):
+        return there.sql(path, statement, parameters)
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         return connection.execute(statement, parameters).fetchall()
 
 
 def dump(path):
     """Everything the file holds, as SQL."""
+    if there := _on_postgres(path):
+        return there.dump(path)
     with contextlib.closing(sqlite3.connect(path)) as connection:
         return list(connection.iterdump())
 
@@ -71,12 +81,15 @@ DERIVED = {"counters", "leases", "text_sizes", "vectors", "_sqlite_migrations"}
 
 def rows_of(path):
     """The rows of each table that is not derived, with what SQLite knows of numbers; no payload file is looked at."""
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        kept = [name for name in names if name not in DERIVED and not name.startswith("text_")]
-        found = {name: sorted(connection.execute(f"SELECT * FROM {name}"), key=repr) for name in kept}
-    found["sqlite_sequence"] = [row for row in found["sqlite_sequence"] if row[0] not in DERIVED]
-    return found
+    if there := _on_postgres(path):
+        found = there.rows_of(path)
+    else:
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            names = [name for name in names if not name.startswith("text_")]
+            found = {name: sorted(connection.execute(f"SELECT * FROM {name}"), key=repr) for name in names}
+    kept = {name: rows for name, rows in found.items() if name not in DERIVED}
+    return kept | {"sqlite_sequence": [row for row in kept["sqlite_sequence"] if row[0] not in DERIVED]}
 
 
 def assert_comes_back_whole(memory, path, clock):
