@@ -20,6 +20,7 @@ _EMPTIED = """
 DO $$ DECLARE one record; BEGIN
     SET LOCAL session_replication_role = replica;
     SET LOCAL search_path = "{schema}";
+    DROP FUNCTION IF EXISTS refuses CASCADE;
     FOR one IN SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = '"{schema}"'::regnamespace LOOP
         IF one.relname <> 'store_state' THEN EXECUTE format('DELETE FROM %I', one.relname); END IF;
     END LOOP;
@@ -104,6 +105,13 @@ def sql(path, statement, parameters):
     with tables_of(path) as tables:
         cursor = tables.execute(statement, parameters)
         return cursor.fetchall() if cursor.description else []
+
+
+def refusal(path):
+    """Return what a trigger on the tenant that stands for a file does to refuse a row."""
+    body = "AS $$BEGIN RAISE EXCEPTION 'full'; END$$"
+    sql(path, f"CREATE OR REPLACE FUNCTION refuses() RETURNS trigger LANGUAGE plpgsql {body}", ())
+    return "EXECUTE FUNCTION refuses()"
 
 
 def rows_of(path):

@@ -67,6 +67,15 @@ def sql(path, statement, *parameters):
         return connection.execute(statement, parameters).fetchall()
 
 
+def refuse(path, act, when="TRUE"):
+    """Let an act such as 'INSERT ON notes' fail from now on for the rows NEW that meet a condition."""
+    there = _on_postgres(path)
+    name = act.lower().replace(" ", "_")
+    does = there.refusal(path) if there else "BEGIN SELECT RAISE(ABORT, 'full'); END"
+    row = "FOR EACH ROW" if there else ""
+    sql(path, f"CREATE TRIGGER {name}_fails BEFORE {act} {row} WHEN ({when}) {does}")
+
+
 def dump(path):
     """Everything the file holds, as SQL."""
     if there := _on_postgres(path):
