@@ -45,7 +45,7 @@ def take_over() -> None:
 
     def open_tenant(path, *, config, create, embedder=None):
         if isinstance(path, str | os.PathLike) and not opening.is_server(path):
-            path = address(tenant_of(os.fspath(path)))
+            path = address(tenant_of(path))
         return open_store(path, config=config, create=create, embedder=embedder)
 
     graphmem.memory.open_store = open_tenant
@@ -53,6 +53,9 @@ def take_over() -> None:
 
 def tenant_of(name: str) -> str:
     """Return the tenant that stands for a file, the same one as long as a test runs."""
+    if opening.is_server(name):
+        return parsed(name).tenant
+    name = os.fspath(name)
     place = secrets.token_hex(8) if name == opening.MEMORY_PATH else os.path.realpath(name)
     if place not in _used:
         _used[place] = _free.pop() if _free else f"t_{secrets.token_hex(8)}"
@@ -95,8 +98,7 @@ class Tables:
 def tables_of(path):
     """Yield what runs statements on the tenant that stands for a file."""
     with connected(os.environ["GRAPHMEM_POSTGRES"], 5.0) as connection:
-        tenant = parsed(path).tenant if opening.is_server(path) else tenant_of(os.fspath(path))
-        connection.execute(f'SET search_path = "{schema_of(tenant)}", graphmem')
+        connection.execute(f'SET search_path = "{schema_of(tenant_of(path))}", graphmem')
         yield Tables(connection)
 
 

@@ -67,6 +67,12 @@ def sql(path, statement, *parameters):
         return connection.execute(statement, parameters).fetchall()
 
 
+def place_of(path):
+    """Return where another process finds the memory that a file of a test is."""
+    there = _on_postgres(path)
+    return there.address(there.tenant_of(path)) if there else str(path)
+
+
 def refuse(path, act, when="TRUE"):
     """Let an act such as 'INSERT ON notes' fail from now on for the rows NEW that meet a condition."""
     there = _on_postgres(path)
@@ -310,5 +316,5 @@ with Memory.open(path, clock=clock, writer=writer) as memory:
 
 def die_at(moment, path, reply, settling, verb, *arguments):
     """Let a process work on a job of a writer until it ends: when it asks, when it has the answer, when it settles."""
-    command = [sys.executable, "-c", KILLED, str(path), moment, reply, settling, verb, *arguments]
+    command = [sys.executable, "-c", KILLED, place_of(path), moment, reply, settling, verb, *arguments]
     assert subprocess.run(command, check=False).returncode == 9
