@@ -4,6 +4,7 @@ To make a tenant takes as long as ten tests, so those of a test are emptied at i
 """
 
 import contextlib
+import functools
 import os
 import secrets
 
@@ -14,20 +15,17 @@ from graphmem.store import opening
 from graphmem.store.postgres import engine
 from graphmem.store.postgres.address import parsed, schema_of
 from graphmem.store.postgres.connecting import connected
+from graphmem.store.postgres.engine import all_tables, numbered
 from graphmem.store.postgres.statements import translated
 
 _EMPTIED = """
-DO $$ DECLARE one record; BEGIN
+DO $$ BEGIN
     SET LOCAL session_replication_role = replica;
     SET LOCAL search_path = "{schema}";
     DROP FUNCTION IF EXISTS refuses CASCADE;
-    FOR one IN SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = '"{schema}"'::regnamespace LOOP
-        IF one.relname <> 'store_state' THEN EXECUTE format('DELETE FROM %I', one.relname); END IF;
-    END LOOP;
+    {deletions};
     INSERT INTO counters VALUES ('vectors_removed', 0);
-    FOR one IN SELECT relname FROM pg_class WHERE relkind = 'S' AND relnamespace = '"{schema}"'::regnamespace LOOP
-        EXECUTE format('ALTER SEQUENCE %I RESTART', one.relname);
-    END LOOP;
+    {numbers};
 END $$"""
 
 _used: dict[str, str] = {}  # tenants by the files that a test named
@@ -66,14 +64,28 @@ def empty_tenants() -> None:
     """Empty the tenants of a test, for the next one."""
     if not _used:
         return
-    with psycopg.connect(os.environ["GRAPHMEM_POSTGRES"], autocommit=True) as connection:
-        for tenant in dict.fromkeys(_used.values()):
-            try:
-                connection.execute(_EMPTIED.format(schema=schema_of(tenant)))
-            except psycopg.Error:  # one that was never made, or that a test took apart
-                continue
-            _free.append(tenant)
+    for tenant in dict.fromkeys(_used.values()):
+        try:
+            _connection().execute(_emptied(tenant))
+        except psycopg.Error:  # one that was never made, or that a test took apart
+            continue
+        _free.append(tenant)
     _used.clear()
+
+
+def _emptied(tenant: str) -> str:
+    return _EMPTIED.format(
+        schema=schema_of(tenant),
+        deletions=";".join(f"DELETE FROM {name}" for name in all_tables() if name != "store_state"),
+        numbers=";".join(
+            f"PERFORM setval(pg_get_serial_sequence('{table}', '{column}'), 1, false)" for table, column in numbered()
+        ),
+    )
+
+
+@functools.cache
+def _connection() -> psycopg.Connection:
+    return psycopg.connect(os.environ["GRAPHMEM_POSTGRES"], autocommit=True)
 
 
 def stands_for(path):

@@ -35,7 +35,7 @@ def configured(tmp_path, clock, **settings):
 
 
 def in_a_project(memory):
-    folder = Path(memory.path).parent / "panel"
+    folder = tmp_path / "panel"
     folder.mkdir()
     with Memory.open(memory.path, project=folder) as there:
         there.remember("Deploy with pnpm", kind="fact", scope="project")

@@ -54,7 +54,7 @@ def standing(
         for ids, marks in in_parts(relation_ids)
         for relation_id, told_at in tx.execute(
             f"""SELECT r.id, r.updated_at FROM relations r
-                WHERE r.id IN ({marks}) AND ({holds} OR (? AND r.status = 'superseded')) {in_scope}""",
+                WHERE r.id IN ({marks}) AND ({holds} OR (? = 1 AND r.status = 'superseded')) {in_scope}""",
             (*ids, *moments, past, *parameters),
         )
     }

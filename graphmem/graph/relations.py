@@ -210,6 +210,7 @@ def _write(
     known = _known(tx, run, saying, functional=functional)
     # Which value of a functional relation is the active one is decided when they are put in order.
     status = "superseded" if functional else "active"
+    named, own = ("", ()) if new_id is None else (", id", (new_id,))
     fresh: list[int] = []
     outcomes: list[_Outcome] = []
     again: list[tuple[object, ...]] = []
@@ -218,11 +219,11 @@ def _write(
         confidence = fact.triple.confidence
         if row is None:
             (relation_id,) = tx.execute(
-                """INSERT INTO relations(id, source_id, relation_key, target_id, scope, relation_type, confidence,
-                                         status, sentence_id, valid_from, valid_to, recorded_at, updated_at)
-                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id""",
-                (new_id, claim.source, claim.relation_key, claim.target, scope, fact.relation, confidence,
-                 status, claim.sentence, fact.valid_from, fact.valid_to, at, at),
+                f"""INSERT INTO relations(source_id, relation_key, target_id, scope, relation_type, confidence,
+                                          status, sentence_id, valid_from, valid_to, recorded_at, updated_at{named})
+                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?{", ?" * len(own)}) RETURNING id""",
+                (claim.source, claim.relation_key, claim.target, scope, fact.relation, confidence,
+                 status, claim.sentence, fact.valid_from, fact.valid_to, at, at, *own),
             ).fetchone()  # fmt: skip
             fresh.append(relation_id)
             outcomes.append(_Outcome(fresh[-1], True, 0))
@@ -323,7 +324,7 @@ def _with_history(tx: Transaction, claims: Iterable[_Claim], scope: str) -> set[
     found: set[tuple[int, str]] = set()
     for values, parameters in values_in_parts({(claim.source, claim.relation_key) for claim in claims}):
         rows = tx.execute(
-            f"""SELECT column1, column2 FROM (VALUES {values}) WHERE EXISTS (
+            f"""SELECT column1, column2 FROM (VALUES {values}) AS line WHERE EXISTS (
                     SELECT 1 FROM relations WHERE source_id = column1 AND relation_key = column2
                         AND scope = ? AND status = 'superseded')""",
             (*parameters, scope),

@@ -20,7 +20,7 @@ from graphmem.config import DEFAULT, Config, require_writing
 from graphmem.core import model
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.late import late
-from graphmem.store.postgres import tenants
+from graphmem.store.postgres import engine, tenants
 from graphmem.store.postgres.address import parsed, role_of
 from graphmem.store.postgres.connecting import Connection, connected, pool_of
 from graphmem.store.postgres.transaction import PostgresTransaction
@@ -227,12 +227,8 @@ class PostgresStore:
     def clean(self) -> tuple[str, ...]:
         """Vacuum the tables of the tenant; return a remark on what lies elsewhere."""
         with self._translated(), psycopg.connect(self._address.server, autocommit=True) as connection:
-            for (table,) in connection.execute(
-                "SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-                "WHERE n.nspname = %s AND c.relkind = 'r'",
-                (self._address.schema,),
-            ).fetchall():
-                connection.execute(f"VACUUM (FULL) {table}")
+            for table in engine.all_tables():
+                connection.execute(f'VACUUM (FULL) "{self._address.schema}".{table}')
         return (
             f"{self.path}: what was removed may still lie in the server's write-ahead log, in its archive, on standbys "
             f"and in backups, until they are replaced",
@@ -341,5 +337,6 @@ class _Watch:
 
 
 def _line(error: Exception) -> str:
-    """Return what an error says, in one line."""
-    return " ".join(str(error).split()) or type(error).__name__
+    """Return what an error says, in one line, and nothing of the rows it is about."""
+    told = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    return " ".join((told or str(error)).split()) or type(error).__name__

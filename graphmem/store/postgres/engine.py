@@ -1,26 +1,24 @@
 """What PostgreSQL does in its own way: names of tables, numbers of rows, checks of the database."""
 
 import contextlib
+import functools
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import psycopg
 
+from graphmem.store.postgres.scripts import script
 from graphmem.store.transaction import Column, RowsRefused
 
 if TYPE_CHECKING:
     from graphmem.store.postgres.transaction import PostgresTransaction
 
 _OF_THE_STORE = ("store_state", "text_index")
-_IN_ORDER = """SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace
-               AND c.relkind = 'r' ORDER BY c.oid"""
+# Each is found by its own name: to look for all that is in a schema would read what all tenants have.
 _COLUMNS = """SELECT a.attname, a.atttypid = 'text'::regtype, COALESCE(array_position(k.conkey, a.attnum), 0)
               FROM pg_attribute a LEFT JOIN pg_constraint k ON k.conrelid = a.attrelid AND k.contype = 'p'
               WHERE a.attrelid = to_regclass(?) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
-_NUMBERS = """SELECT c.relname, COALESCE(s.last_value, 0) FROM pg_sequences s
-              JOIN pg_class q ON q.relname = s.sequencename AND q.relnamespace = current_schema()::regnamespace
-              JOIN pg_depend d ON d.objid = q.oid AND d.deptype = 'i' JOIN pg_class c ON c.oid = d.refobjid
-              WHERE s.schemaname = current_schema() AND s.last_value IS NOT NULL ORDER BY c.relname"""
 _FOREIGN = """SELECT c.relname, p.relname,
                      (SELECT string_agg(format('t.%I', a.attname), ', ' ORDER BY a.attnum) FROM pg_attribute a
                       WHERE a.attrelid = c.oid AND a.attnum = ANY (k.conkey)),
@@ -28,12 +26,12 @@ _FOREIGN = """SELECT c.relname, p.relname,
                       WHERE a.attrelid = p.oid AND a.attnum = ANY (k.confkey)),
                      EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'id')
               FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_class p ON p.oid = k.confrelid
-              WHERE k.contype = 'f' AND k.connamespace = current_schema()::regnamespace ORDER BY c.relname, p.relname"""
+              WHERE k.contype = 'f' AND k.conrelid = to_regclass(?) ORDER BY c.relname, p.relname"""
 
 
-def tables(tx: "PostgresTransaction") -> list[str]:
+def tables(_tx: "PostgresTransaction") -> list[str]:
     """Return the names of the tables that are the memory's own, in the order in which they were made."""
-    return [name for (name,) in tx.execute(_IN_ORDER) if name not in _OF_THE_STORE]
+    return [name for name in all_tables() if name not in _OF_THE_STORE]
 
 
 def columns(tx: "PostgresTransaction", table: str) -> list[Column]:
@@ -43,13 +41,31 @@ def columns(tx: "PostgresTransaction", table: str) -> list[Column]:
 
 def numbers(tx: "PostgresTransaction") -> dict[str, int]:
     """Return the last number that each table has given to a row, which is never given again."""
-    return dict(tx.execute(_NUMBERS).fetchall())
+    asked = [tx.execute("SELECT pg_get_serial_sequence(?, ?)", (name, column)) for name, column in numbered()]
+    known = []
+    for (table, _), rows in zip(numbered(), asked, strict=True):
+        (sequence,) = rows.fetchone()
+        known.append((table, tx.execute(f"SELECT last_value, is_called FROM {sequence}")))
+    told = [(table, *rows.fetchone()) for table, rows in known]
+    return {table: last for table, last, is_called in sorted(told) if is_called}
 
 
 def set_number(tx: "PostgresTransaction", table: str, last: int) -> None:
     """Let the rows of a table be numbered from behind a number."""
-    (column,) = (one.name for one in columns(tx, table) if one.place)
-    tx.execute("SELECT setval(pg_get_serial_sequence(?, ?), ?)", (table, column, last))
+    tx.execute("SELECT setval(pg_get_serial_sequence(?, ?), ?)", (table, dict(numbered())[table], last))
+
+
+@functools.cache
+def all_tables() -> tuple[str, ...]:
+    """Return the names of the tables of a tenant, those of the store too."""
+    return tuple(re.findall(r"^CREATE TABLE (\w+)", script("schema.sql"), re.MULTILINE))
+
+
+@functools.cache
+def numbered() -> tuple[tuple[str, str], ...]:
+    """Return the tables that number their rows, and the column of the number."""
+    found = re.findall(r"^CREATE TABLE (\w+)\(\n +(\w+) BIGINT GENERATED", script("schema.sql"), re.MULTILINE)
+    return tuple((table, column) for table, column in found)
 
 
 def defer_foreign_keys(tx: "PostgresTransaction") -> None:
@@ -83,7 +99,8 @@ def damage(_tx: "PostgresTransaction") -> list[str]:
 def orphans(tx: "PostgresTransaction") -> dict[tuple[str, str], list[int | None]]:
     """Return the rows that point at one that is gone, by their table and the other; None for a row without an id."""
     found: dict[tuple[str, str], list[int | None]] = {}
-    for table, parent, own, theirs, has_id in tx.execute(_FOREIGN).fetchall():
+    keys = [tx.execute(_FOREIGN, (name,)) for name in tables(tx)]
+    for table, parent, own, theirs, has_id in [key for rows in keys for key in rows]:
         row = "t.id" if has_id else "NULL"
         matches = " AND ".join(
             f"{mine} = {other}" for mine, other in zip(own.split(", "), theirs.split(", "), strict=True)
@@ -101,8 +118,8 @@ def rebuild_indexes(tx: "PostgresTransaction") -> bool:
     """Make the indexes of all tables anew; return False where rows are double that must be unique."""
     try:
         with attempt(tx):
-            for (name,) in tx.execute(_IN_ORDER).fetchall():
-                tx.execute(f'REINDEX TABLE "{name}"')
+            for name in all_tables():
+                tx.execute(f"REINDEX TABLE {name}")
     except RowsRefused:
         return False
     return True
@@ -115,8 +132,5 @@ def has_log(_tx: "PostgresTransaction") -> bool:
 
 def size(tx: "PostgresTransaction") -> int:
     """Return the bytes of the tables of a memory, with their indexes."""
-    (size,) = tx.execute(
-        """SELECT COALESCE(SUM(pg_total_relation_size(c.oid)), 0) FROM pg_class c
-           WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'"""
-    ).fetchone()
-    return int(size)
+    sizes = [tx.execute("SELECT pg_total_relation_size(to_regclass(?))", (name,)) for name in all_tables()]
+    return sum(size.fetchone()[0] for size in sizes)

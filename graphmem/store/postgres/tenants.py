@@ -1,7 +1,6 @@
 """Tenants: a schema each, owned by a role that may use nothing else, made when one is first opened."""
 
 from collections.abc import Iterator
-from importlib import resources
 from typing import Any
 
 import psycopg
@@ -9,6 +8,7 @@ from psycopg import sql
 
 from graphmem.errors import SchemaTooNew, StoreFailed
 from graphmem.store.postgres.address import Address, role_of
+from graphmem.store.postgres.scripts import script
 from graphmem.store.schema import VERSION
 
 # Numbers of advisory locks, which all programs of a database share: "gmem" in front.
@@ -42,7 +42,7 @@ def make(connection: psycopg.Connection[Any], address: Address) -> None:
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock($1)", (_SHARED_LOCK,))
         if _shared_version(connection) != _SHARED_VERSION:
-            connection.execute(_script("shared.sql"))
+            connection.execute(script("shared.sql"))
             connection.execute(f"COMMENT ON SCHEMA graphmem IS 'version {_SHARED_VERSION}'")
         if version_of(connection, address) is not None:
             return
@@ -52,7 +52,7 @@ def make(connection: psycopg.Connection[Any], address: Address) -> None:
         connection.execute(sql.SQL("CREATE SCHEMA {} AUTHORIZATION {}").format(schema, role).as_string())
         connection.execute(sql.SQL("SET LOCAL ROLE {}").format(role).as_string())
         connection.execute(sql.SQL("SET LOCAL search_path = {}, graphmem").format(schema).as_string())
-        connection.execute(_script("schema.sql").replace(" TEXT", ' TEXT COLLATE "C"'))
+        connection.execute(script("schema.sql").replace(" TEXT", ' TEXT COLLATE "C"'))
         connection.execute("INSERT INTO store_state(version) VALUES ($1)", (VERSION,))
         connection.execute("SELECT set_config('role', 'none', true)")
         connection.execute(
@@ -65,10 +65,6 @@ def _shared_version(connection: psycopg.Connection[Any]) -> str:
         "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = 'graphmem'"
     ).fetchone()
     return str(found[0] or "").removeprefix("version ") if found else ""
-
-
-def _script(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def remove(connection: psycopg.Connection[Any], address: Address) -> None:
