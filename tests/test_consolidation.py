@@ -9,7 +9,7 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import Served, answer_of, die_at, dump, sql
+from support import Served, answer_of, die_at, dump, place_of, sql
 
 from graphmem import Config, Conflict, InvalidInput, Memory, Part, StoreBusy, StoreFailed, WriterFailed
 from graphmem.config import DEFAULT
@@ -700,7 +700,7 @@ def test_nothing_is_loaded_while_nobody_else_can_write(path):
             assert memory.consolidate().state == "unchanged"
         print(loaded)
     """
-    ran = subprocess.run([sys.executable, "-c", program, str(path)], check=True, capture_output=True, text=True)
+    ran = subprocess.run([sys.executable, "-c", program, place_of(path)], check=True, capture_output=True, text=True)
 
     assert ran.stdout == "[]\n"
 
