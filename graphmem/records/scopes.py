@@ -190,7 +190,7 @@ def list_scopes(tx: Transaction, current: Sequence[str]) -> tuple[model.ScopeInf
         for name, table, condition in (
             ("facts", "relations", "status = 'active'"),
             ("notes", "notes", "status <> 'forgotten'"),
-            ("sessions", "sessions", "1"),
+            ("sessions", "sessions", "TRUE"),
         )
     }
     aliases: dict[str, list[tuple[str, str]]] = {}
