@@ -42,7 +42,9 @@ def take_over() -> None:
     open_store = opening.open_store
 
     def open_tenant(path, *, config, create, embedder=None):
-        if isinstance(path, str | os.PathLike) and not opening.is_server(path):
+        # The path of an open memory has no password.
+        is_ours = not opening.is_server(path) or parsed(path).tenant in _used.values()
+        if isinstance(path, str | os.PathLike) and is_ours:
             path = address(tenant_of(path))
         return open_store(path, config=config, create=create, embedder=embedder)
 

@@ -92,6 +92,14 @@ def place_of(path):
     return there.address(there.tenant_of(path)) if there else str(path)
 
 
+def traces_of(path, word):
+    """Return where a word still stands: in a file and what lies beside it, or in the rows of a tenant."""
+    there = _on_postgres(path)
+    if there:
+        return tuple(line for line in there.dump(path) if word in line)
+    return Memory.verify_forgotten(path, word, copied=False).found
+
+
 def refuse(path, act, when="TRUE"):
     """Let an act such as 'INSERT ON notes' fail from now on for the rows NEW that meet a condition."""
     there = _on_postgres(path)
