@@ -120,9 +120,10 @@ def planting(path):
     with tables_of(path) as tables:
         yield tables
         for table, column in numbered():
+            own = f"pg_get_serial_sequence('{table}', '{column}')"
             tables.execute(
-                f"SELECT setval(pg_get_serial_sequence('{table}', '{column}'), MAX({column})) FROM {table}"
-                f" HAVING MAX({column}) > COALESCE(pg_sequence_last_value(pg_get_serial_sequence('{table}', '{column}')::regclass), 0)"
+                f"SELECT setval({own}, MAX({column})) FROM {table}"
+                f" HAVING MAX({column}) > COALESCE(pg_sequence_last_value({own}::regclass), 0)"
             )
 
 

@@ -7,7 +7,7 @@ those of the acceptance list in the specification, read as section 5 of the desi
 import dataclasses
 
 import pytest
-from support import dump, orphans, planting, refuse, sql
+from support import dump, orphans, planting, refuse, relent, sql
 
 from graphmem import Config, Conflict, InvalidInput, Memory, NotFound, Situation, StoreFailed, Triple, normalize_key
 from graphmem.store import postings
@@ -34,7 +34,8 @@ def plant(path, key, *, strength=1, visits=1, origin="emergent", features=(), re
             [(scene_id, feature, weight, mass, visits) for feature, weight, mass in features],
         )
         connection.executemany(
-            "INSERT INTO entities(id, name, key, created_at, updated_at) VALUES (?1, ?2, ?2, ?3, ?3) ON CONFLICT DO NOTHING",
+            "INSERT INTO entities(id, name, key, created_at, updated_at) VALUES (?1, ?2, ?2, ?3, ?3)"
+            " ON CONFLICT DO NOTHING",
             [(ref_id, f"planted {ref_id}", TIME) for ref_id, _, _ in refs],
         )
         connection.executemany(
@@ -312,7 +313,7 @@ def test_a_dedupe_that_fails_leaves_everything(memory, path, twins):
     with pytest.raises(StoreFailed):
         memory.dedupe_scenes()
 
-    sql(path, "DROP TRIGGER fail")
+    relent(path, "INSERT ON operation_rows")
     assert dump(path) == before
 
 
@@ -555,7 +556,7 @@ def test_an_undo_that_fails_changes_nothing(memory, path, twins):
     with pytest.raises(StoreFailed):
         memory.undo(operation)
 
-    sql(path, "DROP TRIGGER fail")
+    relent(path, "UPDATE ON operations")
     assert dump(path) == before
     assert memory.undo(operation).applied
 
