@@ -270,14 +270,14 @@ def test_repair_tells_what_it_did_with_twins(filled):
 @pytest.mark.parametrize("key", ["", " / "])
 def test_a_scene_that_nothing_can_name_is_dropped_and_comes_back_by_undo(filled, key):
     plant(filled.path, f"UPDATE scenes SET key = '{key}' WHERE key = 'chan:web'")
-    held = sql(filled.path, "SELECT * FROM scenes JOIN scene_refs ON scene_id = scenes.id ORDER BY 1, 2, 3")
+    held = sql(filled.path, "SELECT * FROM scenes s JOIN scene_refs r ON r.scene_id = s.id ORDER BY s.id, r.id")
 
     report = filled.repair()
 
     assert ([line.split(",")[0] for line in report.mended].count("scenes"), report.left) == (1, ())
     assert sql(filled.path, "SELECT key FROM scenes WHERE key = ?", key) == []
     filled.undo(*report.operations)
-    assert sql(filled.path, "SELECT * FROM scenes JOIN scene_refs ON scene_id = scenes.id ORDER BY 1, 2, 3") == held
+    assert sql(filled.path, "SELECT * FROM scenes s JOIN scene_refs r ON r.scene_id = s.id ORDER BY s.id, r.id") == held
 
 
 def test_what_repair_removes_comes_back_by_undo(filled):
@@ -439,6 +439,7 @@ def dump_of_shadows(path):
     return [sql(path, f"SELECT * FROM text_index_{part}") for part in SHADOWS]
 
 
+@pytest.mark.sqlite
 def test_a_text_that_was_changed_in_the_index_is_told(filled, path):
     sql(path, "UPDATE text_index_content SET c2 = ' other  words ' WHERE c2 LIKE '% listen %'")
 

@@ -568,4 +568,3 @@ def test_no_orphans_are_left(memory, path, twins):
     memory.undo(operation)
 
     assert orphans(path) == []
-    assert sql(path, "PRAGMA integrity_check") == [("ok",)]

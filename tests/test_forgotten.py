@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from support import HashEmbedder, another_process, dump, orphans, sql, text_index_of
 
 from graphmem import (
+
+pytestmark = pytest.mark.sqlite  # what is left in bytes of a file
     Conflict,
     InvalidInput,
     Memory,

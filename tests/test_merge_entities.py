@@ -42,8 +42,9 @@ def canonical(path):
             LEFT JOIN relations r ON ref.kind = 'relation' AND r.id = ref.ref_id
             LEFT JOIN sentences t ON t.id = ref.sentence_id ORDER BY 1, 2, 3, 4, 5""",
     )
+    aliases = sql(path, "SELECT * FROM entity_aliases ORDER BY 1")
     entities = sql(path, "SELECT key, name, type, mention_count, updated_at FROM entities ORDER BY key")
-    return {"facts": facts, "refs": refs, "entities": entities, "aliases": sql(path, "SELECT * FROM entity_aliases ORDER BY 1")}
+    return {"facts": facts, "refs": refs, "entities": entities, "aliases": aliases}
 
 
 def facts_of(memory, name):
@@ -116,8 +117,11 @@ def test_facts_of_both_fold_and_facts_between_them_go(memory, path):  # MRG-02, 
     assert [(fold.gone, fold.kept) for fold in report.folded] == [(2, 1)]
     assert report.loops == (3,)
     assert facts_of(memory, "A") == {("A", "likes", "X")}
-    assert sql(path, "SELECT id, confidence, status FROM relations") == [(1, 0.8, "active"), (3, 1.0, "deleted")]
-    assert sql(path, "SELECT relation_id, source_key FROM evidence") == [(1, "a"), (1, "b"), (3, "a")]
+    assert sql(path, "SELECT id, confidence, status FROM relations ORDER BY id") == [
+        (1, 0.8, "active"),
+        (3, 1.0, "deleted"),
+    ]
+    assert sql(path, "SELECT relation_id, source_key FROM evidence ORDER BY id") == [(1, "a"), (1, "b"), (3, "a")]
     (fact,) = memory.recall_by_scene(HOME, exact=True).relations
     assert (fact.id, fact.weight) == (1, 0.8)
     assert len(memory.recall_by_scene(WORK, exact=True).relations) == 1
