@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from support import HashEmbedder, another_process, dump, orphans, sql, text_index_of
 
 from graphmem import (
-
-pytestmark = pytest.mark.sqlite  # what is left in bytes of a file
     Conflict,
     InvalidInput,
     Memory,
@@ -26,6 +24,8 @@ pytestmark = pytest.mark.sqlite  # what is left in bytes of a file
 )
 from graphmem.core.model import Trace
 from graphmem.store import traces
+
+pytestmark = pytest.mark.sqlite  # what is left in bytes of a file
 
 SECRETS = ["pelican-42", "Zyxwv Qrst", "绝密项目北斗", 'hush "ü" C#', "ＦＵＬＬ width", "x" * 40]
 DOOMED = {"scope": "doomed", "session": "d1"}
