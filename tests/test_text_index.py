@@ -16,6 +16,8 @@ from graphmem.records import standing
 from graphmem.store import text_index
 from graphmem.store.database import SqliteStore as Store
 
+pytestmark = pytest.mark.sqlite  # what FTS5 holds
+
 EVERYTHING = ["note", "relation", "part", "document", "block", "entity", "scene"]
 TABLES = ["notes", "relations", "sentences", "parts", "documents", "blocks", "entities", "scenes"]
 
@@ -354,7 +356,6 @@ def test_another_open_memory_sees_the_index_that_was_made_anew(path, name):
         assert {kind for kind, _ in found(other, "pelican")} == set(EVERYTHING)
 
 
-@pytest.mark.sqlite
 @pytest.mark.parametrize("name", DAMAGE)
 def test_a_damaged_index_is_told_and_never_an_empty_answer(path, name):  # FTS-01
     with Memory.open(path, clock=FakeClock()) as memory:
@@ -364,7 +365,6 @@ def test_a_damaged_index_is_told_and_never_an_empty_answer(path, name):  # FTS-0
         memory.recall("pelican")
 
 
-@pytest.mark.sqlite
 def test_the_error_of_a_damaged_index_names_the_cure(path):
     with Memory.open(path, clock=FakeClock()) as memory:
         fill(memory)
@@ -396,7 +396,6 @@ def as_first_schema(old, path):
         connection.execute("PRAGMA user_version = 1")
 
 
-@pytest.mark.sqlite
 def test_an_upgrade_of_the_first_schema_fills_the_index(tmp_path):
     with Memory.open(tmp_path / "new.db", clock=FakeClock()) as memory:
         memory.declare_scene("chan:pelican")
@@ -429,7 +428,6 @@ def test_refused_input_writes_no_words(memory, path):
     assert index_of(path) == before
 
 
-@pytest.mark.sqlite
 def test_many_texts_leave_the_index_in_few_statements(memory):
     memory.commit([Triple(f"boss {n}", "wants", f"plain text {n}") for n in range(600)])
     statements = []
@@ -489,7 +487,6 @@ def test_what_is_remembered_of_words_is_what_is_stored_after_every_write(path, c
             check()
 
 
-@pytest.mark.sqlite
 def test_a_second_query_with_the_same_words_counts_none_of_them(memory):
     for number in range(20):
         memory.remember(f"pelican {number}", body=f"fish heron{number % 7}")
@@ -505,7 +502,6 @@ def test_a_second_query_with_the_same_words_counts_none_of_them(memory):
     assert len(own) <= 10
 
 
-@pytest.mark.sqlite
 def test_words_of_many_texts_are_not_counted_to_the_end(memory):
     memory.mirror("s", [Part(id=f"p{n}", text=f'pelican fish{n % 90} heron{n % 7} "{n}') for n in range(180)])
     words = ["pelican", "fish3", "heron3", "heron", "nowhere"]
@@ -556,7 +552,6 @@ def first_of(tx, tokens, known, kinds, wanted):
     return next(text_index.candidates(tx, tokens, known, kinds, wanted))
 
 
-@pytest.mark.sqlite
 def test_texts_written_one_by_one_are_in_few_segments(memory, path):
     for number in range(200):
         memory.remember(f"pelican {number}")
@@ -566,7 +561,6 @@ def test_texts_written_one_by_one_are_in_few_segments(memory, path):
     assert (kept["automerge"], kept["crisismerge"]) == (2, 4)
 
 
-@pytest.mark.sqlite
 def test_whether_notes_are_live_is_looked_up_among_those_that_are_not(memory):
     memory.remember("a pelican", slot="bird")
     memory.remember("a heron", slot="bird")
