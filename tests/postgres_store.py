@@ -3,17 +3,18 @@
 To make a tenant takes as long as ten tests, so those of a test are emptied at its end, and used again.
 """
 
+import contextlib
 import functools
 import os
 import secrets
-import sqlite3
 
 import psycopg
 
 import graphmem.memory
 from graphmem.store import opening
-from graphmem.store.postgres.address import schema_of
-from graphmem.store.postgres.connecting import adapt
+from graphmem.store.postgres import engine
+from graphmem.store.postgres.address import parsed, schema_of
+from graphmem.store.postgres.connecting import connected
 from graphmem.store.postgres.engine import all_tables, numbered
 from graphmem.store.postgres.statements import translated
 
@@ -21,6 +22,7 @@ _EMPTIED = """
 DO $$ BEGIN
     SET LOCAL session_replication_role = replica;
     SET LOCAL search_path = "{schema}";
+    DROP FUNCTION IF EXISTS refuses CASCADE;
     {deletions};
     INSERT INTO counters VALUES ('vectors_removed', 0);
     {numbers};
@@ -40,83 +42,20 @@ def take_over() -> None:
     open_store = opening.open_store
 
     def open_tenant(path, *, config, create, embedder=None):
-        if isinstance(path, str | os.PathLike) and not opening.is_server(path):
-            path = address(tenant_of(os.fspath(path)))
+        # The path of an open memory has no password.
+        is_ours = not opening.is_server(path) or parsed(path).tenant in _used.values()
+        if isinstance(path, str | os.PathLike) and is_ours:
+            path = address(tenant_of(path))
         return open_store(path, config=config, create=create, embedder=embedder)
 
     graphmem.memory.open_store = open_tenant
-    connect = sqlite3.connect
-
-    def look(path, *arguments, **named):
-        place = os.path.realpath(path) if isinstance(path, str | os.PathLike) else path
-        return Looking(_used[place]) if place in _used else connect(path, *arguments, **named)
-
-    sqlite3.connect = look
-
-
-class Nothing:
-    """What a statement gives that gives no rows, as sqlite3 has it."""
-
-    def __init__(self, rowcount: int) -> None:
-        self.rowcount = rowcount
-
-    def fetchone(self) -> None:
-        """Return that there is no row."""
-
-    def fetchall(self):
-        return []
-
-    def __iter__(self):
-        return iter(())
-
-
-class Looking:
-    """Looks into a tenant, and writes there, as tests do by sqlite3 into files."""
-
-    def __init__(self, tenant: str) -> None:
-        self._connection = psycopg.connect(
-            os.environ["GRAPHMEM_POSTGRES"], autocommit=True, cursor_factory=psycopg.RawCursor
-        )
-        adapt(self._connection)
-        self._connection.execute(f'SET search_path = "{schema_of(tenant)}", graphmem')
-
-    def execute(self, statement, parameters=()):
-        cursor = self._connection.cursor()
-        cursor.execute(translated(statement), parameters)
-        return cursor if cursor.description else Nothing(cursor.rowcount)
-
-    def executemany(self, statement, rows):
-        cursor = self._connection.cursor()
-        cursor.executemany(translated(statement), list(rows))
-        return cursor
-
-    def executescript(self, script):
-        for statement in script.split(";"):
-            if statement.strip():
-                self.execute(statement)
-
-    def iterdump(self):
-        """Yield what the tenant holds, a line each row."""
-        for table in all_tables():
-            if table != "store_state":
-                for row in self.execute(f"SELECT * FROM {table} ORDER BY {table}").fetchall():
-                    yield f"{table} {row}"
-
-    def commit(self) -> None:
-        """Do nothing: each statement is kept at once."""
-
-    def close(self) -> None:
-        self._connection.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        pass
 
 
 def tenant_of(name: str) -> str:
     """Return the tenant that stands for a file, the same one as long as a test runs."""
+    if opening.is_server(name):
+        return parsed(name).tenant
+    name = os.fspath(name)
     place = secrets.token_hex(8) if name == opening.MEMORY_PATH else os.path.realpath(name)
     if place not in _used:
         _used[place] = _free.pop() if _free else f"t_{secrets.token_hex(8)}"
@@ -149,3 +88,62 @@ def _emptied(tenant: str) -> str:
 @functools.cache
 def _connection() -> psycopg.Connection:
     return psycopg.connect(os.environ["GRAPHMEM_POSTGRES"], autocommit=True)
+
+
+def stands_for(path):
+    """Whether a tenant stands for a file in this test, or is named by its address."""
+    return opening.is_server(path) or os.path.realpath(os.fspath(path)) in _used
+
+
+class Tables:
+    """Runs statements on the tables of a tenant, and is no role of it."""
+
+    def __init__(self, connection):
+        self._connection = connection
+
+    def execute(self, statement, parameters=()):
+        """Run a statement to its end."""
+        cursor = self._connection.execute(translated(statement), parameters)
+        self._connection.settle()
+        return cursor
+
+
+@contextlib.contextmanager
+def tables_of(path):
+    """Yield what runs statements on the tenant that stands for a file."""
+    with connected(os.environ["GRAPHMEM_POSTGRES"], 5.0) as connection:
+        connection.execute(f'SET search_path = "{schema_of(tenant_of(path))}", graphmem')
+        yield Tables(connection)
+
+
+def sql(path, statement, parameters, *, checked=True):
+    """Run one statement on the tenant that stands for a file. checked: keys must lead somewhere, and triggers run."""
+    with tables_of(path) as tables:
+        if not checked:
+            tables.execute("SET session_replication_role = replica")
+        cursor = tables.execute(statement, parameters)
+        return cursor.fetchall() if cursor.description else []
+
+
+def refusal(path):
+    """Return what a trigger on the tenant that stands for a file does to refuse a row."""
+    body = "AS $$BEGIN RAISE EXCEPTION 'full'; END$$"
+    sql(path, f"CREATE OR REPLACE FUNCTION refuses() RETURNS trigger LANGUAGE plpgsql {body}", ())
+    return "EXECUTE FUNCTION refuses()"
+
+
+def rows_of(path):
+    """The rows of each table, by name, with what the tables know of numbers, under its name in SQLite."""
+    with tables_of(path) as tables:
+        return _rows(tables) | {"sqlite_sequence": sorted(engine.numbers(tables).items())}
+
+
+def _rows(tables):
+    found = {name: tables.execute(f"SELECT * FROM {name}").fetchall() for name in engine.tables(tables)}
+    return {name: sorted(rows, key=repr) for name, rows in found.items()}
+
+
+def dump(path):
+    """All that the tenant holds that stands for a file; numbers are used up by what is taken back as well."""
+    with tables_of(path) as tables:
+        return [f"{name}: {row}" for name, rows in _rows(tables).items() for row in rows]

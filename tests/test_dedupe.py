@@ -9,7 +9,7 @@ import dataclasses
 import sqlite3
 
 import pytest
-from support import dump, sql
+from support import dump, refuse, sql
 
 from graphmem import Config, Conflict, InvalidInput, Memory, NotFound, Situation, StoreFailed, Triple, normalize_key
 from graphmem.store import postings
@@ -309,7 +309,7 @@ def test_a_merged_scene_keeps_to_its_number_of_features(path, clock):
 
 def test_a_dedupe_that_fails_leaves_everything(memory, path, twins):
     before = dump(path)
-    sql(path, "CREATE TRIGGER fail BEFORE INSERT ON operation_rows BEGIN SELECT RAISE(ABORT, 'full'); END")
+    refuse(path, "INSERT ON operation_rows")
 
     with pytest.raises(StoreFailed):
         memory.dedupe_scenes()
@@ -552,7 +552,7 @@ def test_an_undo_whose_place_is_taken_is_a_conflict_and_changes_nothing(memory, 
 def test_an_undo_that_fails_changes_nothing(memory, path, twins):
     operation = memory.dedupe_scenes().operation
     before = dump(path)
-    sql(path, "CREATE TRIGGER fail BEFORE UPDATE ON operations BEGIN SELECT RAISE(ABORT, 'full'); END")
+    refuse(path, "UPDATE ON operations")
 
     with pytest.raises(StoreFailed):
         memory.undo(operation)

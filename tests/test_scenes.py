@@ -7,7 +7,7 @@ import itertools
 import logging
 
 import pytest
-from support import dump, sql
+from support import dump, refuse, sql
 
 from graphmem import Config, Feature, InvalidInput, Memory, Part, Situation, StoreFailed, Triple, normalize_key
 
@@ -324,7 +324,7 @@ def test_a_visit_that_fails_to_be_written_leaves_no_trace(memory, path):
     here = Situation.of(chan="x")
     grow(memory, here)
     before = dump(path)
-    sql(path, "CREATE TRIGGER fail BEFORE UPDATE ON scene_features BEGIN SELECT RAISE(ABORT, 'full'); END")
+    refuse(path, "UPDATE ON scene_features")
 
     with pytest.raises(StoreFailed):
         memory.enter_scene(here, declared=["chan:x", "chan:new"])

@@ -10,6 +10,7 @@ import sys
 import unicodedata
 
 import pytest
+from support import place_of
 
 from graphmem import Config, InvalidInput, Memory, Part, Situation, Triple
 from graphmem.core.tokens import is_stop_token, tokens_of
@@ -696,7 +697,7 @@ def test_the_order_does_not_hang_on_the_hashes_of_a_process(rich):
         print(json.dumps(told))"""
     answers = {
         subprocess.run(
-            [sys.executable, "-c", script, rich.path, json.dumps(QUERIES)],
+            [sys.executable, "-c", script, place_of(rich.path), json.dumps(QUERIES)],
             env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)}, capture_output=True, check=True, text=True,
         ).stdout
         for seed in ("1", "2", "3")

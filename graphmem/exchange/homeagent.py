@@ -329,8 +329,8 @@ class _Import:
                 continue
             place = (scene.id, *target)
             row = tx.execute(
-                """SELECT id > ?, weight >= ? AND decayed_at >= ? AND (? IS NULL OR sentence_id IS ?) FROM scene_refs
-                   WHERE scene_id = ? AND kind = ? AND ref_id = ? AND ref_text = ?""",
+                """SELECT id > ?, weight >= ? AND decayed_at >= ? AND (CAST(? AS BIGINT) IS NULL OR sentence_id = ?)
+                   FROM scene_refs WHERE scene_id = ? AND kind = ? AND ref_id = ? AND ref_text = ?""",
                 (self._newest_ref, ref.weight, ref.clock, sentence_id, sentence_id, *place),
             ).fetchone()
             is_new, is_known = row or (False, False)

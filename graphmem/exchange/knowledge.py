@@ -34,7 +34,7 @@ class Fact(NamedTuple):
 def entities(tx: Transaction, reading: Reading) -> list[Entity]:
     """Return the entities that may be read, in the order they came."""
     seen, parameters = visible(reading.scopes)
-    rows = tx.execute(f"SELECT id, name, type, key FROM entities e WHERE 1 {seen} ORDER BY id", parameters)
+    rows = tx.execute(f"SELECT id, name, type, key FROM entities e WHERE TRUE {seen} ORDER BY id", parameters)
     return [Entity(*row) for row in rows]
 
 
@@ -42,9 +42,11 @@ def facts(tx: Transaction, reading: Reading) -> Iterator[Fact]:
     """Yield the facts that hold and may be read, in the order they came; what several scopes say comes once."""
     condition, parameters = reading.condition()
     rows = tx.execute(
-        f"""SELECT r.source_id, r.relation_type, r.target_id, COALESCE(MAX(s.text), '')
-            FROM relations r LEFT JOIN sentences s ON s.id = r.sentence_id
-            WHERE {condition} GROUP BY r.source_id, r.relation_key, r.target_id ORDER BY MIN(r.id)""",
+        f"""SELECT f.source_id, f.relation_type, f.target_id, told.sentence
+            FROM (SELECT MIN(r.id) AS first, COALESCE(MAX(s.text), '') AS sentence
+                  FROM relations r LEFT JOIN sentences s ON s.id = r.sentence_id
+                  WHERE {condition} GROUP BY r.source_id, r.relation_key, r.target_id) told
+            JOIN relations f ON f.id = told.first ORDER BY told.first""",
         parameters,
     )
     for row in rows:

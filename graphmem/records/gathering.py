@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from graphmem.core.distilling import Said
 from graphmem.core.model import Note
 from graphmem.records.notes import notes
-from graphmem.store.lists import in_list, in_parts
+from graphmem.store.lists import EVERY_ROW, in_list, in_parts
 from graphmem.store.transaction import Transaction
 
 _CALL_SHOWN = 4_000  # characters of a call: what it was given comes first
 
 
 def live_notes(
-    tx: Transaction, scope: str, kinds: Sequence[str], *, openly: bool = False, most: int = -1
+    tx: Transaction, scope: str, kinds: Sequence[str], *, openly: bool = False, most: int = EVERY_ROW
 ) -> list[Note]:
     """Return the live notes of exactly this scope, those told last first. openly: only those that are for everybody."""
     marks, wanted = in_list(kinds)

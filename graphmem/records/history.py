@@ -559,7 +559,7 @@ def speaking(tx: Transaction, scopes: Sequence[str] | None, since: str) -> str:
         f"""SELECT s.name FROM (SELECT id, session_id, COALESCE(at, recorded_at) AS said_at FROM parts
                                 WHERE role = 'user' ORDER BY id DESC LIMIT ?) p
             JOIN sessions s ON s.id = p.session_id
-            WHERE p.said_at >= ? AND NOT s.own {within} ORDER BY p.said_at DESC, p.id DESC LIMIT 1""",
+            WHERE p.said_at >= ? AND s.own = 0 {within} ORDER BY p.said_at DESC, p.id DESC LIMIT 1""",
         (_LAST_SAID, since, *parameters),
     ).fetchone()
     return "" if row is None else str(row[0])

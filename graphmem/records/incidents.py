@@ -11,7 +11,7 @@ from graphmem.core.model import Incident, IncidentReport, Note
 from graphmem.core.times import days_before
 from graphmem.errors import NotFound
 from graphmem.late import late
-from graphmem.store.lists import of_scopes
+from graphmem.store.lists import EVERY_ROW, of_scopes
 from graphmem.store.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -34,17 +34,24 @@ def record(tx: Transaction, failure: Failure, scope: str, at: str, *, now: str, 
         return IncidentReport(remarks=(*failure.remarks, reason))
     known = _where(tx, "scope = ? AND signature = ?", (scope, failure.signature))
     reopened = bool(known and known[0].resolved_at is not None and at >= known[0].resolved_at)
-    if reopened:
-        tx.execute("DELETE FROM incidents WHERE id = ?", (known[0].id,))
-    (incident_id,) = tx.execute(
-        """INSERT INTO incidents(id, scope, signature, tool, sample, first_at, last_at) VALUES (?, ?, ?, ?, ?, ?, ?)
-           ON CONFLICT (scope, signature) DO UPDATE SET
-               count = count + 1,
-               sample = CASE WHEN excluded.last_at >= last_at THEN excluded.sample ELSE sample END,
-               first_at = MIN(first_at, excluded.first_at), last_at = MAX(last_at, excluded.last_at)
-           RETURNING id""",
-        (known[0].id if reopened else None, scope, failure.signature, failure.tool, failure.sample, at, at),
-    ).fetchone()
+    if not known:
+        incident_id = _insert(tx, failure, scope, 1, (at, at))
+    elif reopened:
+        incident_id = known[0].id
+        tx.execute(
+            """UPDATE incidents SET tool = ?, count = 1, sample = ?, first_at = ?, last_at = ?, resolved_at = NULL,
+                                    note_id = NULL
+               WHERE id = ?""",
+            (failure.tool, failure.sample, at, at, incident_id),
+        )
+    else:
+        incident_id = known[0].id
+        tx.execute(
+            """UPDATE incidents SET count = count + 1, sample = CASE WHEN last_at <= ? THEN ? ELSE sample END,
+                                    first_at = MIN(first_at, ?), last_at = MAX(last_at, ?)
+               WHERE id = ?""",
+            (at, failure.sample, at, at, incident_id),
+        )
     _keep_latest(tx, scope, config)
     kept = _where(tx, "id = ?", (incident_id,))
     if not kept:
@@ -54,11 +61,22 @@ def record(tx: Transaction, failure: Failure, scope: str, at: str, *, now: str, 
     return IncidentReport(kept[0], created=not known, reopened=reopened, warns=warns, remarks=failure.remarks)
 
 
+def _insert(
+    tx: Transaction, failure: Failure, scope: str, count: int, seen: tuple[str, str], resolved_at: str | None = None
+) -> int:
+    (incident_id,) = tx.execute(
+        """INSERT INTO incidents(scope, signature, tool, count, sample, first_at, last_at, resolved_at)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id""",
+        (scope, failure.signature, failure.tool, count, failure.sample, *seen, resolved_at),
+    ).fetchone()
+    return int(incident_id)
+
+
 def _keep_latest(tx: Transaction, scope: str, config: Config) -> None:
     tx.execute(
         """DELETE FROM incidents WHERE id IN (SELECT id FROM incidents WHERE scope = ?
-               ORDER BY last_at DESC, id DESC LIMIT -1 OFFSET ?)""",
-        (scope, config.max_incidents),
+               ORDER BY last_at DESC, id DESC LIMIT ? OFFSET ?)""",
+        (scope, EVERY_ROW, config.max_incidents),
     )
 
 
@@ -81,14 +99,15 @@ def take_in(
     if last < days_before(now, config.incident_max_age_days):
         return "refused"
     known = _where(tx, "scope = ? AND signature = ?", (scope, failure.signature))
-    (incident_id,) = tx.execute(
-        """INSERT INTO incidents(scope, signature, tool, count, sample, first_at, last_at, resolved_at)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-           ON CONFLICT (scope, signature) DO UPDATE SET count = MAX(count, excluded.count),
-               first_at = MIN(first_at, excluded.first_at), last_at = MAX(last_at, excluded.last_at)
-           RETURNING id""",
-        (scope, failure.signature, failure.tool, count, failure.sample, first, last, last if resolved else None),
-    ).fetchone()
+    if known:
+        incident_id = known[0].id
+        tx.execute(
+            """UPDATE incidents SET count = MAX(count, ?), first_at = MIN(first_at, ?), last_at = MAX(last_at, ?)
+               WHERE id = ?""",
+            (count, first, last, incident_id),
+        )
+    else:
+        incident_id = _insert(tx, failure, scope, count, seen, last if resolved else None)
     _keep_latest(tx, scope, config)
     kept = _where(tx, "id = ?", (incident_id,))
     return "refused" if not kept else "added" if not known else "known" if kept == known else "changed"

@@ -58,7 +58,7 @@ def _versions(tx: Transaction, known: Note) -> tuple[Note, ...]:
                SELECT id, 1 FROM notes WHERE superseded_by = ?1
                UNION ALL SELECT n.id, b.step + 1 FROM before b JOIN notes n ON n.superseded_by = b.id
                WHERE b.step < ?2)
-           SELECT id FROM before GROUP BY id ORDER BY MIN(step) LIMIT ?2""",
+           SELECT id FROM before GROUP BY id ORDER BY MIN(step), id LIMIT ?2""",
         (known.id, _MOST_SHOWN),
     )
     ids = [note_id for (note_id,) in rows]

@@ -18,7 +18,7 @@ from graphmem.core.model import Job, StoredPart
 from graphmem.core.times import days_before
 from graphmem.records import history
 from graphmem.records.history import stored_parts
-from graphmem.store.lists import in_parts, of_scopes
+from graphmem.store.lists import in_list, in_parts, of_scopes
 from graphmem.store.transaction import Store, Transaction
 
 MOST_FAILURES = 3  # in a row, until a session is left alone; that of opencode-promemory
@@ -87,10 +87,10 @@ def is_gone(owner: str) -> bool:
 
 def at_work(tx: Transaction, kind: str, scope: str, session_id: int | None) -> Held | None:
     """Return the job of a kind that is at work on a session, or on a scope."""
-    # As the index has it.
+    of_whom = "session_id IS NULL AND scope = ?" if session_id is None else "session_id = ?"
     row = tx.execute(
         f"""SELECT id, state, owner, COALESCE(lease_until, ''), attempts, COALESCE(reply, '') FROM jobs
-            WHERE kind = ? AND IIF(session_id IS NULL, scope, session_id) = ? AND state IN {_AT_WORK}""",
+            WHERE kind = ? AND {of_whom} AND state IN {_AT_WORK}""",
         (kind, scope if session_id is None else session_id),
     ).fetchone()
     return None if row is None else Held(*row)
@@ -238,14 +238,15 @@ def count_undigested(tx: Transaction, session_id: int) -> int:
 
 
 # What a user said and no job has read; in a session without roles, what anybody said.
-_TURNS = """SELECT MAX(SUM(p.role = 'user'), COUNT(*) * MIN(p.role = '')) FROM parts p
-            WHERE p.session_id = s.id AND p.job_id IS NULL"""
+_TURNS = """SELECT CASE COUNT(*) FILTER (WHERE p.role <> '') WHEN 0 THEN COUNT(*)
+                   ELSE COUNT(*) FILTER (WHERE p.role = 'user') END
+            FROM parts p WHERE p.session_id = s.id AND p.job_id IS NULL"""
 
 
 def count_turns(tx: Transaction, session_id: int) -> int:
     """Return how many turns of a session no job has read: parts of the user, without any roles all."""
     (count,) = tx.execute(f"SELECT ({_TURNS}) FROM sessions s WHERE s.id = ?", (session_id,)).fetchone()
-    return int(count or 0)
+    return int(count)
 
 
 def parts_of(tx: Transaction, job_id: int) -> list[StoredPart]:
@@ -293,12 +294,15 @@ def list_jobs(
 ) -> tuple[Job, ...]:
     """Return jobs, the latest first. session: '' for all. states: all when empty."""
     within, parameters = of_scopes(scopes, column="j.scope")
-    marks = ", ".join("?" * len(states))
+    if session:
+        within, parameters = f"{within} AND s.name = ?", [*parameters, session]
+    if states:
+        marks, wanted = in_list(states)
+        within, parameters = f"{within} AND j.state IN ({marks})", [*parameters, *wanted]
     rows = tx.execute(
         f"""SELECT {_COLUMNS} FROM jobs j LEFT JOIN sessions s ON s.id = j.session_id
-            WHERE (? = '' OR s.name = ?) AND (? OR j.state IN ({marks})) {within}
-            ORDER BY j.id DESC LIMIT ?""",
-        (session, session, not states, *states, *parameters, limit),
+            WHERE TRUE {within} ORDER BY j.id DESC LIMIT ?""",
+        (*parameters, limit),
     )
     return tuple(Job(*row) for row in rows)
 
@@ -378,6 +382,6 @@ class Budget:
         with self.store.write() as tx:
             tx.execute(
                 """INSERT INTO writer_usage(day, tokens) VALUES (?, ?)
-                   ON CONFLICT (day) DO UPDATE SET tokens = tokens + excluded.tokens""",
+                   ON CONFLICT (day) DO UPDATE SET tokens = writer_usage.tokens + excluded.tokens""",
                 (day, tokens),
             )

@@ -116,13 +116,13 @@ def displaced_by(tx: Transaction, draft: Draft, but: int = 0) -> int | None:
         row = tx.execute(
             """SELECT id FROM notes WHERE slot_key = ? AND slot_key <> '' AND scope IN (?, '') AND status = 'live'
                    AND (pinned = 1 OR (kind = 'rule' AND scope = ?)) AND id <> ?
-                   AND NOT (title_key = ? AND body = ? AND kind = ?)""",
+                   AND NOT (title_key = ? AND body = ? AND kind = ?) ORDER BY scope LIMIT 1""",
             (draft.slot_key, draft.scope, draft.scope, but, *_content(draft)),
         ).fetchone()
     elif draft.scope:
         row = tx.execute(
             """SELECT id FROM notes WHERE scope = '' AND title_key = ? AND body <> ? AND slot_key = ''
-                   AND status = 'live' AND pinned = 1 AND kind <> 'rule' AND id <> ?""",
+                   AND status = 'live' AND pinned = 1 AND kind <> 'rule' AND id <> ? ORDER BY id LIMIT 1""",
             (title_key(draft.title), draft.body, but),
         ).fetchone()
     else:
@@ -153,7 +153,7 @@ def _in_slot(tx: Transaction, draft: Draft, at: str | None) -> tuple[_Holder | N
         if at is None or row[2] <= at:
             return holder, after
         after = holder
-        row = tx.execute(f"{columns} WHERE superseded_by = ?", (holder.id,)).fetchone()
+        row = tx.execute(f"{columns} WHERE superseded_by = ? ORDER BY id LIMIT 1", (holder.id,)).fetchone()
     return None, after
 
 
@@ -438,7 +438,7 @@ def _texts_of(
 
 def of_title(tx: Transaction, scope: str, title: str) -> list[int]:
     """Return the ids of the notes of a scope with this title, whatever their status."""
-    rows = tx.execute("SELECT id FROM notes WHERE scope = ? AND title_key = ?", (scope, title_key(title)))
+    rows = tx.execute("SELECT id FROM notes WHERE scope = ? AND title_key = ? ORDER BY id", (scope, title_key(title)))
     return [note_id for (note_id,) in rows]
 
 

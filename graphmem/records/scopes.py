@@ -164,7 +164,7 @@ def unnoted(tx: Transaction) -> dict[str, str]:
     )
     return dict(
         tx.execute(
-            f"""SELECT scope, MIN(at) FROM ({rows})
+            f"""SELECT scope, MIN(at) FROM ({rows}) held
                 WHERE scope NOT IN (SELECT key FROM scopes WHERE filled = 1) GROUP BY scope"""
         ).fetchall()
     )
@@ -190,7 +190,7 @@ def list_scopes(tx: Transaction, current: Sequence[str]) -> tuple[model.ScopeInf
         for name, table, condition in (
             ("facts", "relations", "status = 'active'"),
             ("notes", "notes", "status <> 'forgotten'"),
-            ("sessions", "sessions", "1"),
+            ("sessions", "sessions", "TRUE"),
         )
     }
     aliases: dict[str, list[tuple[str, str]]] = {}

@@ -168,12 +168,12 @@ def latest(tx: Transaction, kinds: Sequence[str], scopes: Sequence[str] | None, 
     in_force, own = yielding(scopes)
     one = f"""SELECT {_FOUND_COLUMNS} FROM notes n
         WHERE n.scope = ? AND n.kind = ? AND n.status = 'live' AND n.openly = 1 {in_force}
-        ORDER BY n.updated_at DESC, n.id DESC"""
+        ORDER BY n.updated_at DESC, n.id DESC LIMIT ?"""
     known = _scopes_of_notes(tx) if scopes is None else [*dict.fromkeys(("", *scopes))]
     # Each scope and kind comes in order, so that no more is read of it than is returned. Each is a statement of its
     # own: one that is being read is not there for a second use, and would be prepared anew.
     rows = [
-        tx.execute(f"{one} -- {number}", (scope, kind, *own))
+        tx.execute(f"{one} -- {number}", (scope, kind, *own, most))
         for number, (scope, kind) in enumerate(itertools.product(known, kinds))
     ]
     try:

@@ -48,14 +48,14 @@ def begin(tx: Transaction, root: str, tree: Tree) -> None:
     """Note that a folder is a tree, and how far it is trusted."""
     tx.execute(
         """INSERT INTO trees(root, scope, form, trust) VALUES (?, ?, ?, ?)
-           ON CONFLICT DO UPDATE SET trust = excluded.trust""",
+           ON CONFLICT (root) DO UPDATE SET trust = excluded.trust""",
         (root, tree.scope, tree.form, tree.trust),
     )
 
 
 def rows(tx: Transaction, root: str) -> list[Row]:
     """Return all files of a tree."""
-    return [Row(*row) for row in tx.execute(f"SELECT {_COLUMNS} FROM tree_files WHERE root = ?", (root,))]
+    return [Row(*row) for row in tx.execute(f"SELECT {_COLUMNS} FROM tree_files WHERE root = ? ORDER BY uid", (root,))]
 
 
 def stamps(tx: Transaction, root: str) -> dict[str, str]:
@@ -71,20 +71,24 @@ def stamps(tx: Transaction, root: str) -> dict[str, str]:
 
 def compiled(tx: Transaction, root: str) -> list[Row]:
     """Return the lists of a tree."""
-    statement = f"SELECT {_COLUMNS} FROM tree_files WHERE root = ? AND uid >= ':' AND uid < ';'"
+    statement = f"SELECT {_COLUMNS} FROM tree_files WHERE root = ? AND uid >= ':' AND uid < ';' ORDER BY uid"
     return [Row(*row) for row in tx.execute(statement, (root,))]
 
 
 def due(tx: Transaction, root: str) -> list[Row]:
     """Return the files of a tree whose notes changed, and those that are still to be written."""
     statement = f"""SELECT {_COLUMNS} FROM tree_files
-                    WHERE root = ? AND note_id IS NOT NULL AND (changes > 0 OR (path <> '' AND hash = ''))"""
+                    WHERE root = ? AND note_id IS NOT NULL AND (changes > 0 OR (path <> '' AND hash = ''))
+                    ORDER BY uid"""
     return [Row(*row) for row in tx.execute(statement, (root,))]
 
 
 def paths(tx: Transaction, root: str) -> list[str]:
     """Return where the files of a tree lie, those that are still to be written too."""
-    return [path for (path,) in tx.execute("SELECT path FROM tree_files WHERE root = ? AND path <> ''", (root,))]
+    return [
+        path
+        for (path,) in tx.execute("SELECT path FROM tree_files WHERE root = ? AND path <> '' ORDER BY uid", (root,))
+    ]
 
 
 def row(tx: Transaction, root: str, uid: str) -> Row | None:
@@ -105,7 +109,7 @@ def elsewhere(tx: Transaction, uid: str, scope: str, form: str) -> Row | None:
 
 def uid_of(tx: Transaction, note_id: int) -> str | None:
     """Return the uid by which files know a note, None where there is none yet."""
-    found = tx.execute("SELECT uid FROM tree_files WHERE note_id = ? LIMIT 1", (note_id,)).fetchone()
+    found = tx.execute("SELECT uid FROM tree_files WHERE note_id = ? ORDER BY root, uid LIMIT 1", (note_id,)).fetchone()
     return None if found is None else str(found[0])
 
 
@@ -152,7 +156,7 @@ def stir(tx: Transaction, root: str, lists: Iterable[str]) -> None:
     """Keep that lists of a tree, named by their paths, are due to be made anew, and so the tables of its first page."""
     tx.executemany(
         """INSERT INTO tree_files(root, uid, path, changes) VALUES (?, ?, ?, 1)
-           ON CONFLICT (root, uid) DO UPDATE SET changes = changes + 1""",
+           ON CONFLICT (root, uid) DO UPDATE SET changes = tree_files.changes + 1""",
         [(root, f":{path}", path) for path in {*lists, ROOT_PAGE}],
     )
 
@@ -208,7 +212,7 @@ def routed(tx: Transaction, root: str) -> list[Listed]:
 
 def _listed(tx: Transaction, root: str, condition: str, values: tuple[str | int, ...] = ()) -> list[Listed]:
     found = tx.execute(
-        f"SELECT f.note_id, f.path, n.title, n.summary, n.status = 'proposed' {_SHOWN} AND {condition}",
+        f"SELECT f.note_id, f.path, n.title, n.summary, n.status = 'proposed' {_SHOWN} AND {condition} ORDER BY f.uid",
         (root, *values),
     ).fetchall()
     triggers: dict[int, list[str]] = {}

@@ -9,7 +9,8 @@ def count(tx: Transaction, uses: Mapping[int, int], at: str) -> None:
     """Add to how often notes were used; those that are gone by now are passed over."""
     tx.executemany(
         """INSERT INTO note_usage(note_id, hits, last_at) SELECT id, ?2, ?3 FROM notes WHERE id = ?1
-           ON CONFLICT (note_id) DO UPDATE SET hits = hits + excluded.hits, last_at = MAX(last_at, excluded.last_at)""",
+           ON CONFLICT (note_id) DO UPDATE SET hits = note_usage.hits + excluded.hits,
+               last_at = MAX(note_usage.last_at, excluded.last_at)""",
         [(note_id, hits, at) for note_id, hits in sorted(uses.items())],
     )
 

@@ -28,10 +28,11 @@ from graphmem.store.database import (
     require_writable,
     translated_errors,
 )
-from graphmem.store.opening import MEMORY_PATH
+from graphmem.store.opening import MEMORY_PATH, ON_SERVER
 from graphmem.store.placing import draft_beside, explained, publish, refuse_part, refuse_taken, sides_of
 from graphmem.store.schema import is_current, require_memory
-from graphmem.store.soundness import size
+from graphmem.store.sqlite import size
+from graphmem.store.transaction import Store
 
 Progress = Callable[[int, int], None]
 
@@ -51,8 +52,10 @@ class _Copied:
     lost: dict[str, str]
 
 
-def back_up(store: SqliteStore, dest: str | os.PathLike[str], progress: Progress) -> BackupReport:
+def back_up(store: Store, dest: str | os.PathLike[str], progress: Progress) -> BackupReport:
     """Copy the state that one read sees, while writers write. See `Memory.backup`."""
+    if not isinstance(store, SqliteStore):
+        raise StoreFailed(f"{store.path} is no file to be copied: {ON_SERVER}")
     refuse_part(store.path, dest)
     target = _place(dest)
     refuse_taken(target, *sides_of(target))

@@ -21,7 +21,7 @@ from graphmem.core import model
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.late import late
 from graphmem.store.connection import Connection, NotingConnection
-from graphmem.store.opening import MEMORY_PATH
+from graphmem.store.opening import MEMORY_PATH, ON_SERVER, is_server, without_password
 from graphmem.store.schema import is_current, migrate
 
 if TYPE_CHECKING:
@@ -340,6 +340,8 @@ class _Reader:
 def real_path(path: str | os.PathLike[str]) -> str:
     """Return the absolute path of a file as text, links followed; raise InvalidInput for what cannot be one."""
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
+    if is_server(text):
+        raise InvalidInput("path", without_password(text), f"name a file: {ON_SERVER}")
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise InvalidInput("path", path, "give the path of a file")
     try:

@@ -1,6 +1,7 @@
 """Which store a memory lies in: a SQLite file, or a tenant of a PostgreSQL server."""
 
 import os
+import re
 from typing import TYPE_CHECKING
 
 from graphmem.config import Config
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
 
 MEMORY_PATH = ":memory:"
 _SCHEMES = ("postgresql://", "postgres://")
+# What to do where a verb takes files alone.
+ON_SERVER = "'graphmem copy SRC DEST' makes a file of a memory on a server, pg_dump a backup of the server's database"
 
 
 def is_server(path: object) -> bool:
@@ -20,6 +23,16 @@ def is_server(path: object) -> bool:
     (True, False)
     """
     return isinstance(path, str) and path.startswith(_SCHEMES)
+
+
+def without_password(path: str) -> str:
+    """Return the address of a server as it may be shown.
+
+    >>> without_password("postgresql://me:secret@db.example/memories?password=secret&tenant=t1")
+    'postgresql://me@db.example/memories?tenant=t1'
+    """
+    bare = re.sub(r"(//[^/@:]*):[^/]*@", r"\1@", path)
+    return re.sub(r"(?<=[?&])password=[^&]*&?", "", bare)
 
 
 def is_file(path: str) -> bool:

@@ -4,7 +4,9 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator
 
+from graphmem.errors import StoreCorrupt
 from graphmem.store.connection import Connection
+from graphmem.store.database import primary_code
 from graphmem.store.transaction import Column, RowsRefused
 
 _MOST_LINES = 100
@@ -56,6 +58,17 @@ def overwriting(tx: Connection) -> Iterator[None]:
         yield
     finally:
         tx.execute(f"PRAGMA secure_delete = {before}")
+
+
+@contextlib.contextmanager
+def told_as_damage(tx: Connection) -> Iterator[None]:
+    """Raise StoreCorrupt, in SQLite's words, where pages that a block reads are damaged."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        if primary_code(error) != sqlite3.SQLITE_CORRUPT:
+            raise
+        raise StoreCorrupt(str(error)) from error
 
 
 def damage(tx: Connection) -> list[str]:

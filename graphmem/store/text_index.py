@@ -173,8 +173,13 @@ def fill(tx: Transaction, kinds: Iterable[str] = tuple(_SOURCES)) -> Iterator[in
 
 def stored(tx: Transaction) -> int:
     """Return how many rows there are to index."""
+<<<<<<< HEAD
     counts = " UNION ALL ".join(f"SELECT COUNT(*) AS rows FROM ({source}) {kind}" for kind, source in _SOURCES.items())
     (rows,) = tx.execute(f"SELECT SUM(rows) FROM ({counts}) counted").fetchone()
+=======
+    counts = " UNION ALL ".join(f"SELECT COUNT(*) AS texts FROM ({source}) AS one" for source in _SOURCES.values())
+    (rows,) = tx.execute(f"SELECT SUM(texts) FROM ({counts}) AS counted").fetchone()
+>>>>>>> pgrec
     return int(rows)
 
 

@@ -126,6 +126,9 @@ class Engine(Protocol):
     def attempt(self, tx: Any, /) -> AbstractContextManager[None]:
         """Undo what a block of a transaction wrote, and raise RowsRefused, where a rule of the schema forbids it."""
 
+    def told_as_damage(self, tx: Any, /) -> AbstractContextManager[None]:
+        """Raise StoreCorrupt, in the database's own words, where what a block of a transaction reads is damaged."""
+
     def damage(self, tx: Any, /) -> list[str]:
         """Return what the database complains of when it checks itself, a line each."""
 

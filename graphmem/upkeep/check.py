@@ -8,7 +8,6 @@ damaged, a backup is the remedy.
 import functools
 import hashlib
 import re
-import sqlite3
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from graphmem.errors import InvalidInput, StoreCorrupt
 from graphmem.graph.scenes import REF_TARGETS
 from graphmem.store import postings, text_index
 from graphmem.store.blobs import blob_sizes, read_blob
-from graphmem.store.database import primary_code, size_of
+from graphmem.store.database import size_of
 from graphmem.store.opening import is_file
 from graphmem.store.transaction import Transaction
 from graphmem.upkeep import check_ledger, merge, scenes
@@ -93,10 +92,9 @@ def find(tx: Transaction, path: str) -> list[Finding]:
         payloads,
     ):
         try:
-            found += look(tx)
-        except sqlite3.DatabaseError as error:
-            if primary_code(error) != sqlite3.SQLITE_CORRUPT:
-                raise
+            with tx.engine.told_as_damage(tx):
+                found += look(tx)
+        except StoreCorrupt as error:
             found.append(Finding(f"the file is damaged ({error})", _RESTORE, _FILE))
     return found
 
@@ -338,7 +336,7 @@ def _of_journal(tx: Transaction) -> Iterator[Finding]:
             WHERE NOT json_valid(row) OR NOT json_valid(COALESCE(before, '{{}}'))
                 OR NOT json_valid(COALESCE(after, '{{}}')) OR COALESCE(before, after) IS NULL
                 OR name NOT IN ({", ".join("?" * len(TABLES))})
-            GROUP BY operation_id""",
+            GROUP BY operation_id ORDER BY operation_id""",
         [*TABLES],
     )
     for operation, count in rows:

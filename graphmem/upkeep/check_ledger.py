@@ -82,7 +82,9 @@ def _misled(tx: Transaction) -> list[tuple[int, str, str]]:
 
 def _loops(tx: Transaction) -> list[list[int]]:
     """Return the notes that lead to themselves by who took their slots; the one that took it last comes first."""
-    rows = tx.execute("SELECT id, superseded_by, status = 'live', created_at FROM notes WHERE superseded_by NOT NULL")
+    rows = tx.execute(
+        "SELECT id, superseded_by, status = 'live', created_at FROM notes WHERE superseded_by IS NOT NULL"
+    )
     told = {note_id: (successor, (is_live, at, note_id)) for note_id, successor, is_live, at in rows}
     loops: list[list[int]] = []
     seen: set[int] = set()

@@ -38,7 +38,8 @@ def lost_by(tx: Transaction, plan: Plan, scope: str, config: Config) -> str:
 def taken_back(tx: Transaction, kind: str) -> frozenset[tuple[int, int]]:
     """Return which notes took in which by operations of a kind that were undone."""
     rows = tx.execute(
-        """SELECT json_extract(r.after, '$.superseded_by'), json_extract(r.after, '$.id')
+        """SELECT CAST(json_extract(r.after, '$.superseded_by') AS BIGINT),
+                  CAST(json_extract(r.after, '$.id') AS BIGINT)
            FROM operations o JOIN operation_rows r ON r.operation_id = o.id
            WHERE o.kind = ? AND o.undone_at IS NOT NULL AND r.name = 'notes'
                AND json_extract(r.after, '$.superseded_by') IS NOT NULL""",

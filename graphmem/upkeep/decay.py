@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from graphmem.config import Config
 from graphmem.store.transaction import Transaction
-from graphmem.upkeep.journal import FADING, VALUES, Journal, rows_of
+from graphmem.upkeep.journal import FADING, NUMBERS, Journal, rows_of
 
 # Pinned notes, rules, checkpoints and procedures never fade.
 _FADES = """NOT (kind = 'note' AND ref_id IN (
@@ -54,12 +54,15 @@ def plan_decay(tx: Transaction, config: Config) -> DecayPlan:
     days = [day for (day,) in tx.execute("SELECT day FROM active_days ORDER BY day")]
     refs = archived = 0
     fading: list[tuple[int, Fading]] = []
-    for day, count in tx.execute("SELECT substr(decayed_at, 1, 10), COUNT(*) FROM scene_refs GROUP BY 1").fetchall():
+    for day, count in tx.execute(
+        "SELECT substr(decayed_at, 1, 10), COUNT(*) FROM scene_refs GROUP BY 1 ORDER BY 1"
+    ).fetchall():
         refs += count
         how = Fading(day, *halvings(days, day, config.half_life_days))
         if how.halvings:
             rows = tx.execute(
-                f"SELECT id, weight FROM scene_refs WHERE substr(decayed_at, 1, 10) = ? AND {_FADES}", (day,)
+                f"SELECT id, weight FROM scene_refs WHERE substr(decayed_at, 1, 10) = ? AND {_FADES} ORDER BY id",
+                (day,),
             )
             for ref_id, weight in rows:
                 fading.append((ref_id, how))
@@ -72,7 +75,7 @@ def apply_decay(tx: Transaction, part: Sequence[tuple[int, Fading]], config: Con
     journal = Journal(tx)
     planned = dict(part)
     archived = 0
-    for ref in rows_of(tx, "scene_refs", f"id IN {VALUES} AND {_FADES}", (json.dumps(list(planned)),)):
+    for ref in rows_of(tx, "scene_refs", f"id IN {NUMBERS} AND {_FADES} ORDER BY id", (json.dumps(list(planned)),)):
         how = planned[ref["id"]]
         weight = ref["weight"] * 0.5**how.halvings
         if not ref["decayed_at"].startswith(how.day):

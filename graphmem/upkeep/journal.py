@@ -25,8 +25,9 @@ PutBack = Callable[[Transaction, int, Sequence[Image], str], tuple[str, ...]]
 # What fades does not stand in the way of an undo: it fades again from where it comes back.
 FADING = "decay"
 
-# Any number of values in one parameter, a JSON list.
-VALUES = "(SELECT value FROM json_each(?))"
+# Any number of values in one parameter, a JSON list of numbers or of texts.
+NUMBERS = "(SELECT CAST(value AS BIGINT) FROM json_each(?))"
+TEXTS = "(SELECT value FROM json_each(?))"
 _ROUNDING = 1e-9
 _SHOWN = 4
 # Operations on many rows that nobody named.
@@ -34,9 +35,9 @@ _OF_NOBODY = frozenset({FADING, "expire evidence", "purge stale refs", "purge se
 _KEYED = ("scenes", "scene_aliases")
 
 # The sentences that an undo may need.
-SENTENCES = """SELECT json_extract(before, '$.sentence_id') FROM operation_rows
+SENTENCES = """SELECT CAST(json_extract(before, '$.sentence_id') AS BIGINT) FROM operation_rows
                WHERE json_extract(before, '$.sentence_id') IS NOT NULL
-               UNION SELECT json_extract(after, '$.sentence_id') FROM operation_rows
+               UNION SELECT CAST(json_extract(after, '$.sentence_id') AS BIGINT) FROM operation_rows
                WHERE json_extract(after, '$.sentence_id') IS NOT NULL"""
 
 
@@ -211,8 +212,8 @@ def _named(tx: Transaction, table: str, before: Row | None, after: Row | None) -
 def drop_operations(tx: Transaction, operation_ids: Sequence[int]) -> int:
     """Forget operations and what they kept; return the number of row images."""
     given = (json.dumps(operation_ids),)
-    rows = tx.execute(f"DELETE FROM operation_rows WHERE operation_id IN {VALUES}", given)
-    tx.execute(f"DELETE FROM operations WHERE id IN {VALUES}", given)
+    rows = tx.execute(f"DELETE FROM operation_rows WHERE operation_id IN {NUMBERS}", given)
+    tx.execute(f"DELETE FROM operations WHERE id IN {NUMBERS}", given)
     return rows.rowcount
 
 

@@ -127,7 +127,7 @@ def _hold(tx: Transaction, owner: str, at: str) -> None:
     held = tx.execute(
         """INSERT INTO leases(name, owner, until) VALUES (?, ?, ?)
            ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until = excluded.until
-           WHERE owner = excluded.owner OR leases.until <= ? OR leases.until > excluded.until RETURNING owner""",
+           WHERE leases.owner = excluded.owner OR leases.until <= ? OR leases.until > excluded.until RETURNING owner""",
         (_LEASE, owner, until, at),
     ).fetchone()
     if held is None:
@@ -186,10 +186,11 @@ def _alarm_of_the_day(one: _Pass, before: Mapping[str, int], after: Mapping[str,
     since = days_before(at, 1)
     with one.hands.read() as tx:
         refs, scenes = tx.execute(
-            f"""SELECT SUM(CASE kind WHEN '{FADING}' THEN json_extract(summary, '$.archived')
-                                     WHEN '{_STALE_REFS}' THEN json_extract(summary, '$.removed')
-                                     WHEN '{merge.KIND}' THEN json_extract(summary, '$.refs_folded') END),
-                       SUM(CASE kind WHEN '{merge.KIND}' THEN json_extract(summary, '$.merged') END)
+            f"""SELECT SUM(CAST(CASE kind WHEN '{FADING}' THEN json_extract(summary, '$.archived')
+                                          WHEN '{_STALE_REFS}' THEN json_extract(summary, '$.removed')
+                                          WHEN '{merge.KIND}' THEN json_extract(summary, '$.refs_folded')
+                                END AS BIGINT)),
+                       SUM(CAST(CASE kind WHEN '{merge.KIND}' THEN json_extract(summary, '$.merged') END AS BIGINT))
                 FROM operations
                 WHERE at >= ? AND undone_at IS NULL
                     AND id > COALESCE((SELECT value FROM counters WHERE name = '{_ALLOWED}'), 0)""",

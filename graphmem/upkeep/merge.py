@@ -15,13 +15,13 @@ from graphmem.core.model import DedupeReport, TwinGroup, TwinScene
 from graphmem.core.situations import surplus_features
 from graphmem.errors import InvalidInput, StoreFailed
 from graphmem.store.transaction import Transaction
-from graphmem.upkeep.journal import VALUES, Journal, Row, rows_of
+from graphmem.upkeep.journal import TEXTS, Journal, Row, rows_of
 
 KIND = "dedupe"
 _SCENE_TABLES = frozenset({"scenes", "scene_features", "scene_refs"})
 
 # The reference engine's column may hold NULL.
-_STRENGTH = "CAST(COALESCE(strength, 1) AS INTEGER)"
+_STRENGTH = "CAST(COALESCE(strength, 1) AS BIGINT)"
 
 _Ref = tuple[str, int, str]
 
@@ -43,7 +43,7 @@ def plan_dedupe(connection: Transaction, path: str, only: Collection[str] | None
     spellings: dict[str, list[tuple[int, str, str, int]]] = defaultdict(list)
     remarks: list[str] = []
     (count,) = connection.execute("SELECT COUNT(*) FROM scenes").fetchone()
-    chosen, parameters = ("", []) if only is None else (f"WHERE key IN {VALUES}", [json.dumps(list(only))])
+    chosen, parameters = ("", []) if only is None else (f"WHERE key IN {TEXTS}", [json.dumps(list(only))])
     scenes = f"SELECT id, key, {columns.origin}, {_STRENGTH} FROM scenes {chosen} ORDER BY id"
     for row in connection.execute(scenes, parameters):
         try:

@@ -22,7 +22,7 @@ from graphmem.graph.found import scenes_of_keys
 from graphmem.store import text_index
 from graphmem.store.transaction import Transaction
 from graphmem.upkeep.edit import order_values
-from graphmem.upkeep.journal import FADING, VALUES, Image, Journal, Row, row_key, rows_of, set_row
+from graphmem.upkeep.journal import FADING, NUMBERS, TEXTS, Image, Journal, Row, row_key, rows_of, set_row
 
 KIND = "merge entities"
 
@@ -281,7 +281,7 @@ def is_certain(tx: Transaction, source_id: int, target_id: int) -> bool:
     if len(keys) < 2:
         return False
     spellings = {keys[source_id], entity_key(keys[source_id])}
-    aliases = tx.execute(f"SELECT entity_id FROM entity_aliases WHERE key IN {VALUES}", (json.dumps([*spellings]),))
+    aliases = tx.execute(f"SELECT entity_id FROM entity_aliases WHERE key IN {TEXTS}", (json.dumps([*spellings]),))
     return entity_key(keys[source_id]) == entity_key(keys[target_id]) or (target_id,) in aliases.fetchall()
 
 
@@ -315,7 +315,7 @@ def put_back(tx: Transaction, operation_id: int, images: Sequence[Image], at: st
     made = _untell(tx, target_id, since, marks)
     _restore(tx, images, marks["said"])
     text_index.drop(tx, "relation", made)
-    tx.execute(f"DELETE FROM relations WHERE id IN {VALUES}", (json.dumps(made),))
+    tx.execute(f"DELETE FROM relations WHERE id IN {NUMBERS}", (json.dumps(made),))
     for telling in since:
         _tell_again(tx, telling)
         for end in ("source_id", "target_id"):
@@ -352,14 +352,15 @@ def _order_values_of_others(
 def _refuse_changed(tx: Transaction, operation_id: int, target_id: int) -> None:
     """Raise Conflict when a later operation changed a fact of the entity, or its place in a scene."""
     facts = json.dumps([row_id for (row_id,) in tx.execute(_FACTS, (target_id, target_id))])
+    image = "COALESCE(r.before, r.after)"
     (later,) = tx.execute(
         f"""SELECT MIN(r.operation_id) FROM operation_rows r JOIN operations o ON o.id = r.operation_id
             WHERE o.id > ? AND o.undone_at IS NULL AND o.kind <> '{FADING}' AND CASE r.name
-                WHEN 'relations' THEN json_extract(r.row, '$[0]') IN {VALUES}
-                WHEN 'evidence' THEN json_extract(COALESCE(r.before, r.after), '$.relation_id') IN {VALUES}
-                WHEN 'scene_refs' THEN CASE json_extract(COALESCE(r.before, r.after), '$.kind')
-                    WHEN 'relation' THEN json_extract(COALESCE(r.before, r.after), '$.ref_id') IN {VALUES}
-                    WHEN 'entity' THEN json_extract(COALESCE(r.before, r.after), '$.ref_id') = ? END END""",
+                WHEN 'relations' THEN CAST(json_extract(r.row, '$[0]') AS BIGINT) IN {NUMBERS}
+                WHEN 'evidence' THEN CAST(json_extract({image}, '$.relation_id') AS BIGINT) IN {NUMBERS}
+                WHEN 'scene_refs' THEN CASE json_extract({image}, '$.kind')
+                    WHEN 'relation' THEN CAST(json_extract({image}, '$.ref_id') AS BIGINT) IN {NUMBERS}
+                    WHEN 'entity' THEN CAST(json_extract({image}, '$.ref_id') AS BIGINT) = ? END END""",
         (operation_id, facts, facts, facts, target_id),
     ).fetchone()
     if later is not None:
@@ -382,10 +383,10 @@ def _untell(tx: Transaction, target_id: int, since: Sequence[_Telling], marks: M
     """Take back what was told since; return the facts that it made, which still hold evidence of before."""
     tx.execute(f"DELETE FROM scene_refs WHERE id > ?3 AND {_REFS}", (target_id, target_id, marks["scene_refs"]))
     said = json.dumps([telling.said["id"] for telling in since])
-    tx.execute(f"DELETE FROM evidence WHERE id IN {VALUES}", (said,))
+    tx.execute(f"DELETE FROM evidence WHERE id IN {NUMBERS}", (said,))
     facts = tx.execute(f"{_FACTS} AND id > ?3", (target_id, target_id, marks["relations"]))
     made = [row_id for (row_id,) in facts]
-    tx.execute(f"UPDATE relations SET status = 'archived' WHERE id IN {VALUES}", (json.dumps(made),))
+    tx.execute(f"UPDATE relations SET status = 'archived' WHERE id IN {NUMBERS}", (json.dumps(made),))
     return made
 
 

@@ -19,7 +19,7 @@ from graphmem.store import text_index
 from graphmem.store.transaction import Transaction
 from graphmem.upkeep import erase
 from graphmem.upkeep.erase import Gone
-from graphmem.upkeep.journal import VALUES, Journal, rows_of
+from graphmem.upkeep.journal import NUMBERS, TEXTS, Journal, rows_of
 
 _KINDS = ("relation", "entity", "note", "incident", "session", "scene", "saying")
 # Keys of scenes that a report names.
@@ -101,7 +101,7 @@ def plan_purge(tx: Transaction, criteria: Criteria, *, hard: bool) -> Plan:
     """
     _require_known(tx, criteria)
     gone: Gone = {kind: set() for kind in _KINDS}
-    conditions, parameters = ["(? OR r.status <> 'deleted')"], [hard]
+    conditions, parameters = ["(? = 1 OR r.status <> 'deleted')"], [hard]
     if criteria.subject_contains:
         _add(conditions, parameters, "instr(a.key, ?) > 0", criteria.subject_contains)
     if criteria.object_contains:
@@ -110,7 +110,7 @@ def plan_purge(tx: Transaction, criteria: Criteria, *, hard: bool) -> Plan:
         _add(conditions, parameters, "r.relation_key = ?", criteria.relation)
     if criteria.entity:
         named = _entities(tx, criteria.entity, hard=hard)
-        _add(conditions, parameters, f"(a.id IN {VALUES} OR b.id IN {VALUES})", *[json.dumps(sorted(named))] * 2)
+        _add(conditions, parameters, f"(a.id IN {NUMBERS} OR b.id IN {NUMBERS})", *[json.dumps(sorted(named))] * 2)
         gone["entity"] = named
     in_session = _in_session(criteria.session) if criteria.session else _Told(_ALWAYS, _ALWAYS)
     in_scene = _in_scene(tx, criteria.scene) if criteria.scene else _Told(_ALWAYS, _ALWAYS)
@@ -146,7 +146,7 @@ def plan_purge(tx: Transaction, criteria: Criteria, *, hard: bool) -> Plan:
 
 def plan_delete(tx: Transaction, relation_id: int, *, hard: bool) -> Plan:
     """Return what the deletion of one fact would remove; raise NotFound for an unknown one, or one that is deleted."""
-    if not rows_of(tx, "relations", "id = ? AND (? OR status <> 'deleted')", (relation_id, hard)):
+    if not rows_of(tx, "relations", "id = ? AND (? = 1 OR status <> 'deleted')", (relation_id, hard)):
         raise NotFound(f"relation {relation_id}: there is no such fact, or it was deleted; recall tells the ids")
     return _plan(tx, {**{kind: set() for kind in _KINDS}, "relation": {relation_id}}, hard=hard)
 
@@ -214,7 +214,7 @@ def _entities(tx: Transaction, key: str, *, hard: bool) -> set[int]:
 
 
 def _notes(tx: Transaction, scope: str, *, hard: bool) -> set[int]:
-    rows = tx.execute("SELECT id FROM notes WHERE scope = ? AND (? OR status <> 'forgotten')", (scope, hard))
+    rows = tx.execute("SELECT id FROM notes WHERE scope = ? AND (? = 1 OR status <> 'forgotten')", (scope, hard))
     return {note_id for (note_id,) in rows}
 
 
@@ -246,7 +246,7 @@ def _in_session(name: str) -> _Told:
 def _sayings(tx: Transaction, session: str, relation_ids: set[int]) -> set[int]:
     """Return what was said of facts in a session, also what only the journal tells of."""
     facts = json.dumps(sorted(relation_ids))
-    rows = tx.execute(f"SELECT id FROM evidence WHERE session = ? AND relation_id IN {VALUES}", (session, facts))
+    rows = tx.execute(f"SELECT id FROM evidence WHERE session = ? AND relation_id IN {NUMBERS}", (session, facts))
     dropped = erase.only_in_journal(tx, erase.images(tx, ["evidence"]), "evidence") if relation_ids else {}
     return {each for (each,) in rows} | {
         each
@@ -262,18 +262,18 @@ def _in_scene(tx: Transaction, key: str) -> _Told:
     """
     inside = json.dumps(_ids_below(tx, key))
     keys = [name for (name,) in tx.execute(
-        f"SELECT key FROM scene_aliases WHERE scene_id IN {VALUES}", (inside,)
+        f"SELECT key FROM scene_aliases WHERE scene_id IN {NUMBERS}", (inside,)
     )]  # fmt: skip
     held = "EXISTS (SELECT 1 FROM scene_refs k WHERE k.kind = 'relation' AND k.ref_id = r.id"
     said = "EXISTS (SELECT 1 FROM evidence v, json_each(COALESCE(v.scenes, '[]')) k WHERE v.relation_id = r.id"
-    named = f"(k.value = ? OR (k.value >= ? AND k.value < ?) OR k.value IN {VALUES})"
+    named = f"(k.value = ? OR (k.value >= ? AND k.value < ?) OR k.value IN {TEXTS})"
     parameters = (key, *prefix_range(key), json.dumps(keys), inside)
     lost = f"CASE WHEN r.status = 'deleted' AND NOT {held})"
     return _Told(
-        (f"{lost} THEN {said} AND {named}) ELSE {held} AND k.scene_id IN {VALUES}) END", parameters),
+        (f"{lost} THEN {said} AND {named}) ELSE {held} AND k.scene_id IN {NUMBERS}) END", parameters),
         (
-            f"""NOT EXISTS (SELECT 1 FROM evidence v WHERE v.relation_id = r.id AND v.openly)
-                AND {lost} THEN NOT {said} AND NOT {named}) ELSE NOT {held} AND k.scene_id NOT IN {VALUES}) END""",
+            f"""NOT EXISTS (SELECT 1 FROM evidence v WHERE v.relation_id = r.id AND v.openly = 1)
+                AND {lost} THEN NOT {said} AND NOT {named}) ELSE NOT {held} AND k.scene_id NOT IN {NUMBERS}) END""",
             parameters,
         ),
     )
@@ -283,7 +283,7 @@ def _holding(tx: Transaction, relation_ids: Sequence[int], key: str) -> tuple[st
     """Return keys of scenes that hold facts and are neither at nor below a key, the one that holds most first."""
     rows = tx.execute(
         f"""SELECT s.key FROM scene_refs k JOIN scenes s ON s.id = k.scene_id
-            WHERE k.kind = 'relation' AND k.ref_id IN {VALUES} AND k.scene_id NOT IN {VALUES}
+            WHERE k.kind = 'relation' AND k.ref_id IN {NUMBERS} AND k.scene_id NOT IN {NUMBERS}
             GROUP BY s.key ORDER BY COUNT(*) DESC, s.key LIMIT {_NAMED}""",
         (json.dumps(relation_ids), json.dumps(_ids_below(tx, key))),
     )
@@ -313,12 +313,12 @@ def _plan(tx: Transaction, gone: Gone, *, hard: bool) -> Plan:
     ends = tx.execute(
         f"""SELECT e.id, e.name,
                    EXISTS (SELECT 1 FROM relations r WHERE (r.source_id = e.id OR r.target_id = e.id)
-                           AND r.status IN ('active', 'superseded') AND r.id NOT IN {VALUES}),
+                           AND r.status IN ('active', 'superseded') AND r.id NOT IN {NUMBERS}),
                    EXISTS (SELECT 1 FROM relations r WHERE (r.source_id = e.id OR r.target_id = e.id)
-                           AND r.id NOT IN {VALUES})
+                           AND r.id NOT IN {NUMBERS})
             FROM entities e
-            WHERE e.id IN (SELECT source_id FROM relations WHERE id IN {VALUES}
-                           UNION SELECT target_id FROM relations WHERE id IN {VALUES}) OR e.id IN {VALUES}
+            WHERE e.id IN (SELECT source_id FROM relations WHERE id IN {NUMBERS}
+                           UNION SELECT target_id FROM relations WHERE id IN {NUMBERS}) OR e.id IN {NUMBERS}
             ORDER BY e.id""",
         (facts, facts, facts, facts, json.dumps(sorted(gone["entity"]))),
     ).fetchall()
@@ -327,10 +327,10 @@ def _plan(tx: Transaction, gone: Gone, *, hard: bool) -> Plan:
     # What only the journal tells of has no fact that could keep it.
     gone["entity"] = gone["entity"] - kept | removed.keys()
     keys = [key for (key,) in tx.execute(
-        f"SELECT key FROM scenes WHERE id IN {VALUES} ORDER BY key", (json.dumps(sorted(gone["scene"])),)
+        f"SELECT key FROM scenes WHERE id IN {NUMBERS} ORDER BY key", (json.dumps(sorted(gone["scene"])),)
     )]  # fmt: skip
     (parts,) = tx.execute(
-        f"SELECT COUNT(*) FROM parts WHERE session_id IN {VALUES}", (json.dumps(sorted(gone["session"])),)
+        f"SELECT COUNT(*) FROM parts WHERE session_id IN {NUMBERS}", (json.dumps(sorted(gone["session"])),)
     ).fetchone()
     report = PurgeReport(
         tuple(sorted(gone["relation"])),
@@ -353,9 +353,9 @@ def _left(tx: Transaction, gone: Gone, removed: dict[int, str]) -> tuple[tuple[s
     going = (json.dumps(sorted(gone["relation"])), json.dumps(sorted(gone["saying"])))
     shared = tx.execute(
         f"""SELECT DISTINCT v.sentence_id FROM evidence v
-            WHERE (v.relation_id IN {VALUES} OR v.id IN {VALUES}) AND EXISTS (
+            WHERE (v.relation_id IN {NUMBERS} OR v.id IN {NUMBERS}) AND EXISTS (
                 SELECT 1 FROM evidence o WHERE o.sentence_id = v.sentence_id
-                    AND o.relation_id NOT IN {VALUES} AND o.id NOT IN {VALUES})
+                    AND o.relation_id NOT IN {NUMBERS} AND o.id NOT IN {NUMBERS})
             ORDER BY 1""",
         (*going, *going),
     ).fetchall()
@@ -371,7 +371,7 @@ def _left(tx: Transaction, gone: Gone, removed: dict[int, str]) -> tuple[tuple[s
 def _quoting(tx: Transaction, session: str, going: set[int]) -> list[tuple[str, int]]:
     """Return the notes that stay and say that they come from a session, some with words of it."""
     rows = tx.execute(
-        f"""SELECT DISTINCT ref_id FROM provenance WHERE kind = 'note' AND session = ? AND ref_id NOT IN {VALUES}
+        f"""SELECT DISTINCT ref_id FROM provenance WHERE kind = 'note' AND session = ? AND ref_id NOT IN {NUMBERS}
             ORDER BY 1""",
         (session, json.dumps(sorted(going))),
     )
@@ -414,7 +414,7 @@ def _keep_out(tx: Transaction, plan: Plan) -> tuple[str, ...]:
     history.keep_out(tx, going)
     if not (plan.report.hard and going):
         return ()
-    stored = tx.execute(f"SELECT name FROM sessions WHERE id IN {VALUES}", (json.dumps(sorted(going)),))
+    stored = tx.execute(f"SELECT name FROM sessions WHERE id IN {NUMBERS}", (json.dumps(sorted(going)),))
     names = {name for (name,) in stored}
     for session_id, rows in erase.only_in_journal(tx, erase.images(tx, ["sessions"]), "sessions").items():
         names |= {row["name"] for row in rows if session_id in going}
@@ -425,17 +425,19 @@ def _keep_out(tx: Transaction, plan: Plan) -> tuple[str, ...]:
 
 def _remove_softly(changes: Journal, gone: Gone, at: str) -> None:
     facts, note_ids, sessions = (json.dumps(sorted(gone[kind])) for kind in ("relation", "note", "session"))
-    for row in rows_of(changes.tx, "relations", f"id IN {VALUES}", (facts,)):
+    for row in rows_of(changes.tx, "relations", f"id IN {NUMBERS} ORDER BY id", (facts,)):
         changes.update("relations", row, status="deleted", closed_at=at)
-    for row in rows_of(changes.tx, "notes", f"id IN {VALUES}", (note_ids,)):
+    for row in rows_of(changes.tx, "notes", f"id IN {NUMBERS} ORDER BY id", (note_ids,)):
         changes.update("notes", row, status="forgotten")
     text_index.drop(changes.tx, "note", gone["note"])
-    for row in rows_of(changes.tx, "incidents", f"id IN {VALUES}", (json.dumps(sorted(gone["incident"])),)):
+    for row in rows_of(
+        changes.tx, "incidents", f"id IN {NUMBERS} ORDER BY id", (json.dumps(sorted(gone["incident"])),)
+    ):
         changes.delete("incidents", row)
     jobs.release(changes.tx, gone["session"])
-    parts = rows_of(changes.tx, "parts", f"session_id IN {VALUES}", (sessions,))
+    parts = rows_of(changes.tx, "parts", f"session_id IN {NUMBERS} ORDER BY id", (sessions,))
     text_index.drop(changes.tx, "part", [row["id"] for row in parts])
     for row in parts:
         changes.delete("parts", row)
-    for row in rows_of(changes.tx, "sessions", f"id IN {VALUES}", (sessions,)):
+    for row in rows_of(changes.tx, "sessions", f"id IN {NUMBERS} ORDER BY id", (sessions,)):
         changes.delete("sessions", row)

@@ -21,7 +21,7 @@ from graphmem.graph.entities import require
 from graphmem.graph.validity import holding
 from graphmem.store.transaction import Transaction
 from graphmem.upkeep import merge_entities
-from graphmem.upkeep.journal import VALUES, Journal, rows_of
+from graphmem.upkeep.journal import NUMBERS, Journal, rows_of
 
 OFFERED = 0.75  # a score has to be greater
 _LIFT = 0.5  # of what a similarity lacks, where all neighbours are shared
@@ -174,7 +174,7 @@ def _entity(tx: Transaction, entity_id: int, key: str) -> SimilarEntity | None:
 
 def _most_mentioned(tx: Transaction, entity_ids: Sequence[int]) -> tuple[str, ...]:
     rows = tx.execute(
-        f"SELECT name FROM entities WHERE id IN {VALUES} ORDER BY mention_count DESC, id LIMIT {_SHOWN}",
+        f"SELECT name FROM entities WHERE id IN {NUMBERS} ORDER BY mention_count DESC, id LIMIT {_SHOWN}",
         (json.dumps(entity_ids),),
     )
     return tuple(name for (name,) in rows)

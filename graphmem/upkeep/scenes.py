@@ -24,7 +24,7 @@ from graphmem.errors import Conflict, InvalidInput, NotFound
 from graphmem.graph import relations, scenes
 from graphmem.graph.entities import matching_glob
 from graphmem.store.transaction import Transaction
-from graphmem.upkeep.journal import VALUES, Journal, Row, rows_of
+from graphmem.upkeep.journal import NUMBERS, TABLES, Journal, Row, rows_of
 from graphmem.upkeep.merge import drop_surplus, plan_dedupe
 
 _NAMED_AT_MOST = 10
@@ -105,7 +105,8 @@ def plan_drop(tx: Transaction, key: str, *, below: bool) -> tuple[DropReport, li
     """Return what a drop would remove, and the ids of the scenes. Raises NotFound when there is none."""
     selection = scenes.below([key], exact=not below)
     found = tx.execute(
-        f"SELECT id FROM scenes WHERE id IN (SELECT id FROM ({selection.sql})) ORDER BY key", selection.parameters
+        f"SELECT id FROM scenes WHERE id IN (SELECT id FROM ({selection.sql}) chosen) ORDER BY key",
+        selection.parameters,
     ).fetchall()
     if not found:
         raise _unknown(key, "at or below" if below else "at")
@@ -115,7 +116,7 @@ def plan_drop(tx: Transaction, key: str, *, below: bool) -> tuple[DropReport, li
 
 def drop_of(tx: Transaction, ids: Sequence[int]) -> DropReport:
     """Return what a drop of scenes would remove."""
-    keys = tx.execute(f"SELECT key FROM scenes WHERE id IN {VALUES} ORDER BY key", (json.dumps(ids),))
+    keys = tx.execute(f"SELECT key FROM scenes WHERE id IN {NUMBERS} ORDER BY key", (json.dumps(ids),))
     features, refs, aliases = _sizes(tx, ids)
     return DropReport(tuple(key for (key,) in keys), features, refs, aliases, _unplaced(tx, ids), applied=False)
 
@@ -151,9 +152,10 @@ def apply_reset(tx: Transaction, plan: ResetReport, ids: Sequence[int], at: str)
 def _remove(journal: Journal, ids: Sequence[int]) -> None:
     these = [json.dumps(ids)]
     for table in _PARTS.values():
-        for row in rows_of(journal.tx, table, f"scene_id IN {VALUES}", these):
+        order = ", ".join(TABLES[table].key)
+        for row in rows_of(journal.tx, table, f"scene_id IN {NUMBERS} ORDER BY {order}", these):
             journal.delete(table, row)
-    for row in rows_of(journal.tx, "scenes", f"id IN {VALUES}", these):
+    for row in rows_of(journal.tx, "scenes", f"id IN {NUMBERS} ORDER BY id", these):
         journal.delete("scenes", row)
 
 
@@ -161,7 +163,7 @@ def _sizes(tx: Transaction, ids: Sequence[int]) -> tuple[int, int, int]:
     """Return how many features, refs and aliases belong to scenes."""
     these = json.dumps(ids)
     features, refs, aliases = (
-        tx.execute(f"SELECT COUNT(*) FROM {table} WHERE scene_id IN {VALUES}", (these,)).fetchone()[0]
+        tx.execute(f"SELECT COUNT(*) FROM {table} WHERE scene_id IN {NUMBERS}", (these,)).fetchone()[0]
         for table in _PARTS.values()
     )
     return features, refs, aliases
@@ -172,10 +174,10 @@ def _unplaced(tx: Transaction, ids: Sequence[int]) -> int:
     these = json.dumps(ids)
     (count,) = tx.execute(
         f"""SELECT COUNT(DISTINCT ref.ref_id) FROM scene_refs ref JOIN relations r ON r.id = ref.ref_id
-            WHERE ref.scene_id IN {VALUES} AND ref.kind = 'relation' AND r.status = 'active'
+            WHERE ref.scene_id IN {NUMBERS} AND ref.kind = 'relation' AND r.status = 'active'
                 AND NOT EXISTS (SELECT 1 FROM evidence v WHERE v.relation_id = r.id AND v.openly = 1)
                 AND NOT EXISTS (SELECT 1 FROM scene_refs other WHERE other.kind = 'relation' AND other.ref_id = r.id
-                                AND other.scene_id NOT IN {VALUES})""",
+                                AND other.scene_id NOT IN {NUMBERS})""",
         (these, these),
     ).fetchone()
     return int(count)
@@ -216,9 +218,9 @@ def tag(
             for row in rows_of(tx, table, f"{column} = ?", (scene_id,)):
                 journal.remember(table, None, row)
     these = json.dumps(chosen)
-    touched = f"""scene_id = ? AND (kind = 'relation' AND ref_id IN {VALUES} OR kind = 'entity' AND ref_id IN (
-                      SELECT source_id FROM relations WHERE id IN {VALUES}
-                      UNION SELECT target_id FROM relations WHERE id IN {VALUES}))"""
+    touched = f"""scene_id = ? AND (kind = 'relation' AND ref_id IN {NUMBERS} OR kind = 'entity' AND ref_id IN (
+                      SELECT source_id FROM relations WHERE id IN {NUMBERS}
+                      UNION SELECT target_id FROM relations WHERE id IN {NUMBERS}))"""
     with journal.watching("scene_refs", touched, (scene_id, these, these, these)):
         report = _known(relations.tag(tx, scene_id, key, chosen, at, dry_run=False), ids)
     if not journal.images:
@@ -253,7 +255,7 @@ def untag(tx: Transaction, key: str, ids: list[int], glob: str | None, at: str, 
         matching = set(matching_glob(tx, glob))
         chosen = [fact for fact in sorted(refs) if not matching.isdisjoint(ends.get(fact, ()))]
     removed = [fact for fact in chosen if fact in refs]
-    stored = {row["id"] for row in rows_of(tx, "relations", f"id IN {VALUES}", [json.dumps(chosen)])}
+    stored = {row["id"] for row in rows_of(tx, "relations", f"id IN {NUMBERS}", [json.dumps(chosen)])}
     absent = tuple(fact for fact in chosen if fact not in refs and fact in stored)
     unknown = tuple(fact for fact in chosen if fact not in refs and fact not in stored)
     if ids and len(unknown) == len(chosen):
@@ -263,7 +265,7 @@ def untag(tx: Transaction, key: str, ids: list[int], glob: str | None, at: str, 
     rows = rows_of(
         tx,
         "scene_refs",
-        f"scene_id = ? AND kind = 'entity' AND ref_id IN {VALUES}",
+        f"scene_id = ? AND kind = 'entity' AND ref_id IN {NUMBERS}",
         (scene["id"], json.dumps([*alone])),
     )
     report = UntagReport(scene["key"], tuple(removed), absent, unknown, len(rows), applied=not dry_run)
@@ -277,7 +279,7 @@ def untag(tx: Transaction, key: str, ids: list[int], glob: str | None, at: str, 
 
 def _ends(tx: Transaction, facts: Iterable[int]) -> dict[int, tuple[int, int]]:
     rows = tx.execute(
-        f"SELECT id, source_id, target_id FROM relations WHERE id IN {VALUES}", (json.dumps(list(facts)),)
+        f"SELECT id, source_id, target_id FROM relations WHERE id IN {NUMBERS}", (json.dumps(list(facts)),)
     )
     return {relation_id: (source, target) for relation_id, source, target in rows}
 

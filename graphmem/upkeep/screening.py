@@ -19,7 +19,7 @@ from graphmem.graph.relations import digest_of
 from graphmem.records.drafts import token_of
 from graphmem.store import postings, rows, text_index
 from graphmem.store.transaction import RowsRefused, Transaction
-from graphmem.upkeep.journal import VALUES, Row, image_of, row_of
+from graphmem.upkeep.journal import NUMBERS, Row, image_of, row_of
 
 Finder = Callable[[str], Sequence[Secret]]
 
@@ -112,7 +112,7 @@ def _tables(tx: Transaction) -> list[_Table]:
 def _rows(tx: Transaction, table: _Table) -> Iterator[Row]:
     number = _INDEXED.get(table.name, ())[1:]
     columns = list(dict.fromkeys([*table.key, *table.texts, *_DERIVED.get(table.name, ()), *number]))
-    for values in tx.execute(f"SELECT {', '.join(columns)} FROM {table.name}"):
+    for values in tx.execute(f"SELECT {', '.join(columns)} FROM {table.name} ORDER BY {', '.join(table.key)}"):
         yield dict(zip(columns, values, strict=True))
 
 
@@ -308,17 +308,18 @@ def _settle_lengths(tx: Transaction, part_ids: Collection[int]) -> None:
     """Let sessions be as long as their parts are now: those of some parts, and those that a purge keeps for an undo."""
     tx.execute(
         f"""UPDATE sessions SET length = (SELECT SUM(p.length) FROM parts p WHERE p.session_id = sessions.id)
-            WHERE id IN (SELECT session_id FROM parts WHERE id IN {VALUES})""",
+            WHERE id IN (SELECT session_id FROM parts WHERE id IN {NUMBERS})""",
         (json.dumps(sorted(part_ids)),),
     )
     tx.execute(
         """WITH kept AS (
-               SELECT operation_id, json_extract(before, '$.session_id') AS session,
-                      SUM(json_extract(before, '$.length')) AS length
+               SELECT operation_id, CAST(json_extract(before, '$.session_id') AS BIGINT) AS session,
+                      CAST(SUM(CAST(json_extract(before, '$.length') AS BIGINT)) AS BIGINT) AS length
                FROM operation_rows WHERE name = 'parts' GROUP BY 1, 2)
            UPDATE operation_rows SET before = json_set(before, '$.length', kept.length) FROM kept
            WHERE operation_rows.name = 'sessions' AND operation_rows.operation_id = kept.operation_id
-               AND json_extract(before, '$.id') = kept.session AND json_extract(before, '$.length') <> kept.length"""
+               AND CAST(json_extract(before, '$.id') AS BIGINT) = kept.session
+               AND CAST(json_extract(before, '$.length') AS BIGINT) <> kept.length"""
     )
 
 
@@ -326,8 +327,7 @@ def _made_anew(tx: Transaction, touched: Mapping[str, set[int]]) -> None:
     """Index what was changed as it is now, and what shows it; keep no word of what it was."""
     entities = json.dumps(sorted(touched.get("entity", ())))
     beside = tx.execute(
-        """SELECT id FROM relations WHERE source_id IN (SELECT value FROM json_each(?))
-           OR target_id IN (SELECT value FROM json_each(?))""",
+        f"SELECT id FROM relations WHERE source_id IN {NUMBERS} OR target_id IN {NUMBERS}",
         (entities, entities),
     )
     relations = touched.get("relation", set()) | {relation_id for (relation_id,) in beside}

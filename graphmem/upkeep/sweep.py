@@ -13,7 +13,7 @@ from graphmem.core.times import days_before
 from graphmem.graph.scenes import REF_TARGETS
 from graphmem.store import text_index
 from graphmem.store.transaction import Transaction
-from graphmem.upkeep.journal import SENTENCES, TABLES, VALUES, Journal, drop_operations, rows_of
+from graphmem.upkeep.journal import NUMBERS, SENTENCES, TABLES, TEXTS, Journal, drop_operations, rows_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,8 @@ def find_expired(tx: Transaction, at: str, days: float) -> Litter:
 def remove(tx: Transaction, litter: Litter, ids: Sequence[int | str], kind: str, at: str) -> int | None:
     """Remove what is still used by nothing; return the operation, None when there was nothing left to remove."""
     journal = Journal(tx)
-    condition = f"{litter.key} IN {VALUES} AND {litter.found}"
+    listed = TEXTS if litter.key == "label" else NUMBERS
+    condition = f"{litter.key} IN {listed} AND {litter.found} ORDER BY {litter.key}"
     rows = rows_of(tx, litter.table, condition, (json.dumps(ids),))
     for row in rows:
         journal.delete(litter.table, row)
@@ -98,7 +99,7 @@ def trim_days(tx: Transaction, at: str, days: float) -> None:
 
 def old_sessions(tx: Transaction, at: str, days: float, *, among: Sequence[str] | None = None) -> list[str]:
     """Return the names of the sessions in which nothing was said for so many days. among: of these, None for of all."""
-    named, parameters = _among("s.name", among)
+    named, parameters = _among("s.name", TEXTS, among)
     rows = tx.execute(
         f"""SELECT name FROM sessions s
             WHERE COALESCE((SELECT COALESCE(p.at, p.recorded_at) FROM parts p WHERE p.session_id = s.id
@@ -110,7 +111,7 @@ def old_sessions(tx: Transaction, at: str, days: float, *, among: Sequence[str] 
 
 def old_checkpoints(tx: Transaction, at: str, days: float, *, among: Sequence[int] | None = None) -> list[int]:
     """Return the ids of the live checkpoints that are as old. among: of these, None for of all."""
-    named, parameters = _among("id", among)
+    named, parameters = _among("id", NUMBERS, among)
     rows = tx.execute(
         f"""SELECT id FROM notes WHERE kind = 'checkpoint' AND status = 'live' AND pinned = 0 AND updated_at < ? {named}
             ORDER BY id""",
@@ -119,8 +120,8 @@ def old_checkpoints(tx: Transaction, at: str, days: float, *, among: Sequence[in
     return [note_id for (note_id,) in rows]
 
 
-def _among(column: str, values: Sequence[object] | None) -> tuple[str, list[str]]:
-    return ("", []) if values is None else (f"AND {column} IN {VALUES}", [json.dumps(list(values))])
+def _among(column: str, listed: str, values: Sequence[object] | None) -> tuple[str, list[str]]:
+    return ("", []) if values is None else (f"AND {column} IN {listed}", [json.dumps(list(values))])
 
 
 def is_due(tx: Transaction, name: str, at: str, days: float) -> bool:

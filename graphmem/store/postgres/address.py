@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from graphmem.errors import InvalidInput
+from graphmem.store.opening import without_password
 
 DEFAULT_TENANT = "default"
 _PLAIN = re.compile(r"[a-z0-9_]{1,40}")
@@ -57,10 +58,10 @@ def parsed(path: str) -> Address:
         given = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
         _ = parts.port
     except ValueError as error:
-        raise InvalidInput("path", _without_password(path), f"is no address of a server ({error})") from None
+        raise InvalidInput("path", without_password(path), f"is no address of a server ({error})") from None
     tenants = [value for name, value in given if name == "tenant"]
     if len(tenants) > 1 or any(not value.strip() for value in tenants):
-        raise InvalidInput("path", _without_password(path), "name one tenant: ?tenant=NAME")
+        raise InvalidInput("path", without_password(path), "name one tenant: ?tenant=NAME")
     tenant = tenants[0] if tenants else DEFAULT_TENANT
     if len(tenant) > _LONGEST_TENANT or "\0" in tenant or not tenant.isprintable():
         raise InvalidInput("tenant", tenant[:80], f"give a name of at most {_LONGEST_TENANT} printable characters")
@@ -71,7 +72,3 @@ def parsed(path: str) -> Address:
         (parts.scheme, f"{user}@{host}" if user else host, parts.path, f"tenant={quote(tenant, safe='')}", "")
     )
     return Address(urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(rest), "")), tenant, shown)
-
-
-def _without_password(path: str) -> str:
-    return re.sub(r"(//[^/@:]*):[^/]*@", r"\1@", path)

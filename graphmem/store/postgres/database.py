@@ -139,8 +139,10 @@ class PostgresStore:
             try:
                 with connected(self._address.server, self._seconds) as connection:
                     connection.execute("BEGIN")
-                    connection.execute(_TENANT.replace("?", "$1", 1).replace("?", "$2", 1).replace("?", "$3", 1),
-                                       (self._role, self._search_path, self._lock_timeout))
+                    connection.execute(
+                        _TENANT.replace("?", "$1", 1).replace("?", "$2", 1).replace("?", "$3", 1),
+                        (self._role, self._search_path, self._lock_timeout),
+                    )
                     # Waits until the transaction has ended, should the server still be at it.
                     row = connection.execute("SELECT strpos(writers, $1) FROM store_state FOR UPDATE", (token,))
                     found = row.fetchone()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
+from graphmem.errors import StoreCorrupt
 from graphmem.store.postgres.scripts import script
 from graphmem.store.transaction import Column, RowsRefused
 
@@ -89,6 +90,16 @@ def attempt(tx: "PostgresTransaction") -> Iterator[None]:
 def overwriting(_tx: "PostgresTransaction") -> Iterator[None]:
     """Do nothing: rows that were removed are overwritten after the next vacuum, which `clean` runs."""
     yield
+
+
+@contextlib.contextmanager
+def told_as_damage(tx: "PostgresTransaction") -> Iterator[None]:
+    """Raise StoreCorrupt, in the server's words, where pages that a block reads are damaged; the rest can be read."""
+    try:
+        with tx.savepoint():
+            yield
+    except (psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted) as error:
+        raise StoreCorrupt(" ".join(str(error).split())) from error
 
 
 def damage(_tx: "PostgresTransaction") -> list[str]:

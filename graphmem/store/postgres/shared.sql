@@ -23,6 +23,25 @@ CREATE OR REPLACE FUNCTION graphmem.json_each(text, OUT key text, OUT value text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 10
     AS $$SELECT (place - 1)::text, value FROM json_array_elements_text($1::json) WITH ORDINALITY AS each(value, place)$$;
 
+-- Sets one member of an object to a number or to null; the others stay as they are written.
+CREATE OR REPLACE FUNCTION graphmem.json_set(text, text, bigint) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN $1 IS NOT NULL THEN
+        '{' || string_agg(to_json(key)::text || ':' || value, ',' ORDER BY place) || '}' END
+    FROM (SELECT key, CASE WHEN key = right($2, -2) THEN COALESCE($3::text, 'null') ELSE value::text END AS value, place
+          FROM pg_catalog.json_each($1::json) WITH ORDINALITY AS each(key, value, place)
+          UNION ALL
+          SELECT right($2, -2), COALESCE($3::text, 'null'), NULL
+          WHERE right($2, -2) NOT IN (SELECT json_object_keys($1::json))) members
+    $$;
+CREATE OR REPLACE FUNCTION graphmem.json_valid(text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+BEGIN
+    PERFORM $1::json;
+    RETURN TRUE;
+EXCEPTION WHEN data_exception THEN
+    RETURN FALSE;
+END $$;
+
 CREATE OR REPLACE FUNCTION graphmem.joined(text, text, text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS 'SELECT CASE WHEN $1 IS NULL THEN $2 WHEN $2 IS NULL THEN $1 ELSE $1 || $3 || $2 END';

@@ -14,7 +14,7 @@ from graphmem.store.schema import VERSION
 # Numbers of advisory locks, which all programs of a database share: "gmem" in front.
 _SHARED_LOCK = 0x676D656D << 16
 # What the functions of shared.sql are; raise it when they change.
-_SHARED_VERSION = "1"
+_SHARED_VERSION = "2"
 
 
 def version_of(connection: psycopg.Connection[Any], address: Address) -> int | None:

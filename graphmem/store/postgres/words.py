@@ -83,9 +83,7 @@ def everything(tx: "PostgresTransaction") -> Iterable[tuple[Any, ...]]:
     return tx.execute(f"{_ROWS} ORDER BY 1")
 
 
-def holding(
-    tx: "PostgresTransaction", tokens: Mapping[str, bool], kinds: int | None = None
-) -> list[tuple[Any, ...]]:
+def holding(tx: "PostgresTransaction", tokens: Mapping[str, bool], kinds: int | None = None) -> list[tuple[Any, ...]]:
     """Return the rows that hold some of the tokens, of kinds as the bits of a number, None for all."""
     query = _expression(tokens, every=False)
     return tx.execute(f"{_ROWS} WHERE t.words @@ ?::tsquery {_within(kinds)} ORDER BY 1", (query,)).fetchall()
