@@ -108,6 +108,25 @@ class Tables:
         return cursor
 
 
+    def executemany(self, statement, rows):
+        """Run a statement for each of some rows."""
+        for row in rows:
+            self.execute(statement, row)
+
+
+@contextlib.contextmanager
+def planting(path):
+    """Yield what writes into the tables of the tenant that stands for a file; numbers go on behind what it gave."""
+    with tables_of(path) as tables:
+        yield tables
+        for table, column in numbered():
+            own = f"pg_get_serial_sequence('{table}', '{column}')"
+            tables.execute(
+                f"SELECT setval({own}, MAX({column})) FROM {table}"
+                f" HAVING MAX({column}) > COALESCE(pg_sequence_last_value({own}::regclass), 0)"
+            )
+
+
 @contextlib.contextmanager
 def tables_of(path):
     """Yield what runs statements on the tenant that stands for a file."""
@@ -123,6 +142,20 @@ def sql(path, statement, parameters, *, checked=True):
             tables.execute("SET session_replication_role = replica")
         cursor = tables.execute(statement, parameters)
         return cursor.fetchall() if cursor.description else []
+
+
+def plant(path, statements):
+    """Run statements that no foreign key and no trigger of the tenant sees; return the rows of the last one."""
+    with planting(path) as tables:
+        tables.execute("SET session_replication_role = replica")
+        done = [tables.execute(statement) for statement in statements]
+        return done[-1].fetchall() if done[-1].description else []
+
+
+def orphans(path):
+    """The rows that point at one that is gone, by table."""
+    with tables_of(path) as tables:
+        return list(engine.orphans(tables))
 
 
 def refusal(path):
