@@ -43,7 +43,12 @@ def canonical(path):
             LEFT JOIN sentences t ON t.id = ref.sentence_id ORDER BY 1, 2, 3, 4, 5""",
     )
     entities = sql(path, "SELECT key, name, type, mention_count, updated_at FROM entities ORDER BY key")
-    return {"facts": facts, "refs": refs, "entities": entities, "aliases": sql(path, "SELECT * FROM entity_aliases ORDER BY 1")}
+    return {
+        "facts": facts,
+        "refs": refs,
+        "entities": entities,
+        "aliases": sql(path, "SELECT * FROM entity_aliases ORDER BY 1"),
+    }
 
 
 def facts_of(memory, name):

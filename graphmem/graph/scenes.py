@@ -564,7 +564,9 @@ def below(keys: Sequence[str], *, exact: bool = False) -> Selection:
         two = f"(VALUES {', '.join(['(?, ?)'] * len(keys))}) AS k"
         parts.append(f"SELECT s.id AS id FROM {two} JOIN scenes s ON s.key >= k.column1 AND s.key < k.column2")
         parameters += [bound for key in keys for bound in prefix_range(key)]
-    return Selection(f"SELECT id, 0 AS tier, 1.0 AS score, id AS place FROM ({' UNION '.join(parts)}) found", parameters)
+    return Selection(
+        f"SELECT id, 0 AS tier, 1.0 AS score, id AS place FROM ({' UNION '.join(parts)}) found", parameters
+    )
 
 
 def chosen(tx: Transaction, declared: Sequence[str], candidates: Sequence[matching.Candidate]) -> Selection | None:
