@@ -173,13 +173,8 @@ def fill(tx: Transaction, kinds: Iterable[str] = tuple(_SOURCES)) -> Iterator[in
 
 def stored(tx: Transaction) -> int:
     """Return how many rows there are to index."""
-<<<<<<< HEAD
-    counts = " UNION ALL ".join(f"SELECT COUNT(*) AS rows FROM ({source}) {kind}" for kind, source in _SOURCES.items())
-    (rows,) = tx.execute(f"SELECT SUM(rows) FROM ({counts}) counted").fetchone()
-=======
     counts = " UNION ALL ".join(f"SELECT COUNT(*) AS texts FROM ({source}) AS one" for source in _SOURCES.values())
     (rows,) = tx.execute(f"SELECT SUM(texts) FROM ({counts}) AS counted").fetchone()
->>>>>>> pgrec
     return int(rows)
 
 
@@ -264,7 +259,7 @@ def texts_without_vectors(tx: Transaction, kind: str, fingerprint: str, after: i
 
 def count_without_vectors(tx: Transaction, kind: str, fingerprint: str) -> int:
     """Return how many texts of a kind have no vectors with a fingerprint."""
-    counted = f"SELECT COUNT(*) FROM ({_SOURCES[kind]} WHERE {_lacks_vectors(kind)}) lacking"
+    counted = f"SELECT COUNT(*) FROM ({_SOURCES[kind]} WHERE {_lacks_vectors(kind)})"
     (count,) = tx.execute(counted, (CODES[kind], fingerprint)).fetchone()
     return int(count)
 

@@ -123,6 +123,16 @@ def pool_of(address: str) -> "ConnectionPool[Connection]":
 
 
 @contextlib.contextmanager
+def plainly_connected(address: str, seconds: float) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+    """Yield a connection that waits for each statement, for what is not a transaction of a memory; closed at the end."""
+    connection = psycopg.connect(
+        address, autocommit=True, cursor_factory=psycopg.RawCursor, connect_timeout=max(int(seconds), 2)
+    )
+    with contextlib.closing(connection):
+        yield connection
+
+
+@contextlib.contextmanager
 def connected(address: str, seconds: float) -> Iterator[Connection]:
     """Yield a connection of its own, closed at the end."""
     with contextlib.closing(connect(address, seconds)) as connection:
