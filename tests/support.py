@@ -92,6 +92,13 @@ def place_of(path):
     return there.address(there.tenant_of(path)) if there else str(path)
 
 
+def sql_unchecked(path, statement, *parameters):
+    """Run one statement as `sql` does, where no key looks at what it leads to, as SQLite's never do there."""
+    if there := _on_postgres(path):
+        return there.sql(path, statement, parameters, checked=False)
+    return sql(path, statement, *parameters)
+
+
 def traces_of(path, word):
     """Return where a word still stands: in a file and what lies beside it, or in the rows of a tenant."""
     there = _on_postgres(path)

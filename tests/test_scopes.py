@@ -5,7 +5,7 @@ import contextlib
 import json
 
 import pytest
-from support import dump, sql
+from support import dump, sql, sql_unchecked
 
 from graphmem import AsyncMemory, Config, Conflict, Event, InvalidInput, Memory, NotFound, Part, Situation, Triple
 from graphmem.store import schema
@@ -577,7 +577,7 @@ def test_a_planted_alias_that_leads_to_no_project_shuts_nobody_out(path, opened,
         memory.remember("a", scope="work")
     sql(path, "DELETE FROM scope_aliases")
     for number, scope in enumerate(("project:gone", "work")):
-        sql(path, "INSERT INTO scope_aliases VALUES ('path', ?, ?)", str(folders["theirs"]), scope)
+        sql_unchecked(path, "INSERT INTO scope_aliases VALUES ('path', ?, ?)", str(folders["theirs"]), scope)
 
         with opened("theirs", f"s{number}") as memory:
             assert memory.project.place == str(folders["theirs"])
