@@ -7,6 +7,7 @@ import contextlib
 import functools
 import os
 import secrets
+import sqlite3
 
 import psycopg
 
@@ -14,7 +15,7 @@ import graphmem.memory
 from graphmem.store import opening
 from graphmem.store.postgres import engine
 from graphmem.store.postgres.address import parsed, schema_of
-from graphmem.store.postgres.connecting import connected
+from graphmem.store.postgres.connecting import adapt, connected
 from graphmem.store.postgres.engine import all_tables, numbered
 from graphmem.store.postgres.statements import translated
 
@@ -49,6 +50,13 @@ def take_over() -> None:
         return open_store(path, config=config, create=create, embedder=embedder)
 
     graphmem.memory.open_store = open_tenant
+    connect = sqlite3.connect
+
+    def look(path, *arguments, **named):
+        place = os.path.realpath(path) if isinstance(path, str | os.PathLike) else path
+        return Looking(_used[place]) if place in _used else connect(path, *arguments, **named)
+
+    sqlite3.connect = look
 
 
 def tenant_of(name: str) -> str:
@@ -107,6 +115,24 @@ class Tables:
         self._connection.settle()
         return cursor
 
+    def executemany(self, statement, rows):
+        """Run a statement for each of some rows."""
+        for row in rows:
+            self.execute(statement, row)
+
+
+@contextlib.contextmanager
+def planting(path):
+    """Yield what writes into the tables of the tenant that stands for a file; numbers go on behind what it gave."""
+    with tables_of(path) as tables:
+        yield tables
+        for table, column in numbered():
+            own = f"pg_get_serial_sequence('{table}', '{column}')"
+            tables.execute(
+                f"SELECT setval({own}, MAX({column})) FROM {table}"
+                f" HAVING MAX({column}) > COALESCE(pg_sequence_last_value({own}::regclass), 0)"
+            )
+
 
 @contextlib.contextmanager
 def tables_of(path):
@@ -123,6 +149,20 @@ def sql(path, statement, parameters, *, checked=True):
             tables.execute("SET session_replication_role = replica")
         cursor = tables.execute(statement, parameters)
         return cursor.fetchall() if cursor.description else []
+
+
+def plant(path, statements):
+    """Run statements that no foreign key and no trigger of the tenant sees; return the rows of the last one."""
+    with planting(path) as tables:
+        tables.execute("SET session_replication_role = replica")
+        done = [tables.execute(statement) for statement in statements]
+        return done[-1].fetchall() if done[-1].description else []
+
+
+def orphans(path):
+    """The rows that point at one that is gone, by table."""
+    with tables_of(path) as tables:
+        return list(engine.orphans(tables))
 
 
 def refusal(path):
@@ -147,3 +187,64 @@ def dump(path):
     """All that the tenant holds that stands for a file; numbers are used up by what is taken back as well."""
     with tables_of(path) as tables:
         return [f"{name}: {row}" for name, rows in _rows(tables).items() for row in rows]
+
+
+class Nothing:
+    """What a statement gives that gives no rows, as sqlite3 has it."""
+
+    def __init__(self, rowcount: int) -> None:
+        self.rowcount = rowcount
+
+    def fetchone(self) -> None:
+        """Return that there is no row."""
+
+    def fetchall(self):
+        return []
+
+    def __iter__(self):
+        return iter(())
+
+
+class Looking:
+    """Looks into a tenant, and writes there, as tests do by sqlite3 into files."""
+
+    def __init__(self, tenant: str) -> None:
+        self._connection = psycopg.connect(
+            os.environ["GRAPHMEM_POSTGRES"], autocommit=True, cursor_factory=psycopg.RawCursor
+        )
+        adapt(self._connection)
+        self._connection.execute(f'SET search_path = "{schema_of(tenant)}", graphmem')
+
+    def execute(self, statement, parameters=()):
+        cursor = self._connection.cursor()
+        cursor.execute(translated(statement), parameters)
+        return cursor if cursor.description else Nothing(cursor.rowcount)
+
+    def executemany(self, statement, rows):
+        cursor = self._connection.cursor()
+        cursor.executemany(translated(statement), list(rows))
+        return cursor
+
+    def executescript(self, script):
+        for statement in script.split(";"):
+            if statement.strip():
+                self.execute(statement)
+
+    def iterdump(self):
+        """Yield what the tenant holds, a line each row."""
+        for table in all_tables():
+            if table != "store_state":
+                for row in self.execute(f"SELECT * FROM {table} ORDER BY {table}").fetchall():
+                    yield f"{table} {row}"
+
+    def commit(self) -> None:
+        """Do nothing: each statement is kept at once."""
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass

@@ -67,6 +67,25 @@ def sql(path, statement, *parameters):
         return connection.execute(statement, parameters).fetchall()
 
 
+@contextlib.contextmanager
+def planting(path):
+    """Yield what writes into the tables of a memory, as a foreign program would."""
+    with contextlib.ExitStack() as stack:
+        if there := _on_postgres(path):
+            yield stack.enter_context(there.planting(path))
+        else:
+            connection = stack.enter_context(contextlib.closing(sqlite3.connect(path)))
+            yield stack.enter_context(connection)
+
+
+def plant(path, *statements):
+    """Run statements as a foreign program would, whose foreign keys are off; return the rows of the last one."""
+    if there := _on_postgres(path):
+        return there.plant(path, statements)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        return [connection.execute(statement).fetchall() for statement in statements][-1]
+
+
 def place_of(path):
     """Return where another process finds the memory that a file of a test is."""
     there = _on_postgres(path)
@@ -95,6 +114,19 @@ def refuse(path, act, when="TRUE"):
     does = there.refusal(path) if there else "BEGIN SELECT RAISE(ABORT, 'full'); END"
     row = "FOR EACH ROW" if there else ""
     sql(path, f"CREATE TRIGGER {name}_fails BEFORE {act} {row} WHEN ({when}) {does}")
+
+
+def relent(path, act):
+    """Take a refusal back."""
+    name = act.lower().replace(" ", "_")
+    sql(path, f"DROP TRIGGER {name}_fails" + (f" ON {act.split()[-1]}" if _on_postgres(path) else ""))
+
+
+def orphans(path):
+    """The rows that point at one that is gone."""
+    if there := _on_postgres(path):
+        return there.orphans(path)
+    return sql(path, "PRAGMA foreign_key_check")
 
 
 def dump(path):

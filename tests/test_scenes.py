@@ -319,6 +319,7 @@ def test_a_visit_and_a_declaration_of_one_scene_both_count_when_a_tie_is_broken(
     assert memory.enter_scene(Situation.of(chan="x")).key == "auto:chan:x_tool:b"
 
 
+@pytest.mark.sqlite
 def test_a_visit_that_fails_to_be_written_leaves_no_trace(memory, path):
     here = Situation.of(chan="x")
     grow(memory, here)

@@ -545,7 +545,7 @@ class Selection:
     parameters: Sequence[object]
 
 
-EVERY_SCENE = Selection("SELECT id, 0, 1.0, key FROM scenes", [])
+EVERY_SCENE = Selection("SELECT id, 0 AS tier, 1.0 AS score, key AS place FROM scenes", [])
 
 
 def below(keys: Sequence[str], *, exact: bool = False) -> Selection:
@@ -553,7 +553,7 @@ def below(keys: Sequence[str], *, exact: bool = False) -> Selection:
     if len(keys) > KEYS_IN_A_RECALL:
         raise too_many("keys", keys)
     if not keys:
-        return Selection("SELECT id, 0, 1.0, id FROM scenes WHERE FALSE", [])
+        return Selection("SELECT id, 0 AS tier, 1.0 AS score, id AS place FROM scenes WHERE FALSE", [])
     one = f"(VALUES {', '.join(['(?)'] * len(keys))}) AS k"
     parts = [
         f"SELECT s.id AS id FROM {one} JOIN scenes s ON s.key = k.column1",
@@ -564,7 +564,9 @@ def below(keys: Sequence[str], *, exact: bool = False) -> Selection:
         two = f"(VALUES {', '.join(['(?, ?)'] * len(keys))}) AS k"
         parts.append(f"SELECT s.id AS id FROM {two} JOIN scenes s ON s.key >= k.column1 AND s.key < k.column2")
         parameters += [bound for key in keys for bound in prefix_range(key)]
-    return Selection(f"SELECT id, 0, 1.0, id FROM ({' UNION '.join(parts)}) found", parameters)
+    return Selection(
+        f"SELECT id, 0 AS tier, 1.0 AS score, id AS place FROM ({' UNION '.join(parts)}) found", parameters
+    )
 
 
 def chosen(tx: Transaction, declared: Sequence[str], candidates: Sequence[matching.Candidate]) -> Selection | None:

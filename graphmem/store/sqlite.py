@@ -78,7 +78,7 @@ def damage(tx: Connection) -> list[str]:
 
 
 def orphans(tx: Connection) -> dict[tuple[str, str], list[int | None]]:
-    """Return the rows that point at one that is gone, by their table and the other; None for a row without an id."""
+    """Return the rows that point at one that is gone, by their table and the other; None for a row without a number."""
     found: dict[tuple[str, str], list[int | None]] = {}
     for table, row, parent, _ in tx.execute("PRAGMA foreign_key_check"):
         found.setdefault((table, parent), []).append(row)

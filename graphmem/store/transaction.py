@@ -133,7 +133,7 @@ class Engine(Protocol):
         """Return what the database complains of when it checks itself, a line each."""
 
     def orphans(self, tx: Any, /) -> dict[tuple[str, str], list[int | None]]:
-        """Return the rows that point at one that is gone, by their table and the other; None for a row without id."""
+        """Return the rows that point at one that is gone, by table and the other one; None for one without number."""
 
     def rebuild_indexes(self, tx: Any, /) -> bool:
         """Make the indexes of all tables anew; return False where rows are double that must be unique."""

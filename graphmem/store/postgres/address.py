@@ -33,7 +33,7 @@ def schema_of(tenant: str) -> str:
     >>> schema_of("t1")
     'graphmem-t1'
     >>> schema_of('"; DROP SCHEMA public; --')
-    'graphmem-drop_schema_public-1d7ae5a6c8d1d4a2'
+    'graphmem-drop_schema_public-c03182fd69278275'
     """
     if _PLAIN.fullmatch(tenant):
         return f"graphmem-{tenant}"

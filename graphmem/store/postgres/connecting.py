@@ -73,7 +73,8 @@ class _NumericLoader(Loader):
         return int(text) if text.lstrip("-").isdigit() else float(text)
 
 
-def _adapt(connection: psycopg.Connection[Any]) -> None:
+def adapt(connection: psycopg.Connection[Any]) -> None:
+    """Let a connection take and give values as sqlite3 does: numbers for bools and sums."""
     adapters = connection.adapters
     adapters.register_dumper(int, Int8Dumper)
     adapters.register_dumper(bool, _Flag)
@@ -97,7 +98,7 @@ def connect(address: str, seconds: float) -> Connection:
 
 def _ready(connection: Connection) -> None:
     connection.prepared_max = _STATEMENTS_KEPT
-    _adapt(connection)
+    adapt(connection)
     connection.begin_pipelining()
 
 
@@ -119,6 +120,16 @@ def pool_of(address: str) -> "ConnectionPool[Connection]":
                 name="graphmem",
             )
         return _pools[key]
+
+
+@contextlib.contextmanager
+def plainly_connected(address: str, seconds: float) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+    """Yield a connection that waits for each statement, for what is not a transaction of a memory; closed at the end."""
+    connection = psycopg.connect(
+        address, autocommit=True, cursor_factory=psycopg.RawCursor, connect_timeout=max(int(seconds), 2)
+    )
+    with contextlib.closing(connection):
+        yield connection
 
 
 @contextlib.contextmanager

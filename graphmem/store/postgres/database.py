@@ -22,7 +22,7 @@ from graphmem.errors import Conflict, GraphmemError, InvalidInput, StoreBusy, St
 from graphmem.late import late
 from graphmem.store.postgres import engine, tenants
 from graphmem.store.postgres.address import parsed, role_of
-from graphmem.store.postgres.connecting import Connection, connected, pool_of
+from graphmem.store.postgres.connecting import Connection, connected, plainly_connected, pool_of
 from graphmem.store.postgres.transaction import PostgresTransaction
 from graphmem.store.transaction import RowsRefused
 
@@ -67,8 +67,7 @@ class PostgresStore:
 
     def _prepare(self, *, create: bool) -> None:
         """Make the tenant where there is none; on a connection of its own, whose failure tells what is wrong."""
-        options = {"autocommit": True, "cursor_factory": psycopg.RawCursor}
-        with psycopg.connect(self._address.server, connect_timeout=self._seconds, **options) as connection:
+        with plainly_connected(self._address.server, self._seconds) as connection:
             self._role = role_of(connection.info.dbname, self._address.schema)
             if tenants.version_of(connection, self._address) is None:
                 if not create:
@@ -228,7 +227,7 @@ class PostgresStore:
 
     def clean(self) -> tuple[str, ...]:
         """Vacuum the tables of the tenant; return a remark on what lies elsewhere."""
-        with self._translated(), psycopg.connect(self._address.server, autocommit=True) as connection:
+        with self._translated(), plainly_connected(self._address.server, self._seconds) as connection:
             for table in engine.all_tables():
                 connection.execute(f'VACUUM (FULL) "{self._address.schema}".{table}')
         return (
@@ -275,7 +274,7 @@ class PostgresStore:
         if isinstance(error, errors.DataCorrupted | errors.IndexCorrupted):
             return StoreCorrupt(f"{self.path} is damaged ({_line(error)}): restore a backup")
         if isinstance(error, psycopg.DataError) and "NUL" in str(error):
-            return InvalidInput("text", "\\0", "PostgreSQL keeps no NUL characters: leave them out")  # type: ignore[return-value]
+            return InvalidInput("text", "\\0", "PostgreSQL keeps no NUL characters: leave them out")
         if isinstance(error, psycopg.OperationalError) and error.sqlstate in (None, "57P01", "57P02", "57P03"):
             return StoreBusy(f"{self.path} cannot be reached ({_line(error)}); nothing was changed, try again")
         return StoreFailed(f"{self.path} failed: {_line(error)}")
@@ -303,8 +302,8 @@ class _Watch:
     def _told(self) -> bool:
         store = self._store
         if self._connection is None or self._connection.closed:
-            self._connection = self._stack.enter_context(psycopg.connect(store._address.server, autocommit=True))
-            self._connection.execute(psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(store._address.schema)))
+            self._connection = self._stack.enter_context(plainly_connected(store._address.server, store._seconds))
+            self._connection.execute(f'LISTEN "{store._address.schema}"')
             self._renewed = 0.0
         if time.monotonic() - self._renewed > _NOTIFIED_FOR / 2:
             self._renewed = time.monotonic()
@@ -327,7 +326,8 @@ class _Watch:
         tx = store._transaction("BEGIN", writes=True)
         try:
             tx.execute(
-                "UPDATE store_state SET watched_until = greatest(watched_until, clock_timestamp() + ? * interval '1 s')",
+                """UPDATE store_state
+                   SET watched_until = greatest(watched_until, clock_timestamp() + ? * interval '1 s')""",
                 (_NOTIFIED_FOR,),
             )
             tx.commit()

@@ -25,7 +25,10 @@ _FOREIGN = """SELECT c.relname, p.relname,
                       WHERE a.attrelid = c.oid AND a.attnum = ANY (k.conkey)),
                      (SELECT string_agg(format('o.%I', a.attname), ', ' ORDER BY a.attnum) FROM pg_attribute a
                       WHERE a.attrelid = p.oid AND a.attnum = ANY (k.confkey)),
-                     EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'id')
+                     (SELECT format('t.%I', a.attname) FROM pg_constraint i
+                      JOIN pg_attribute a ON a.attrelid = i.conrelid AND a.attnum = i.conkey[1]
+                      WHERE i.conrelid = c.oid AND i.contype = 'p' AND cardinality(i.conkey) = 1
+                          AND a.atttypid = 'bigint'::regtype)
               FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_class p ON p.oid = k.confrelid
               WHERE k.contype = 'f' AND k.conrelid = to_regclass(?) ORDER BY c.relname, p.relname"""
 
@@ -108,20 +111,20 @@ def damage(_tx: "PostgresTransaction") -> list[str]:
 
 
 def orphans(tx: "PostgresTransaction") -> dict[tuple[str, str], list[int | None]]:
-    """Return the rows that point at one that is gone, by their table and the other; None for a row without an id."""
+    """Return the rows that point at one that is gone, by their table and the other; None for a row without a number."""
     found: dict[tuple[str, str], list[int | None]] = {}
     keys = [tx.execute(_FOREIGN, (name,)) for name in tables(tx)]
-    for table, parent, own, theirs, has_id in [key for rows in keys for key in rows]:
-        row = "t.id" if has_id else "NULL"
+    for table, parent, own, theirs, number in [key for rows in keys for key in rows]:
         matches = " AND ".join(
             f"{mine} = {other}" for mine, other in zip(own.split(", "), theirs.split(", "), strict=True)
         )
         there = " AND ".join(f"{mine} IS NOT NULL" for mine in own.split(", "))
         lost = tx.execute(
-            f"SELECT {row} FROM {table} t WHERE {there} AND NOT EXISTS (SELECT 1 FROM {parent} o WHERE {matches})"
+            f"""SELECT {number or "NULL"} FROM {table} t
+                WHERE {there} AND NOT EXISTS (SELECT 1 FROM {parent} o WHERE {matches}) ORDER BY 1"""
         ).fetchall()
         if lost:
-            found.setdefault((table, parent), []).extend(number for (number,) in lost)
+            found.setdefault((table, parent), []).extend(row for (row,) in lost)
     return found
 
 

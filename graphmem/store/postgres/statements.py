@@ -1,6 +1,4 @@
-"""The one place where statements are made those of PostgreSQL: its parameters, lists that may be empty, and no hints for
-SQLite's planner.
-"""
+"""The one place where statements are made those of PostgreSQL: parameters, empty lists, no hints for SQLite's planner."""
 
 import functools
 import re

@@ -10,7 +10,6 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphmem.store import text_index
-from graphmem.store.lists import in_parts
 
 if TYPE_CHECKING:
     from graphmem.store.postgres.transaction import PostgresTransaction
