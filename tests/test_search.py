@@ -738,7 +738,7 @@ def test_keyword_mode_finds_the_one_text_with_every_word_among_many_with_one(mem
 
 @pytest.mark.parametrize("mode", ["hybrid", "keyword"])
 def test_a_text_with_both_of_two_very_common_words_is_found(memory, mode, monkeypatch):
-    monkeypatch.setattr(text_index, "_MOST_MATCHES", 400)
+    monkeypatch.setattr(text_index, "MOST_MATCHES", 400)
     say(memory, "alpha beta together", session="both", start=9_000)
     say(memory, *["alpha"] * 450, *["beta"] * 450, session="one")
     assert ids(memory.recall("alpha beta", mode=mode))[0] == "9000"
@@ -1101,6 +1101,7 @@ def test_precise_facts_answer_what_is_asked_of_a_name(memory):
 NOW = "2026-09-07T08:00:00.000Z"
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(
     "look",
     [

@@ -28,7 +28,7 @@ Graph: TypeAlias = nx.MultiDiGraph
 # Tables of facts, each with the sentence that tells it here: `told_in` of `_add_facts`.
 _TOLD = "(SELECT id, sentence_id, 1.0 AS weight FROM relations)"
 _TOLD_IN = """(SELECT ref.ref_id AS id, ref.sentence_id, ref.weight FROM scene_refs ref
-               WHERE ref.kind = 'relation' AND ref.scene_id IN (SELECT id FROM ({scenes})))"""
+               WHERE ref.kind = 'relation' AND ref.scene_id IN (SELECT id FROM ({scenes}) chosen))"""
 _DAMPING, _STEPS = 0.85, 32
 MOST_DRAWN = 400  # entities of a picture to look at
 _LAYOUT_STEPS = 120
@@ -44,7 +44,7 @@ def graph(tx: Transaction, reading: Reading, *, scene: str | None, entity: str |
     A scene has its own words for a fact; of several scenes those of the heaviest ref are taken.
     """
     within = None if scene is None else below([scene])
-    if within and not tx.execute(f"SELECT 1 FROM ({within.sql}) LIMIT 1", within.parameters).fetchone():
+    if within and not tx.execute(f"SELECT 1 FROM ({within.sql}) chosen LIMIT 1", within.parameters).fetchone():
         raise NotFound(f"scene: there is none at or below {scene!r}")
     center = None if entity is None else require(tx, entity, reading.scopes, argument="entity")[0]
     picture = nx.MultiDiGraph()
@@ -56,7 +56,7 @@ def graph(tx: Transaction, reading: Reading, *, scene: str | None, entity: str |
         _add_facts(tx, picture, reading, _TOLD, [])
     else:
         for ids, places in in_parts(_within_reach(tx, center, reading, depth)):
-            _add_facts(tx, picture, reading, f"(SELECT * FROM {_TOLD} WHERE id IN ({places}))", ids)
+            _add_facts(tx, picture, reading, f"(SELECT * FROM {_TOLD} told WHERE id IN ({places}))", ids)
     if within is not None and center is not None:
         picture = nx.ego_graph(picture, center, radius=depth, undirected=True)
     for ids, places in in_parts(picture):

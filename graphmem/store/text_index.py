@@ -173,8 +173,8 @@ def fill(tx: Transaction, kinds: Iterable[str] = tuple(_SOURCES)) -> Iterator[in
 
 def stored(tx: Transaction) -> int:
     """Return how many rows there are to index."""
-    counts = " UNION ALL ".join(f"SELECT COUNT(*) AS texts FROM ({source}) AS one" for source in _SOURCES.values())
-    (rows,) = tx.execute(f"SELECT SUM(texts) FROM ({counts}) AS counted").fetchone()
+    counts = " UNION ALL ".join(f"SELECT COUNT(*) AS texts FROM ({source}) one" for source in _SOURCES.values())
+    (rows,) = tx.execute(f"SELECT SUM(texts) FROM ({counts}) counted").fetchone()
     return int(rows)
 
 
@@ -259,7 +259,7 @@ def texts_without_vectors(tx: Transaction, kind: str, fingerprint: str, after: i
 
 def count_without_vectors(tx: Transaction, kind: str, fingerprint: str) -> int:
     """Return how many texts of a kind have no vectors with a fingerprint."""
-    counted = f"SELECT COUNT(*) FROM ({_SOURCES[kind]} WHERE {_lacks_vectors(kind)})"
+    counted = f"SELECT COUNT(*) FROM ({_SOURCES[kind]} WHERE {_lacks_vectors(kind)}) lacking"
     (count,) = tx.execute(counted, (CODES[kind], fingerprint)).fetchone()
     return int(count)
 
