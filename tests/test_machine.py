@@ -779,7 +779,8 @@ class MemoryMachine(RuleBasedStateMachine):
             return
         rows = self.select(
             """SELECT a.key, r.relation_key, b.key, COUNT(*) FROM evidence e JOIN relations r ON r.id = e.relation_id
-               JOIN entities a ON a.id = r.source_id JOIN entities b ON b.id = r.target_id GROUP BY r.id"""
+               JOIN entities a ON a.id = r.source_id JOIN entities b ON b.id = r.target_id
+               GROUP BY r.id, a.key, r.relation_key, b.key"""
         )
         assert {tuple(fact): count for *fact, count in rows} == self.model.facts
 

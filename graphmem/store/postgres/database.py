@@ -1,8 +1,8 @@
 """A memory on a PostgreSQL server: its connections and transactions, and the translation of PostgreSQL's errors.
 
 A transaction works under the role of its tenant, who may use one schema alone, and finds tables by a search path that
-names it; so no statement names a tenant. Who writes first locks the one row of `store_state`: a memory has one writer at
-a time, as a SQLite file has, and whatever number of readers, each of which sees one state.
+names it; so no statement names a tenant. Who writes first locks the one row of `store_state`: a memory has one writer
+at a time, as a SQLite file has, and whatever number of readers, each of which sees one state.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""The one place where statements are made those of PostgreSQL: parameters, empty lists, no hints for SQLite's planner."""
+"""The one place where statements are made PostgreSQL's: parameters, empty lists, no hints for SQLite's planner."""
 
 import functools
 import re
