@@ -213,10 +213,14 @@ class Looking:
             os.environ["GRAPHMEM_POSTGRES"], autocommit=True, cursor_factory=psycopg.RawCursor
         )
         adapt(self._connection)
+        self.indexed = None
         self._connection.execute(f'SET search_path = "{schema_of(tenant)}", graphmem')
 
     def execute(self, statement, parameters=()):
         cursor = self._connection.cursor()
+        if statement == "BEGIN IMMEDIATE":
+            cursor.execute("BEGIN")
+            statement = "SELECT 1 FROM store_state FOR UPDATE NOWAIT"
         cursor.execute(translated(statement), parameters)
         return cursor if cursor.description else Nothing(cursor.rowcount)
 

@@ -116,7 +116,8 @@ def write(tx: Transaction, new: NewBlock, at: str, *, at_is_given: bool, in_row:
                width = COALESCE(excluded.width, blocks.width), height = COALESCE(excluded.height, blocks.height),
                source = CASE excluded.source WHEN '' THEN blocks.source ELSE excluded.source END,
                tool = CASE excluded.tool WHEN '' THEN blocks.tool ELSE excluded.tool END,
-               semantic_type = CASE excluded.semantic_type WHEN '' THEN blocks.semantic_type ELSE excluded.semantic_type END,
+               semantic_type =
+                   CASE excluded.semantic_type WHEN '' THEN blocks.semantic_type ELSE excluded.semantic_type END,
                openly = MAX(blocks.openly, excluded.openly),
                created_at = CASE ? WHEN 1 THEN excluded.created_at ELSE blocks.created_at END,
                updated_at = MAX(blocks.updated_at, excluded.updated_at)
