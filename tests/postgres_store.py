@@ -16,6 +16,7 @@ from graphmem.store import opening
 from graphmem.store.postgres import engine
 from graphmem.store.postgres.address import parsed, schema_of
 from graphmem.store.postgres.connecting import adapt, connected
+from graphmem.store.postgres.database import PostgresStore
 from graphmem.store.postgres.engine import all_tables, numbered
 from graphmem.store.postgres.statements import translated
 
@@ -50,6 +51,7 @@ def take_over() -> None:
         return open_store(path, config=config, create=create, embedder=embedder)
 
     graphmem.memory.open_store = open_tenant
+    PostgresStore.write = _without_gaps(PostgresStore.write)
     connect = sqlite3.connect
 
     def look(path, *arguments, **named):
@@ -57,6 +59,35 @@ def take_over() -> None:
         return Looking(_used[place]) if place in _used else connect(path, *arguments, **named)
 
     sqlite3.connect = look
+
+
+def _without_gaps(write):
+    """Let numbers that a transaction took back be given again, as SQLite does and the models of tests expect."""
+
+    @contextlib.contextmanager
+    def writing(self, *, keep=True):
+        if getattr(self._local, "writing", None) is not None:
+            with write(self, keep=keep) as tx:
+                yield tx
+            return
+        before = _numbers_of(self._address.schema)
+        kept = False
+        try:
+            with write(self, keep=keep) as tx:
+                yield tx
+            kept = keep
+        finally:
+            if not kept and before:
+                for sequence, (last, is_called) in before.items():
+                    _connection().execute("SELECT setval(%s, %s, %s)", (sequence, last, is_called))
+
+    return writing
+
+
+def _numbers_of(schema):
+    names = [f'"{schema}".{table}_{column}_seq' for table, column in numbered()]
+    asked = " UNION ALL ".join(f"SELECT '{name}', last_value, is_called FROM {name}" for name in names)
+    return {name: (last, is_called) for name, last, is_called in _connection().execute(asked).fetchall()}
 
 
 def tenant_of(name: str) -> str:

@@ -25,7 +25,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from support import assert_comes_back_whole, orphans, refuse, relent, text_index_of
+from support import assert_comes_back_whole, examples, orphans, refuse, relent, text_index_of
 from test_history import Model as Sessions
 from test_history import calls as mirror_calls
 from test_history import numbers, part_rows
@@ -810,7 +810,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
 
 TestMemory = MemoryMachine.TestCase
-TestMemory.settings = settings(max_examples=300, stateful_step_count=30)
+TestMemory.settings = settings(max_examples=examples(300), stateful_step_count=30)
 
 
 @pytest.mark.slow
