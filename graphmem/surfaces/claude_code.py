@@ -35,8 +35,8 @@ else:
     json = late("json")
 
 HOST = "claude-code"
-# Behind these events a process goes on with the transcript, for a cause.
-DIGESTED = {"Stop": "turn", "PreCompact": "compaction", "SessionEnd": "end"}
+# Behind these events somebody goes on, for a cause: with the transcript, with the words of the user.
+DIGESTED = {"Stop": "turn", "PreCompact": "compaction", "SessionEnd": "end", "UserPromptSubmit": "wish"}
 # Seconds for which a busy memory is waited for, and the host waits as long.
 PATIENCE = 0.05
 _LETTERS_OF_A_CALL = 4000
@@ -110,9 +110,14 @@ def digest(
 ) -> Answered:
     """Harvest the transcript of a session, and make the checkpoints that are due. It may take long: nobody waits.
 
-    cause: why, one of the values of DIGESTED. started: in which folder.
+    cause: why, one of the values of DIGESTED; behind a prompt what the user wished in it is kept, and that is all.
+    started: in which folder.
     """
     event = _Event(given if isinstance(given, dict) else {}, started)
+    if cause == "wish":
+        if wish := hosts.wish_of(event.text("prompt"), _session(event, database, config_file, None).config()):
+            Shown(event).keep_wish(wish, event.text("since"))
+        return Answered()
     transcript = event.text("transcript_path")
     failed: list[str] = []
     with _session(event, database, config_file, None).open(create=True) as memory:
@@ -163,10 +168,7 @@ def _session_start(memory: "Memory", seat: "hosts.Seat", event: _Event, shown: "
 
 
 def _prompt(memory: "Memory", seat: "hosts.Seat", event: _Event, shown: "Shown") -> Answered:
-    since = dt.datetime.now(dt.UTC)
     prompted = hosts.prompted(memory, seat, event.text("prompt"))
-    if prompted.wish:
-        shown.keep_wish(prompted.wish, since.isoformat())
     return Answered(_context("UserPromptSubmit", shown.fresh(prompted.standing, prompted.found)), prompted.failed)
 
 

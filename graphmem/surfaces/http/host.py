@@ -99,7 +99,8 @@ def _prompt(memory: Memory, given: Told) -> Answer:
     reminder = hosts.reminded(memory, given.seat)
     prompted = hosts.prompted(memory, given.seat, given.text("text"))
     mirrored = hosts.told(memory, given.seat, given.parts())
-    answer = {**asdict(prompted), "reminder": reminder.text}
+    wish = hosts.wish_of(given.text("text"), memory.config)
+    answer = {**asdict(prompted), "wish": wish, "reminder": reminder.text}
     return {**answer, "failed": [*reminder.failed, *prompted.failed, *mirrored.failed]}
 
 
