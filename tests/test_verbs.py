@@ -10,7 +10,7 @@ from test_store import NO_VERBS, fill
 
 from graphmem import GraphmemError, InvalidInput, Memory, Situation
 from graphmem.errors import StoreFailed
-from graphmem.surfaces.schemas import answer_schema, arguments_schema
+from graphmem.surfaces.schemas import CHOICES, answer_schema, arguments_schema
 from graphmem.surfaces.verbs import CHANGING, READING, verb_of
 from graphmem.surfaces.wire import refusal_of, to_json
 
@@ -77,6 +77,36 @@ def test_whatever_is_given_in_json_is_taken_or_refused(filled, name):
             except GraphmemError:
                 continue
             assert jsonschema.Draft202012Validator(schema).is_valid(value), f"{argument} = {value!r} was taken"
+
+
+OFFERED = [(name, argument, known) for name in CHOICES if name != "Part" for argument, known in CHOICES[name].items()]
+
+
+@pytest.mark.parametrize(("name", "argument", "known"), OFFERED)
+def test_the_words_that_are_offered_are_those_that_are_taken(filled, name, argument, known):
+    schema = arguments_schema(verb_of(name))["properties"][argument]
+    assert list(known) in [form.get("enum") or form.get("items", {}).get("enum") for form in of(schema)]
+    with pytest.raises(InvalidInput) as refused:
+        verb_of(name)(filled, {**CALLS[name], argument: "nonsense"})
+
+    assert refused.value.argument == argument
+    assert all(word in refused.value.reason for word in known)
+    at_fault = set()
+    for word in known:
+        try:
+            verb_of(name)(filled, {**CALLS[name], argument: word})
+        except GraphmemError as error:
+            at_fault.add(getattr(error, "argument", ""))
+    assert argument not in at_fault
+
+
+def of(schema):
+    return schema.get("anyOf", [schema])
+
+
+def test_fields_of_values_are_chosen_from_words_too():
+    outcome = arguments_schema(verb_of("mirror"))["properties"]["parts"]["items"]["properties"]["outcome"]
+    assert outcome["enum"] == ["", "done", "failed"]
 
 
 def test_an_unknown_verb_is_told_what_there_is():

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 else:
     drafts = late("graphmem.records.drafts")
 
-STATES = ("open", "resolved")
 _COLUMNS = "id, scope, tool, signature, count, sample, first_at, last_at, resolved_at, note_id"
 
 
