@@ -17,7 +17,7 @@ from graphmem.surfaces.http.bodies import FORM, read_body
 from graphmem.surfaces.http.bounds import Bounds
 from graphmem.surfaces.panel import health, history, notes, overview, scenes, situations
 from graphmem.surfaces.panel.asking import Asked, Done, Given, Shown, own_path
-from graphmem.surfaces.panel.rendering import render
+from graphmem.surfaces.panel.rendering import render, text_of
 from graphmem.surfaces.panel.texts import LANGUAGES, TEXTS
 from graphmem.surfaces.wire import http_status, whole_number
 
@@ -77,7 +77,7 @@ async def _show(page: Callable[[Asked], Shown], request: Request) -> Response:
     try:
         request.app.state.keeper.require_reading(request)
     except HTTPException as error:
-        return await _refused(request, error)
+        return await refused(request, error)
     return await _answered(page, request, here, request.query_params)
 
 
@@ -92,7 +92,7 @@ async def _change(act: Callable[[Asked], Done | Shown], request: Request) -> Res
         request.app.state.keeper.require(request)
         form = await _form_of(request)
     except HTTPException as error:
-        return await _refused(request, error)
+        return await refused(request, error)
     return await _answered(act, request, own_path(form.get("back", "/")), form)
 
 
@@ -120,9 +120,11 @@ async def _answered(answer: Callable[[Asked], Done | Shown], request: Request, h
     return found
 
 
-async def _refused(request: Request, error: HTTPException) -> Response:
+async def refused(request: Request, error: HTTPException) -> Response:
     """Answer with an error of the protocol, on a page that tells nothing of the memory."""
-    found = await _answered(lambda asked: _error(error.status_code, error.detail), request, "/", Given())
+    key = f"error.{error.status_code}"
+    message = text_of(key, language_of(request)) if key in TEXTS else error.detail
+    found = await _answered(lambda asked: _error(error.status_code, message), request, "/", Given())
     found.headers.update(error.headers or {})
     return found
 
@@ -176,7 +178,7 @@ async def _display(request: Request) -> Response:
     try:
         form = await _form_of(request)
     except HTTPException as error:
-        return await _refused(request, error)
+        return await refused(request, error)
     answer = RedirectResponse(own_path(form.get("back", "/")), 303, _HEADERS)
     for name, cookie, choices in (("language", _LANGUAGE, LANGUAGES), ("look", _LOOK, _LOOKS)):
         if form.get(name) in choices:
