@@ -518,6 +518,32 @@ def test_a_helper_ends_when_nobody_asks(host):
     place.parent.rmdir()
 
 
+@needs_sockets
+def test_to_uninstall_ends_it(helped):
+    helped.hook("SessionStart", source="startup")
+    place, pid = wait_for_a_helper(helped)
+    words = [*words_of("graphmem"), "claude", "uninstall"]
+
+    subprocess.run([*words, "--dry-run"], env=helped.environ, cwd=helped.work, timeout=60, check=True)
+    assert helper_of(place) == pid
+    subprocess.run(words, env=helped.environ, cwd=helped.work, timeout=60, check=True)
+
+    assert not place.exists()
+    for _ in range(300):
+        if not is_running(pid):
+            break
+        time.sleep(0.02)
+    assert not is_running(pid)
+
+
+def is_running(pid):
+    """Whether a process is there, and no zombie that nobody asked for its end."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 # ---- the entry
 
 

@@ -8,9 +8,11 @@ when its socket is gone or another helper's.
 import contextlib
 import datetime as dt
 import functools
+import glob
 import json
 import os
 import socket
+import stat
 import subprocess
 import sys
 import threading
@@ -177,6 +179,20 @@ def serve(place: str, *, idle: float = IDLE_MINUTES * 60.0) -> None:
                 _converse(line, shared)
         if _inode(place) == own:
             os.unlink(place)
+
+
+def end_all() -> None:
+    """End the helpers of this user. Each looks whether its socket is there when somebody has spoken to it."""
+    if sys.platform == "win32":
+        return
+    for folder in hook.folders_of_sockets():
+        for path in glob.glob(f"{glob.escape(folder)}{os.sep}hook-*"):
+            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+                if not stat.S_ISSOCK(os.stat(path).st_mode):
+                    continue
+                with contextlib.suppress(OSError):  # it is gone, and has left its socket
+                    line.connect(path)
+                os.unlink(path)
 
 
 def _converse(line: socket.socket, shared: bytes) -> None:
