@@ -471,6 +471,23 @@ def test_a_private_server_tells_nothing_without_the_token(filled, address):
         seen(client, address, headers={"Sec-Fetch-Site": "same-origin"})
 
 
+def test_a_look_of_a_person_is_no_use_of_a_note(filled):
+    def uses():
+        filled.remember("Uses are written with the next write")
+        return [filled.inspect(each.id).uses for each in filled.notes(kinds=("fact", "rule", "lesson"), limit=3)]
+
+    filled.remember("The pelican lives in the harbour", scenes="chan:qq")
+    before = uses()
+    with browser(filled) as client:
+        for address in ("/notes?q=pelican", "/scene?key=chan:qq", "/situation?chan=qq&q=pelican", "/history?q=pelican"):
+            client.get(address)
+        looked = uses()
+        client.post("/api/recall", json={"query": "pelican", "kinds": "note"})
+
+    assert looked == before
+    assert sum(uses()) > sum(before)
+
+
 SHOWS = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "Sec-Fetch-Site": "none"}
 
 

@@ -183,6 +183,7 @@ NO_VERBS = {
     "close",
     "embed",
     "file_state",
+    "looking",
     "observe",
     "open",
     "path",

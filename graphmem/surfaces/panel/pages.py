@@ -17,7 +17,7 @@ from graphmem.surfaces.http.bodies import FORM, read_body
 from graphmem.surfaces.http.bounds import Bounds
 from graphmem.surfaces.panel import health, history, notes, overview, scenes, situations
 from graphmem.surfaces.panel.asking import Asked, Done, Given, Shown, own_path
-from graphmem.surfaces.panel.rendering import render, text_of
+from graphmem.surfaces.panel.rendering import render
 from graphmem.surfaces.panel.texts import LANGUAGES, TEXTS
 from graphmem.surfaces.wire import http_status, whole_number
 
@@ -108,7 +108,8 @@ async def _answered(answer: Callable[[Asked], Done | Shown], request: Request, h
     def work(memory: Memory) -> Response:
         asked = Asked(memory, here, given, number, may_write and not memory.config.read_only)
         try:
-            found = answer(asked)
+            with memory.looking():
+                found = answer(asked)
         except GraphmemError as error:
             found = _error(http_status(error), str(error), back)
         except Exception:  # noqa: BLE001 (told in the log)
@@ -122,15 +123,19 @@ async def _answered(answer: Callable[[Asked], Done | Shown], request: Request, h
 
 async def refused(request: Request, error: HTTPException) -> Response:
     """Answer with an error of the protocol, on a page that tells nothing of the memory."""
-    key = f"error.{error.status_code}"
-    message = text_of(key, language_of(request)) if key in TEXTS else error.detail
-    found = await _answered(lambda asked: _error(error.status_code, message), request, "/", Given())
+    found = await _answered(lambda asked: _refusal(error.status_code, error.detail), request, "/", Given())
     found.headers.update(error.headers or {})
     return found
 
 
 def _error(status: int, message: str, back: str = "/") -> Shown:
-    return Shown("error.html", {"message": message, "back": back}, status)
+    return Shown("error.html", {"message": message, "back": back, "said": ""}, status)
+
+
+def _refusal(status: int, message: str) -> Shown:
+    """Return a page of an error of the protocol, in words of ours where there are some."""
+    said = str(status) if f"error.{status}" in TEXTS else ""
+    return Shown("error.html", {"message": message, "back": "/", "said": said}, status)
 
 
 def _page(request: Request, asked: Asked, found: Shown) -> Response:
