@@ -115,7 +115,8 @@ def digest(
     """
     event = _Event(given if isinstance(given, dict) else {}, started)
     if cause == "wish":
-        if wish := hosts.wish_of(event.text("prompt"), _session(event, database, config_file, None).config()):
+        wish = hosts.wish_of(event.text("prompt"), _session(event, database, config_file, None).config())
+        if wish and event.text("session_id").strip():
             Shown(event).keep_wish(wish, event.text("since"))
         return Answered()
     transcript = event.text("transcript_path")

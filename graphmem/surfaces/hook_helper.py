@@ -8,7 +8,6 @@ when its socket is gone or another helper's.
 import contextlib
 import datetime as dt
 import functools
-import glob
 import json
 import os
 import socket
@@ -63,7 +62,7 @@ def _answered(started: str, arguments: list[str], raw: bytes, *, stays: bool) ->
     log(arguments, done.failed)
     told = b"" if done.answer is None else json.dumps(done.answer).encode("ascii") + b"\n"
     cause = claude_code.DIGESTED.get(event, "")
-    if not cause or not isinstance(given, dict):
+    if not cause or not isinstance(given, dict) or (cause == "wish" and not given.get("prompt")):
         return told, _nothing
     small = {name: given[name] for name in _OF_A_DIGEST if name in given} | {"since": since}
     raw, words = json.dumps(small).encode("ascii"), _joined(started, [_DIGEST, cause, *arguments])
@@ -186,13 +185,17 @@ def end_all() -> None:
     if sys.platform == "win32":
         return
     for folder in hook.folders_of_sockets():
-        for path in glob.glob(f"{glob.escape(folder)}{os.sep}hook-*"):
-            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-                if not stat.S_ISSOCK(os.stat(path).st_mode):
-                    continue
-                with contextlib.suppress(OSError):  # it is gone, and has left its socket
-                    line.connect(path)
-                os.unlink(path)
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.startswith("hook-") and stat.S_ISSOCK(entry.stat().st_mode):
+                    _end(entry.path)
+
+
+def _end(place: str) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        with contextlib.suppress(OSError):  # nobody is there any more
+            line.connect(place)
+        os.unlink(place)
 
 
 def _converse(line: socket.socket, shared: bytes) -> None:
