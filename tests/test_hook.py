@@ -95,7 +95,7 @@ class Host:
     def _wishes(self):
         state = self.environ.get("XDG_STATE_HOME", self.home / ".local/state")
         files = Path(state, "graphmem", "claude-code").glob("*")
-        return sum(file.read_text("utf-8").count("wish ") for file in files)
+        return sum(file.read_text("utf-8").count("wish [") for file in files)
 
     def log(self):
         file = self.home / ".local/state/graphmem/hook.log"
@@ -212,6 +212,12 @@ def test_a_wish_is_reminded_of_exactly_once_and_never_in_a_loop(host):  # C8.15
     assert answers[1:] == [None, None, None]
 
 
+def test_a_turn_that_takes_no_time_is_reminded_too(host):
+    host.prompt(WISH)
+
+    assert WISH in host.hook("Stop")["reason"]
+
+
 def test_a_wish_that_was_saved_is_not_reminded_of(host):
     host.wishes(WISH)
     with host.memory() as memory:
@@ -224,6 +230,8 @@ def test_a_reminder_that_found_the_memory_busy_comes_with_the_next_turn(host):
     host.wishes(WISH)
     with host.memory() as memory, memory._store.write():
         busy = host.hook("Stop")
+
+    host.prompt("Go on")
 
     assert busy is None
     assert WISH in host.hook("Stop")["reason"]

@@ -62,7 +62,7 @@ def _answered(started: str, arguments: list[str], raw: bytes, *, stays: bool) ->
     log(arguments, done.failed)
     told = b"" if done.answer is None else json.dumps(done.answer).encode("ascii") + b"\n"
     cause = claude_code.DIGESTED.get(event, "")
-    if not cause or not isinstance(given, dict) or (cause == "wish" and not given.get("prompt")):
+    if not cause or not isinstance(given, dict) or (cause == "wish" and not done.looks):
         return told, _nothing
     small = {name: given[name] for name in _OF_A_DIGEST if name in given} | {"since": since}
     raw, words = json.dumps(small).encode("ascii"), _joined(started, [_DIGEST, cause, *arguments])
