@@ -4,10 +4,10 @@ import sqlite3
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from graphmem.core.choices import NOTE_KINDS
 from graphmem.core.model import Note
 from graphmem.graph.entities import visible
 from graphmem.graph.neighbours import Reading
-from graphmem.records.drafts import KINDS
 from graphmem.records.notes import list_notes
 
 _MOST = (1 << 63) - 1
@@ -53,5 +53,5 @@ def facts(tx: sqlite3.Connection, reading: Reading) -> Iterator[Fact]:
 
 def notes(tx: sqlite3.Connection, reading: Reading) -> list[Note]:
     """Return the notes that are live or proposed, in the order they came."""
-    found = list_notes(tx, kinds=KINDS, statuses=("live", "proposed"), scopes=reading.scopes, limit=_MOST)
+    found = list_notes(tx, kinds=NOTE_KINDS, statuses=("live", "proposed"), scopes=reading.scopes, limit=_MOST)
     return sorted(found, key=lambda note: note.id)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graphmem.config import Config
-from graphmem.core.failures import Failure
 from graphmem.core.keys import entity_key
 from graphmem.core.model import Incident, IncidentReport, Note
 from graphmem.core.times import days_before
@@ -15,16 +14,16 @@ from graphmem.late import late
 from graphmem.store.lists import of_scopes
 
 if TYPE_CHECKING:
+    from graphmem.core.failures import Failure
     from graphmem.records import drafts
 else:
     drafts = late("graphmem.records.drafts")
 
-STATES = ("open", "resolved")
 _COLUMNS = "id, scope, tool, signature, count, sample, first_at, last_at, resolved_at, note_id"
 
 
 def record(
-    tx: sqlite3.Connection, failure: Failure, scope: str, at: str, *, now: str, config: Config
+    tx: sqlite3.Connection, failure: "Failure", scope: str, at: str, *, now: str, config: Config
 ) -> IncidentReport:
     """Count a failure, told for a time; what is too old, or too much for its scope, is dropped.
 
@@ -66,7 +65,7 @@ def _keep_latest(tx: sqlite3.Connection, scope: str, config: Config) -> None:
 
 def take_in(
     tx: sqlite3.Connection,
-    failure: Failure,
+    failure: "Failure",
     scope: str,
     count: int,
     seen: tuple[str, str],
