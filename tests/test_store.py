@@ -183,6 +183,7 @@ NO_VERBS = {
     "close",
     "embed",
     "file_state",
+    "looking",
     "observe",
     "open",
     "path",
@@ -1645,3 +1646,16 @@ def test_a_read_only_memory_is_not_migrated(filled_path):
 
     assert bytes_of(filled_path) == before
     assert handles(filled_path.parent) == []
+
+
+def test_who_finds_a_file_that_is_just_being_made_waits_for_it(path):
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as maker:
+        maker.execute("PRAGMA journal_mode = WAL")
+        maker.execute("BEGIN IMMEDIATE")
+        ending = threading.Timer(0.2, maker.execute, ["ROLLBACK"])
+        ending.start()
+        with Memory.open(path, config=IMPATIENT) as memory:
+            ending.join()
+            maker.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreBusy):
+                memory.remember("Busy")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphmem.config import check_count
+from graphmem.core.choices import MODALITIES
 from graphmem.core.keys import clean_text
 from graphmem.core.model import Block
 from graphmem.core.redaction import redact
@@ -16,8 +17,6 @@ from graphmem.errors import InvalidInput, NotFound
 from graphmem.graph.scenes import attach_text, detach_text, scenes_of_text
 from graphmem.store import text_index
 from graphmem.store.transaction import Transaction
-
-MODALITIES = ("text", "image", "video", "audio")
 
 _ID_DIGITS = 24
 
