@@ -2,7 +2,6 @@
 
 import ast
 import contextlib
-import functools
 import gc
 import hashlib
 import inspect
@@ -314,7 +313,7 @@ def handles(folder):
 def living():
     """How many objects there are of what an open memory is made of."""
     gc.collect()
-    return Counter(type(each) for each in gc.get_objects() if type(each) in (Memory, database.Store, Vocabulary))
+    return Counter(type(each) for each in gc.get_objects() if type(each) in (Memory, database.SqliteStore, Vocabulary))
 
 
 def graphmem_process(path, code):
@@ -325,8 +324,15 @@ def graphmem_process(path, code):
     ).stdout.strip()
 
 
-def connect_with(monkeypatch, factory):
-    monkeypatch.setattr(sqlite3, "connect", functools.partial(sqlite3.connect, factory=factory))
+def connect_with(monkeypatch, kind):
+    """Let connections be of a kind as well as of the store's own."""
+    connect = sqlite3.connect
+
+    def connect_both(*arguments, factory=sqlite3.Connection, **named):
+        kinds = (kind,) if factory is sqlite3.Connection else (kind, factory)
+        return connect(*arguments, factory=type(kind.__name__, kinds, {}), **named)
+
+    monkeypatch.setattr(sqlite3, "connect", connect_both)
 
 
 # ---- the file
