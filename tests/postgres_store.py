@@ -12,6 +12,7 @@ import sqlite3
 import psycopg
 
 import graphmem.memory
+from graphmem.core.addresses import is_server
 from graphmem.store import opening
 from graphmem.store.postgres import engine
 from graphmem.store.postgres.address import parsed, schema_of
@@ -45,7 +46,7 @@ def take_over() -> None:
 
     def open_tenant(path, *, config, create, embedder=None):
         # The path of an open memory has no password.
-        is_ours = not opening.is_server(path) or parsed(path).tenant in _used.values()
+        is_ours = not is_server(path) or parsed(path).tenant in _used.values()
         if isinstance(path, str | os.PathLike) and is_ours:
             path = address(tenant_of(path))
         return open_store(path, config=config, create=create, embedder=embedder)
@@ -92,7 +93,7 @@ def _numbers_of(schema):
 
 def tenant_of(name: str) -> str:
     """Return the tenant that stands for a file, the same one as long as a test runs."""
-    if opening.is_server(name):
+    if is_server(name):
         return parsed(name).tenant
     name = os.fspath(name)
     place = secrets.token_hex(8) if name == opening.MEMORY_PATH else os.path.realpath(name)
@@ -131,7 +132,7 @@ def _connection() -> psycopg.Connection:
 
 def stands_for(path):
     """Whether a tenant stands for a file in this test, or is named by its address."""
-    return opening.is_server(path) or os.path.realpath(os.fspath(path)) in _used
+    return is_server(path) or os.path.realpath(os.fspath(path)) in _used
 
 
 class Tables:

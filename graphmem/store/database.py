@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 from graphmem import log
 from graphmem.config import DEFAULT, Config, require_writing
 from graphmem.core import model
+from graphmem.core.addresses import is_server, without_password
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.late import late
 from graphmem.store.connection import Connection, NotingConnection
-from graphmem.store.opening import MEMORY_PATH, ON_SERVER, is_server, without_password
+from graphmem.store.opening import MEMORY_PATH, ON_SERVER
 from graphmem.store.schema import is_current, migrate
 
 if TYPE_CHECKING:
