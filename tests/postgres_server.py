@@ -1,13 +1,16 @@
 """A PostgreSQL server for the tests that only a server needs: GRAPHMEM_POSTGRES, or one that ends with the tests."""
 
 import atexit
+import contextlib
 import functools
 import os
+import secrets
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from urllib.parse import quote
+from collections.abc import Iterator
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -37,6 +40,29 @@ def url() -> str:
 def address(tenant: str, server: str | None = None) -> str:
     """Return the address of a tenant."""
     return f"{server or url()}?tenant={quote(tenant, safe='')}"
+
+
+@contextlib.contextmanager
+def fresh_database() -> Iterator[str]:
+    """Yield the address of a database without tenants on the server of the tests, gone at the end."""
+    import psycopg
+
+    name = f"graphmem_test_{secrets.token_hex(6)}"
+    with psycopg.connect(url(), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    try:
+        yield urlsplit(url())._replace(path=f"/{name}").geturl()
+    finally:
+        with psycopg.connect(url(), autocommit=True) as connection:
+            roles = connection.execute(
+                """SELECT rolname FROM pg_shdepend d JOIN pg_roles r ON r.oid = d.refobjid
+                   WHERE d.dbid = (SELECT oid FROM pg_database WHERE datname = %s) AND rolname LIKE 'graphmem-%%'
+                   GROUP BY rolname""",
+                (name,),
+            ).fetchall()
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+            for (role,) in roles:
+                connection.execute(f'DROP ROLE "{role}"')
 
 
 class OwnServer:

@@ -26,7 +26,7 @@ from graphmem import (
 pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'graphmem[postgres]'")
 
 import psycopg
-from postgres_server import address, url
+from postgres_server import address, fresh_database
 from psycopg import errors
 
 from graphmem.store.postgres import tenants
@@ -94,12 +94,13 @@ HOSTILE = [
 
 @pytest.fixture(scope="module")
 def server():
-    return url()
+    with fresh_database() as address_of_it:
+        yield address_of_it
 
 
 @pytest.fixture(scope="module")
 def admin(server):
-    with psycopg.connect(server, autocommit=True) as connection:
+    with psycopg.connect(server, autocommit=True, cursor_factory=psycopg.RawCursor) as connection:
         yield connection
 
 
@@ -316,8 +317,6 @@ def test_addresses(given, tenant, shown):
         f"postgresql://me:{SECRET}#x@db/m?tenant=t1",
         f"postgresql://me:x@{SECRET}@db/m?tenant=t1&tenant=t2",
         f"postgresql://me:{SECRET}@[db/m?tenant=t1",
-        f"postgresql://me:{SECRET}@db:{SECRET}/m?tenant=t1",
-        f"postgresql://me:{SECRET}@db:99999/m?tenant=t1",
         f"postgresql://me:{SECRET}@db/m?tenant=",
         f"postgresql://me:{SECRET}@db/m?tenant=%20",
         f"postgresql://me:{SECRET}@db/m?tenant=a%00b",
@@ -327,7 +326,6 @@ def test_addresses(given, tenant, shown):
         f"postgresql://db/m?pass%77ord={SECRET}&tenant=t1&tenant=t2",
         f"postgresql://db/m?PASSWORD={SECRET}&tenant=t1",
         f"postgresql://db/m?mood={SECRET}&tenant=t1",
-        f"postgresql://db/m?connect_timeout={SECRET}&tenant=t1",
         f"postgresql://me:%zz{SECRET}@db/m?tenant=t1",
     ],
 )
@@ -399,6 +397,7 @@ def test_a_tenant_of_a_newer_graphmem_is_refused(server, admin):
     admin.execute(f'UPDATE "{schema_of("newer")}".store_state SET version = version + 1')
     with pytest.raises(SchemaTooNew, match="upgrade graphmem"):
         Memory.open(path)
+    admin.execute(f'UPDATE "{schema_of("newer")}".store_state SET version = version - 1')
     tenants.remove(admin, parsed(path))
     assert "newer" not in set(tenants.names(admin))
 
@@ -425,7 +424,7 @@ def test_a_user_who_may_make_roles_and_schemas_needs_no_more(server, admin):
             assert memory.check().ok
         with Memory.open(path, create=False) as memory:
             assert memory.overview().relations == 1
-        with psycopg.connect(parsed(path).server, autocommit=True) as connection:
+        with psycopg.connect(parsed(path).server, autocommit=True, cursor_factory=psycopg.RawCursor) as connection:
             tenants.remove(connection, parsed(path))
     finally:
         admin.execute("DROP DATABASE owned WITH (FORCE)")
@@ -443,9 +442,9 @@ def test_opening_brings_old_shared_functions_up_to_date(server, hostile, admin):
     now = shared_version(admin)
     admin.execute("COMMENT ON SCHEMA graphmem IS 'version 1'")
     admin.execute("DROP FUNCTION graphmem.instr")
-    with Memory.open(address("t1", server), create=False) as memory:
+    with Memory.open(address("t1", server), create=False):
         assert shared_version(admin) == now
-        assert memory.recall("boss")
+    assert admin.execute("SELECT graphmem.instr('boss', 's')").fetchone() == (3,)
 
 
 def test_opening_leaves_newer_shared_functions_alone(server, hostile, admin):

@@ -5,6 +5,7 @@ import re
 from typing import TYPE_CHECKING
 
 from graphmem.config import Config
+from graphmem.errors import StoreFailed
 
 if TYPE_CHECKING:
     from graphmem.core.embedding import Embedder
@@ -30,9 +31,13 @@ def without_password(path: str) -> str:
 
     >>> without_password("postgresql://me:secret@db.example/memories?password=secret&tenant=t1")
     'postgresql://me@db.example/memories?tenant=t1'
+    >>> without_password("postgresql://me:a/secret@db.example/memories?tenant=t1")
+    'postgresql://me@db.example/memories?tenant=t1'
     """
-    bare = re.sub(r"(//[^/@:]*):[^/]*@", r"\1@", path)
-    return re.sub(r"(?<=[?&])password=[^&]*&?", "", bare)
+    server, *tenants = re.split(r"[?&](?=tenant=)", path)
+    # Up to the last @, should the password have characters that have to be escaped.
+    bare = re.sub(r"(//[^/?#@:]*):.*@", r"\1@", server).partition("?")[0]
+    return "?".join([bare, *(tenant.partition("&")[0] for tenant in tenants[:1])])
 
 
 def is_file(path: str) -> bool:
@@ -45,7 +50,13 @@ def open_store(
 ) -> "Store":
     """Open the store that a path or an address names, made and migrated when needed."""
     if is_server(path):
-        from graphmem.store.postgres.database import PostgresStore
+        try:
+            from graphmem.store.postgres.database import PostgresStore
+        except ModuleNotFoundError as error:
+            if error.name not in ("psycopg", "psycopg_pool"):
+                raise
+            reason = "needs psycopg: pip install 'graphmem[postgres]'"
+            raise StoreFailed(f"{without_password(os.fspath(path))} {reason}") from None
 
         return PostgresStore(os.fspath(path), config=config, create=create, embedder=embedder)
     from graphmem.store.database import SqliteStore

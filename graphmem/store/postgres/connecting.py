@@ -25,6 +25,8 @@ _INT8_OID = 20
 
 _pools: dict[tuple[int, str], "ConnectionPool[Connection]"] = {}
 _pools_lock = threading.Lock()
+# A process that was forked off has pools of its own.
+os.register_at_fork(before=_pools_lock.acquire, after_in_parent=_pools_lock.release, after_in_child=_pools_lock.release)
 
 
 class Connection(psycopg.Connection[tuple[Any, ...]]):
