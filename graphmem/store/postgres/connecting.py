@@ -5,6 +5,7 @@ A connection stays in pipeline mode for all its life: statements are sent withou
 
 import atexit
 import contextlib
+import logging
 import os
 import threading
 from collections.abc import Iterator
@@ -22,6 +23,9 @@ MOST_CONNECTIONS = 8
 _STATEMENTS_KEPT = 500
 _IDLE_SECONDS = 60.0
 _INT8_OID = 20
+
+# What is lost is connected anew, and who waits too long is told: nothing to print where nobody asked for logs.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 _pools: dict[tuple[int, str], "ConnectionPool[Connection]"] = {}
 _pools_lock = threading.Lock()
