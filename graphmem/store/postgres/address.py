@@ -8,8 +8,8 @@ from urllib.parse import quote, unquote, urlsplit
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from graphmem.core.addresses import without_password
 from graphmem.errors import InvalidInput
-from graphmem.store.opening import without_password
 
 DEFAULT_TENANT = "default"
 _PLAIN = re.compile(r"[a-z0-9_]{1,40}")

@@ -49,7 +49,7 @@ class PostgresRows:
         if self._many:
             self._cursor.executemany(self._statement, self._parameters)
         else:
-            self._cursor.execute(self._statement, self._parameters)
+            self._cursor.execute(self._statement, self._parameters, prepare=self._transaction.prepares)
 
     def _arrived(self) -> "psycopg.Cursor[Any]":
         if not self.has_come:
@@ -112,7 +112,8 @@ class PostgresTransaction:
         self._is_over = False
         self.writes = writes
         self.indexed: dict[str, set[int]] | None = {} if notes else None
-        self.revision: PostgresRows | None = None
+        self.revision: PostgresRows | int | None = None
+        self.prepares: bool | None = None  # False where statements may fail and the transaction goes on
         self.connection = lease()
         self._is_lent = True
 
@@ -147,6 +148,7 @@ class PostgresTransaction:
 
     def _overcome(self, error: psycopg.Error) -> None:
         """Begin anew on another connection as long as nothing was seen of the database; else raise the error."""
+        self.connection.has_failed = True
         wait = _FIRST_WAIT
         while True:
             lost = self._has_lost(error)
@@ -249,4 +251,6 @@ class PostgresTransaction:
     def _let_go(self) -> None:
         if self._is_lent:
             self._is_lent = False
+            if self.connection.has_failed:
+                self.connection.close()
             self._give_back(self.connection)
