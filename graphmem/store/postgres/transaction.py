@@ -160,8 +160,9 @@ class PostgresTransaction:
         """End the transaction and keep nothing of it, whatever happened in it."""
         if self.connection.closed:
             return
-        with contextlib.suppress(psycopg.Error):  # of what was sent and not waited for
-            self.connection.settle()
+        if self._sent:
+            with contextlib.suppress(psycopg.Error):  # of what was not waited for
+                self.connection.settle()
         with contextlib.suppress(psycopg.OperationalError):
             self.connection.execute("ROLLBACK")
             self.connection.settle()
