@@ -427,7 +427,7 @@ def sweep_refs(tx: Transaction) -> int:
 
 
 # By what scenes are listed, the first of each first. Where all have to be counted, that is what takes the time.
-ORDERS = {
+_ORDERS = {
     "refs": "refs DESC, s.key",
     "strength": "s.strength DESC, s.key",
     "recent": "s.updated_at DESC, s.id DESC",
@@ -447,7 +447,7 @@ def list_scenes(
     limit: int = MOST_ROWS,
     skip: int = 0,
 ) -> tuple[Scene, ...]:
-    """Return scenes under a normalised prefix ('' for all) whose keys contain a text, in one of the `ORDERS`.
+    """Return scenes under a normalised prefix ('' for all) whose keys contain a text, in one of the orders.
 
     exact: only those that the prefix itself leads to.
     """
@@ -461,8 +461,8 @@ def list_scenes(
         conditions.append("s.origin = ?")
         parameters.append(origin)
     holds, held = holding(at)
-    ended = f"ORDER BY {ORDERS[sort]} LIMIT ? OFFSET ?"
-    first, last = ("", ended) if sort == "refs" else (ended, f"ORDER BY {ORDERS[sort]}")
+    ended = f"ORDER BY {_ORDERS[sort]} LIMIT ? OFFSET ?"
+    first, last = ("", ended) if sort == "refs" else (ended, f"ORDER BY {_ORDERS[sort]}")
     wanted = [limit, skip]
     rows = tx.execute(
         f"""

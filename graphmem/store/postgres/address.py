@@ -5,8 +5,8 @@ import re
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
+from graphmem.core.addresses import without_password
 from graphmem.errors import InvalidInput
-from graphmem.store.opening import without_password
 
 DEFAULT_TENANT = "default"
 _PLAIN = re.compile(r"[a-z0-9_]{1,40}")

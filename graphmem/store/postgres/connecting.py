@@ -21,6 +21,7 @@ MOST_CONNECTIONS = 8
 # Statements that a connection keeps prepared. A verb has some ten, and lists come in few lengths.
 _STATEMENTS_KEPT = 500
 _IDLE_SECONDS = 60.0
+TAKING_BACK = ("ROLLBACK TO SAVEPOINT nested", "ROLLBACK", "COMMIT")
 _INT8_OID = 20
 
 _pools: dict[tuple[int, str], "ConnectionPool[Connection]"] = {}
@@ -30,6 +31,8 @@ _pools_lock = threading.Lock()
 class Connection(psycopg.Connection[tuple[Any, ...]]):
     """A connection in pipeline mode."""
 
+    # Whether a statement failed: psycopg may then take for prepared what the server passed over.
+    has_failed = False
     _mode: contextlib.AbstractContextManager[psycopg.Pipeline]
     _pipelining: psycopg.Pipeline
 
@@ -99,6 +102,10 @@ def connect(address: str, seconds: float) -> Connection:
 def _ready(connection: Connection) -> None:
     connection.prepared_max = _STATEMENTS_KEPT
     adapt(connection)
+    # When psycopg first meets a statement that takes something back, it lets the server forget what is prepared, and in
+    # a pipeline also what it prepares meanwhile. Here it meets them while nothing is.
+    for statement in ("BEGIN", "SAVEPOINT nested", *TAKING_BACK):
+        connection.execute(statement)
     connection.begin_pipelining()
 
 
@@ -124,7 +131,7 @@ def pool_of(address: str) -> "ConnectionPool[Connection]":
 
 @contextlib.contextmanager
 def plainly_connected(address: str, seconds: float) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
-    """Yield a connection that waits for each statement, for what is not a transaction of a memory; closed at the end."""
+    """Yield a connection that waits for each statement, for what is no transaction of a memory; closed at the end."""
     connection = psycopg.connect(
         address, autocommit=True, cursor_factory=psycopg.RawCursor, connect_timeout=max(int(seconds), 2)
     )

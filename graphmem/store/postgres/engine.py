@@ -120,12 +120,15 @@ def defer_foreign_keys(tx: "PostgresTransaction") -> None:
 def attempt(tx: "PostgresTransaction") -> Iterator[None]:
     """Raise RowsRefused where a rule of the schema forbids what a block writes, of which nothing stays."""
     tx.settle()  # what was sent before is not the block's
+    before, tx.prepares = tx.prepares, False
     try:
         with tx.savepoint():
             yield
             tx.settle()
     except (psycopg.IntegrityError, psycopg.DataError, psycopg.ProgrammingError, OverflowError) as error:
         raise RowsRefused(str(error)) from error
+    finally:
+        tx.prepares = before
 
 
 @contextlib.contextmanager

@@ -38,7 +38,7 @@ class PostgresRows:
         if self._many:
             self._cursor.executemany(self._statement, self._parameters)
         else:
-            self._cursor.execute(self._statement, self._parameters)
+            self._cursor.execute(self._statement, self._parameters, prepare=self._transaction.prepares)
 
     def _arrived(self) -> "psycopg.Cursor[Any]":
         if not self.has_come:
@@ -100,7 +100,8 @@ class PostgresTransaction:
         self._seen = False
         self.writes = writes
         self.indexed: dict[str, set[int]] | None = {} if notes else None
-        self.revision: PostgresRows | None = None
+        self.revision: PostgresRows | int | None = None
+        self.prepares: bool | None = None  # False where statements may fail and the transaction goes on
         self.connection = lease()
 
     def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> PostgresRows:
@@ -134,6 +135,7 @@ class PostgresTransaction:
 
     def _overcome(self, error: psycopg.Error) -> None:
         """Begin anew on another connection as long as nothing was seen of the database; else raise the error."""
+        self.connection.has_failed = True
         wait = _FIRST_WAIT
         while True:
             lost = self.connection.broken or self.connection.closed
@@ -150,11 +152,10 @@ class PostgresTransaction:
                 error = another
 
     def _renew(self, *, lost: bool) -> None:
-        if lost:
-            self._give_back(self.connection)
-            self.connection = self._lease()
-        else:
+        if not lost:
             self.roll_back()
+        self.leave()
+        self.connection = self._lease()
 
     def roll_back(self) -> None:
         """End the transaction and keep nothing of it, whatever happened in it."""
@@ -195,5 +196,7 @@ class PostgresTransaction:
         self.settle()
 
     def leave(self) -> None:
-        """Give the connection back."""
+        """Give the connection back, one on which a statement failed to be closed."""
+        if self.connection.has_failed:
+            self.connection.close()
         self._give_back(self.connection)

@@ -1,0 +1,24 @@
+"""Addresses of servers in which a memory may lie, and how they are shown."""
+
+import re
+
+_SCHEMES = ("postgresql://", "postgres://")
+
+
+def is_server(path: object) -> bool:
+    """Tell whether a path is the address of a server.
+
+    >>> is_server("postgresql://me@db.example/memories?tenant=t1"), is_server("memory.db")
+    (True, False)
+    """
+    return isinstance(path, str) and path.startswith(_SCHEMES)
+
+
+def without_password(path: str) -> str:
+    """Return the address of a server as it may be shown.
+
+    >>> without_password("postgresql://me:secret@db.example/memories?password=secret&tenant=t1")
+    'postgresql://me@db.example/memories?tenant=t1'
+    """
+    bare = re.sub(r"(//[^/@:]*):[^/]*@", r"\1@", path)
+    return re.sub(r"(?<=[?&])password=[^&]*&?", "", bare)
