@@ -181,6 +181,8 @@ NO_VERBS = {
     "check_copy",
     "check_source",
     "close",
+    "copy",
+    "copy_tenants",
     "embed",
     "file_state",
     "observe",

@@ -3,8 +3,10 @@
 import os
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from graphmem.config import Config
+from graphmem.errors import InvalidInput
 
 if TYPE_CHECKING:
     from graphmem.core.embedding import Embedder
@@ -33,6 +35,33 @@ def without_password(path: str) -> str:
     """
     bare = re.sub(r"(//[^/@:]*):[^/]*@", r"\1@", path)
     return re.sub(r"(?<=[?&])password=[^&]*&?", "", bare)
+
+
+def of_tenant(path: str, tenant: str) -> str:
+    """Return the address of a tenant, given that of its server. Raises InvalidInput for one that names a tenant.
+
+    >>> of_tenant("postgresql://db.example/memories?sslmode=require", "a b")
+    'postgresql://db.example/memories?sslmode=require&tenant=a%20b'
+    """
+    if re.search(r"[?&]tenant=", path):
+        raise InvalidInput("path", without_password(path), "leave the tenant out: all of the server are meant")
+    return f"{path}{'&' if '?' in path else '?'}tenant={quote(tenant, safe='')}"
+
+
+def tenants_at(path: str, config: Config) -> list[str]:
+    """Return the names of the tenants of the server of an address. Raises StoreFailed, StoreBusy."""
+    from graphmem.store.postgres.database import tenant_names
+
+    return tenant_names(path, config)
+
+
+def is_there(path: str, config: Config) -> bool:
+    """Tell whether there is a file, or a tenant. Raises StoreFailed, StoreBusy for a server that cannot be asked."""
+    if not is_server(path):
+        return os.path.exists(os.path.expanduser(path))
+    from graphmem.store.postgres.address import parsed
+
+    return parsed(path).tenant in tenants_at(path, config)
 
 
 def is_file(path: str) -> bool:
