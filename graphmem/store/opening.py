@@ -3,14 +3,18 @@
 import os
 import re
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from graphmem.config import Config
 from graphmem.errors import InvalidInput
+from graphmem.late import late
 
 if TYPE_CHECKING:
+    from urllib import parse
+
     from graphmem.core.embedding import Embedder
     from graphmem.store.transaction import Store
+else:
+    parse = late("urllib.parse")
 
 MEMORY_PATH = ":memory:"
 _SCHEMES = ("postgresql://", "postgres://")
@@ -45,7 +49,7 @@ def of_tenant(path: str, tenant: str) -> str:
     """
     if re.search(r"[?&]tenant=", path):
         raise InvalidInput("path", without_password(path), "leave the tenant out: all of the server are meant")
-    return f"{path}{'&' if '?' in path else '?'}tenant={quote(tenant, safe='')}"
+    return f"{path}{'&' if '?' in path else '?'}tenant={parse.quote(tenant, safe='')}"
 
 
 def tenants_at(path: str, config: Config) -> list[str]:
