@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextvars
 import functools
 import os
 from collections.abc import Callable, Coroutine, Generator, Iterable
@@ -107,7 +108,8 @@ class AsyncMemory:
     async def _run(self, call: Callable[[], _T]) -> _T:
         if self._closed:
             raise Conflict(f"the memory {self.memory.path} is closed: open it again")
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+        there = contextvars.copy_context()  # `looking` holds for the thread too
+        return await asyncio.get_running_loop().run_in_executor(self._threads, there.run, call)
 
     @classmethod
     def open(
@@ -259,6 +261,7 @@ class AsyncMemory:
     sync_tree = _in_thread(Memory.sync_tree)
     watch_tree = _in_thread(Memory.watch_tree)
     watch = _in_thread(Memory.watch)
+    looking = _in_thread(Memory.looking)
     checkpoint = _in_thread(Memory.checkpoint)
     run_jobs = _in_thread(Memory.run_jobs)
     consolidate = _in_thread(Memory.consolidate)

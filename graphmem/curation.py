@@ -23,7 +23,7 @@ from graphmem.store.transaction import Transaction
 
 if TYPE_CHECKING:
     from graphmem.compose import grounds, proposing, reminding
-    from graphmem.core import candidates, failures, quotes, redaction, trust
+    from graphmem.core import candidates, choices, failures, quotes, redaction, trust
     from graphmem.core import reminders as settings
     from graphmem.records import drafts, history, incidents, inspection, notes, reminders
     from graphmem.store import text_index
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from graphmem.upkeep import edit_notes, purge
 else:
     candidates = late("graphmem.core.candidates")
+    choices = late("graphmem.core.choices")
     drafts = late("graphmem.records.drafts")
     edit_notes = late("graphmem.upkeep.edit_notes")
     failures = late("graphmem.core.failures")
@@ -276,8 +277,8 @@ class Curation(Maintenance):
 
         skip: so many of the first.
         """
-        wanted_kinds = _some_of(drafts.KINDS, text_list(kinds, "kinds"), "kinds")
-        wanted = _some_of(drafts.STATUSES, text_list(statuses, "statuses"), "statuses")
+        wanted_kinds = _some_of(choices.NOTE_KINDS, text_list(kinds, "kinds"), "kinds")
+        wanted = _some_of(choices.NOTE_STATUSES, text_list(statuses, "statuses"), "statuses")
         most = checked_limit(limit, default=_NOTES_LISTED)
         check_count("skip", skip)
         with self._store.read() as tx:
@@ -383,8 +384,10 @@ class Curation(Maintenance):
 
         scopes: those of these scopes and of none; None for all. status: 'open', 'resolved', None for both.
         """
-        if status not in (None, *incidents.STATES):
-            raise InvalidInput("status", status, f"give {' or '.join(map(repr, incidents.STATES))}, None for both")
+        if status not in (None, *choices.INCIDENT_STATES):
+            raise InvalidInput(
+                "status", status, f"give {' or '.join(map(repr, choices.INCIDENT_STATES))}, None for both"
+            )
         now = self._at(None)
         with self._store.read() as tx:
             return tuple(incidents.incidents(tx, self._scopes(tx, scopes), now, config=self.config, state=status))

@@ -15,7 +15,10 @@ class InvalidInput(GraphmemError, ValueError):
         self.reason = reason
 
     def __str__(self) -> str:
-        shown = repr(self.value)
+        try:
+            shown = repr(self.value)
+        except ValueError:  # Python writes no number of more than 4300 digits
+            shown = "a number of too many digits"
         if len(shown) > 120:
             shown = shown[:117] + "..."
         return f"{self.argument} = {shown}: {self.reason}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import datetime as dt
 import itertools
 import os
@@ -75,7 +76,7 @@ else:
     usage = late("graphmem.records.usage")
     vectors = late("graphmem.store.vectors")
 
-
+_LOOKING = contextvars.ContextVar("looking", default=False)  # see `Maintenance.looking`
 _MOST_DAYS = 3_660
 
 
@@ -200,6 +201,21 @@ class Maintenance:
                 report = plan(tx).report
             return replace(report, remarks=traces.copies_remark(self.path)) if hard else report
         return self._purge(plan, "purge", hard=hard)
+
+    @contextlib.contextmanager
+    def looking(self) -> Iterator[None]:
+        """Let nothing that is brought back here count as used: a person looks, and no agent is helped by it.
+
+        >>> from graphmem.memory import Memory
+        >>> with Memory.open(":memory:") as memory, memory.looking():
+        ...     memory.recall("panel")
+        ()
+        """
+        token = _LOOKING.set(True)
+        try:
+            yield
+        finally:
+            _LOOKING.reset(token)
 
     def watch(self) -> AbstractContextManager[Callable[[], bool]]:
         """Return a context with a function: was the memory changed since it was asked last, by whatever process?
@@ -774,7 +790,7 @@ class Maintenance:
 
     def _count_uses(self, note_ids: Iterable[int]) -> None:
         """Count that notes were brought back. It is written with the next write: a read never waits for a writer."""
-        if self.config.read_only:
+        if self.config.read_only or _LOOKING.get():
             return
         with self._uses_lock:
             self._uses.update(note_ids)

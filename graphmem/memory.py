@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from graphmem.compose import brief as briefs
     from graphmem.compose import grounds
     from graphmem.compose import turn as agent_turns
-    from graphmem.core import embedding, redaction
+    from graphmem.core import choices, embedding, redaction
     from graphmem.core import events as log_events
     from graphmem.exchange import events as log_files
     from graphmem.graph import blocks as block_rows
@@ -64,6 +64,7 @@ else:
     around = late("graphmem.graph.neighbours")
     block_rows = late("graphmem.graph.blocks")
     briefs = late("graphmem.compose.brief")
+    choices = late("graphmem.core.choices")
     grounds = late("graphmem.compose.grounds")
     document_rows = late("graphmem.graph.documents")
     embedding = late("graphmem.core.embedding")
@@ -175,8 +176,7 @@ class Memory(Files):
                 return scene_graph.foresee(tx, situation, keys)
         at = utc_text(situation.at) if situation.at else self._at(None)
         with self._writing(at) as tx:
-            made = [scene_graph.declare(tx, key, at, self.config) for key in keys]
-            entered = scene_graph.enter(tx, situation, at) if situation else scene_graph.Entered()
+            entered, made = scene_graph.visit(tx, situation, keys, at, self.config)
             if entered.is_news:  # what is known was looked at when it came
                 names = [named(feature.kind, ":", feature.value) for feature in situation.given]
                 refuse_secret_names("situation", names)
@@ -211,10 +211,10 @@ class Memory(Files):
         'key'. limit: None for all; skip: so many of the first. With a limit the orders other than by refs read no more
         scenes than they return.
         """
-        if origin not in (None, "declared", "emergent"):
-            raise InvalidInput("origin", origin, "give 'declared', 'emergent' or None")
-        if not isinstance(sort, str) or sort not in scene_graph.ORDERS:
-            raise InvalidInput("sort", sort, f"give one of {', '.join(scene_graph.ORDERS)}")
+        if origin not in (None, *choices.SCENE_ORIGINS):
+            raise InvalidInput("origin", origin, f"give one of {', '.join(choices.SCENE_ORIGINS)}, or None")
+        if sort not in choices.SCENE_ORDERS:
+            raise InvalidInput("sort", sort, f"give one of {', '.join(choices.SCENE_ORDERS)}")
         require_texts(contains=contains)
         check_count("skip", skip)
         key = "" if is_blank(prefix) else require_key(prefix, "prefix")

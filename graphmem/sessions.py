@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from graphmem.compose import checkpointing, harvesting, search
     from graphmem.compose.meaning import MeaningIndex
     from graphmem.compose.pool import Request
-    from graphmem.core import embedding, redaction, snippets, turns
+    from graphmem.core import choices, embedding, redaction, snippets, turns
     from graphmem.core import trust as trusts
     from graphmem.core.model import writing
     from graphmem.exchange import transcripts
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from graphmem.upkeep.repeating import Repeating
 else:
     checkpointing = late("graphmem.compose.checkpointing")
+    choices = late("graphmem.core.choices")
     embedding = late("graphmem.core.embedding")
     harvesting = late("graphmem.compose.harvesting")
     history = late("graphmem.records.history")
@@ -435,8 +436,8 @@ class Sessions(Consolidation):
         the store raises where nothing can be written: the reply waits then, and is kept the next time.
         """
         name = _session_name(session)
-        if cause not in checkpointing.CAUSES:
-            raise InvalidInput("cause", cause, f"give one of {', '.join(checkpointing.CAUSES)}")
+        if cause not in choices.CHECKPOINT_CAUSES:
+            raise InvalidInput("cause", cause, f"give one of {', '.join(choices.CHECKPOINT_CAUSES)}")
         check_flags(wait=wait, force=force)
         if not wait:
             at = self._at(None)

@@ -33,8 +33,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def _tenants() -> Iterator[None]:
     yield
-    if "postgres_store" in sys.modules:
-        postgres_store.empty_tenants()
+    if store := sys.modules.get("postgres_store"):
+        store.empty_tenants()
 
 
 class FakeClock:

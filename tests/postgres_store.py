@@ -12,10 +12,12 @@ import sqlite3
 import psycopg
 
 import graphmem.memory
+from graphmem.core.addresses import is_server
 from graphmem.store import opening
 from graphmem.store.postgres import engine
 from graphmem.store.postgres.address import parsed, schema_of
 from graphmem.store.postgres.connecting import adapt, connected
+from graphmem.store.postgres.database import PostgresStore
 from graphmem.store.postgres.engine import all_tables, numbered
 from graphmem.store.postgres.statements import translated
 
@@ -44,12 +46,13 @@ def take_over() -> None:
 
     def open_tenant(path, *, config, create, embedder=None):
         # The path of an open memory has no password.
-        is_ours = not opening.is_server(path) or parsed(path).tenant in _used.values()
+        is_ours = not is_server(path) or parsed(path).tenant in _used.values()
         if isinstance(path, str | os.PathLike) and is_ours:
             path = address(tenant_of(path))
         return open_store(path, config=config, create=create, embedder=embedder)
 
     graphmem.memory.open_store = open_tenant
+    PostgresStore.write = _without_gaps(PostgresStore.write)
     connect = sqlite3.connect
 
     def look(path, *arguments, **named):
@@ -59,9 +62,38 @@ def take_over() -> None:
     sqlite3.connect = look
 
 
+def _without_gaps(write):
+    """Let numbers that a transaction took back be given again, as SQLite does and the models of tests expect."""
+
+    @contextlib.contextmanager
+    def writing(self, *, keep=True):
+        if getattr(self._local, "writing", None) is not None:
+            with write(self, keep=keep) as tx:
+                yield tx
+            return
+        before = _numbers_of(self._address.schema)
+        kept = False
+        try:
+            with write(self, keep=keep) as tx:
+                yield tx
+            kept = keep
+        finally:
+            if not kept and before:
+                for sequence, (last, is_called) in before.items():
+                    _connection().execute("SELECT setval(%s, %s, %s)", (sequence, last, is_called))
+
+    return writing
+
+
+def _numbers_of(schema):
+    names = [f'"{schema}".{table}_{column}_seq' for table, column in numbered()]
+    asked = " UNION ALL ".join(f"SELECT '{name}', last_value, is_called FROM {name}" for name in names)
+    return {name: (last, is_called) for name, last, is_called in _connection().execute(asked).fetchall()}
+
+
 def tenant_of(name: str) -> str:
     """Return the tenant that stands for a file, the same one as long as a test runs."""
-    if opening.is_server(name):
+    if is_server(name):
         return parsed(name).tenant
     name = os.fspath(name)
     place = secrets.token_hex(8) if name == opening.MEMORY_PATH else os.path.realpath(name)
@@ -76,14 +108,14 @@ def empty_tenants() -> None:
         return
     for tenant in dict.fromkeys(_used.values()):
         try:
-            _connection().execute(_emptied(tenant))
+            _connection().execute(emptied(tenant))
         except psycopg.Error:  # one that was never made, or that a test took apart
             continue
         _free.append(tenant)
     _used.clear()
 
 
-def _emptied(tenant: str) -> str:
+def emptied(tenant: str) -> str:
     return _EMPTIED.format(
         schema=schema_of(tenant),
         deletions=";".join(f"DELETE FROM {name}" for name in all_tables() if name != "store_state"),
@@ -100,7 +132,7 @@ def _connection() -> psycopg.Connection:
 
 def stands_for(path):
     """Whether a tenant stands for a file in this test, or is named by its address."""
-    return opening.is_server(path) or os.path.realpath(os.fspath(path)) in _used
+    return is_server(path) or os.path.realpath(os.fspath(path)) in _used
 
 
 class Tables:
@@ -213,10 +245,14 @@ class Looking:
             os.environ["GRAPHMEM_POSTGRES"], autocommit=True, cursor_factory=psycopg.RawCursor
         )
         adapt(self._connection)
+        self.indexed = None
         self._connection.execute(f'SET search_path = "{schema_of(tenant)}", graphmem')
 
     def execute(self, statement, parameters=()):
         cursor = self._connection.cursor()
+        if statement == "BEGIN IMMEDIATE":
+            cursor.execute("BEGIN")
+            statement = "SELECT 1 FROM store_state FOR UPDATE NOWAIT"
         cursor.execute(translated(statement), parameters)
         return cursor if cursor.description else Nothing(cursor.rowcount)
 

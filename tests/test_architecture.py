@@ -60,6 +60,8 @@ HOMES = {
     "markupsafe": "graphmem.surfaces.panel",
     "mcp_types": "graphmem.surfaces.mcp",
     "uvicorn": "graphmem.surfaces.http",
+    "psycopg": "graphmem.store.postgres",
+    "psycopg_pool": "graphmem.store.postgres",
 }
 
 

@@ -123,6 +123,21 @@ SCRIPT = [
 ]
 
 
+def test_who_looks_uses_nothing(path):
+    async def main():
+        async with await AsyncMemory.open(path) as memory:
+            await memory.remember("The panel runs on port 8443")
+            with await memory.looking():
+                await memory.recall("panel")
+            await memory.remember("Uses are written with the next write")
+            looked = (await memory.inspect(1)).uses
+            await memory.recall("panel")
+            await memory.remember("Again")
+            return looked, (await memory.inspect(1)).uses
+
+    assert asyncio.run(main()) == (0, 1)
+
+
 def run_sync(path, clock):
     with Memory.open(path, clock=clock) as memory:
         return [getattr(memory, verb)(*arguments, **options) for verb, arguments, options in SCRIPT]

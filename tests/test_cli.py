@@ -28,9 +28,8 @@ import pytest
 from support import HashEmbedder, rows_of
 
 from graphmem import Memory, Part, Situation, Triple
-from graphmem.compose.pool import KINDS, MODES
+from graphmem.core.choices import RECALL_KINDS, RECALL_MODES, SOURCE_CLASSES
 from graphmem.core.model import Visit
-from graphmem.core.trust import CLASSES
 from graphmem.exchange import copying, kinds
 from graphmem.files import EXPORTS
 from graphmem.surfaces.cli import exchange, graphmem, main
@@ -745,9 +744,9 @@ def test_incidents_say_whose_they_are(cli):
 def test_the_choices_of_recall_are_those_of_memory():
     options = {option.name: option.type for option in recall_command.params}
 
-    assert tuple(options["kinds"].choices) == KINDS
-    assert tuple(options["mode"].choices) == MODES
-    assert tuple(options["trust"].choices) == CLASSES
+    assert tuple(options["kinds"].choices) == RECALL_KINDS
+    assert tuple(options["mode"].choices) == RECALL_MODES
+    assert tuple(options["trust"].choices) == SOURCE_CLASSES
 
 
 def test_brief_tells_what_belongs_into_the_prompt_and_writes_nothing(cli, filled):
@@ -1081,16 +1080,15 @@ def test_a_memory_is_copied_and_the_same_again_is_told(cli, filled, tmp_path):
     assert "1 relations" in copied.out
     assert again.document["counts"]["relations"] == 1
     assert again.document["remarks"] == [f"{tmp_path}/copy.db is the same already: nothing was copied"]
-    assert (refused.code, refused.document["error"]["kind"]) == (1, "Conflict")
+    assert (refused.code, refused.document["error"]["type"]) == (1, "Conflict")
     assert cli("scenes", db=tmp_path / "copy.db").out == cli("scenes").out
 
 
 def test_a_copy_that_goes_on_tells_how_much_had_come(cli, filled, tmp_path, monkeypatch):
-    settle = copying.text_index.fill
-    monkeypatch.setattr(copying.text_index, "fill", lambda tx: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        Memory.copy(filled, tmp_path / "copy.db")
-    monkeypatch.setattr(copying.text_index, "fill", settle)
+    with monkeypatch.context() as patched:
+        patched.setattr(copying._Going, "settle", lambda going: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            Memory.copy(filled, tmp_path / "copy.db")
 
     unfinished, copied = cli("check", db=tmp_path / "copy.db"), cli("copy", filled, tmp_path / "copy.db")
 
@@ -2051,7 +2049,7 @@ OF_SCENES = {
         "config",
         "projects",
     ),
-    *("core.keys", "core.policies", "core.situations", "core.times"),
+    *("core.choices", "core.keys", "core.policies", "core.situations", "core.times"),
     *("graph.matching", "graph.scenes", "graph.validity"),
     *("store.blobs", "store.database", "store.lists", "store.postings", "store.schema"),
 }
@@ -2202,7 +2200,7 @@ def test_failures_are_recorded_listed_and_forgotten(cli, path):
 
     assert cli("record-failure", "grep", "").out.endswith(": new, seen 1 time: grep|\n")
     assert "(failed without a word)" in cli("incidents").out
-    assert cli("incidents", "--forget", "3").code == 0
+    assert cli("incidents", "--forget", "2").code == 0
 
     assert cli("incidents", "--forget", "1").out == "forgotten: bash|rm: cannot remove <q>\n"
     assert cli("incidents").out == "no open incidents; --all shows the others too\n"

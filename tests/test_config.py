@@ -10,8 +10,8 @@ import platformdirs
 import pytest
 
 from graphmem import Config, InvalidInput, Memory, Part, Ranking, Situation, Triple
-from graphmem.compose.pool import MODES
 from graphmem.config import SEARCH_MODES, read_settings
+from graphmem.core.choices import RECALL_MODES
 from graphmem.exchange.events import Event
 from graphmem.surfaces.cli import main
 from graphmem.surfaces.opening import default_settings_file
@@ -189,7 +189,7 @@ def test_what_a_writer_is_told_is_no_unknown_setting(caplog):
 
 
 def test_the_modes_of_settings_are_those_that_need_no_situation():
-    assert set(MODES) - set(SEARCH_MODES) == {"scene"}
+    assert set(RECALL_MODES) - set(SEARCH_MODES) == {"scene"}
 
 
 # ---- where they come from

@@ -1,7 +1,7 @@
 """Copies of whole memories: every row comes, what was broken off goes on, and what differs is found."""
 
 import contextlib
-import os
+import itertools
 import re
 import secrets
 import shutil
@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import postgres_server
 import pytest
 from conftest import FakeClock
 from support import HashEmbedder, dump, plant, rows_of, sql, text_index_of
@@ -19,10 +20,9 @@ from graphmem import Config, Conflict, GraphmemError, InvalidInput, Memory, Part
 from graphmem.exchange import copying
 from graphmem.store import rows
 from graphmem.store.connection import Connection
+from graphmem.store.opening import tenants_at
 
 pytestmark = pytest.mark.sqlite  # files are files here, and tenants are named
-SERVER = os.environ.get("GRAPHMEM_POSTGRES", "")
-on_server = pytest.mark.skipif(not SERVER, reason="no server: GRAPHMEM_POSTGRES is its address")
 CLOCK = FakeClock()
 # What a program leaves that ends in the middle of a copy.
 KILLED = """
@@ -74,24 +74,18 @@ def dest(tmp_path):
     return tmp_path / "dest.db"
 
 
+@pytest.fixture(scope="module")
+def database():
+    """The address of a server with no tenants but those of this module; skips the test where there is none."""
+    with postgres_server.fresh_database() as address:
+        yield address
+
+
 @pytest.fixture
-def server():
-    """The address of a server, of which every tenant that this test names is removed."""
-    from graphmem.store.postgres import tenants
-    from graphmem.store.postgres.address import parsed
-    from graphmem.store.postgres.connecting import plainly_connected
-
-    named = []
-
-    def tenant(prefix="copy"):
-        named.append(f"{SERVER}?tenant={prefix}_{secrets.token_hex(6)}")
-        return named[-1]
-
-    yield tenant
-    with plainly_connected(SERVER, 5.0) as connection:
-        for address in named:
-            with contextlib.suppress(StoreFailed):  # one that was never made
-                tenants.remove(connection, parsed(address))
+def server(database):
+    """Return what gives the address of a tenant that is not there yet."""
+    numbers = itertools.count()
+    return lambda: postgres_server.address(f"{secrets.token_hex(6)}_{next(numbers)}", database)
 
 
 @pytest.fixture
@@ -400,7 +394,6 @@ def test_all_tenants_are_those_of_a_server(tmp_path):
 # ---- tenants
 
 
-@on_server
 def test_a_memory_goes_to_a_server_and_comes_back(source, dest, server):
     there, second = server(), server()
 
@@ -417,7 +410,6 @@ def test_a_memory_goes_to_a_server_and_comes_back(source, dest, server):
         memory.remember("new")
 
 
-@on_server
 def test_what_is_written_on_a_server_is_numbered_behind_what_came(source, server):
     there = server()
     Memory.copy(source, there)
@@ -429,7 +421,6 @@ def test_what_is_written_on_a_server_is_numbered_behind_what_came(source, server
     assert told[0] == told[1]
 
 
-@on_server
 @pytest.mark.parametrize("back", [False, True])
 def test_a_copy_to_or_from_a_server_goes_on_where_it_was(source, dest, server, small, back):
     steps, read = whole_of(source)
@@ -452,7 +443,6 @@ def test_a_copy_to_or_from_a_server_goes_on_where_it_was(source, dest, server, s
     assert_same(source, dest)
 
 
-@on_server
 def test_a_text_that_a_server_cannot_keep_is_told_before_anything_is_there(source, server):
     plant(source, "UPDATE notes SET body = 'a' || char(0) WHERE id = 4")
     there = server()
@@ -463,7 +453,6 @@ def test_a_text_that_a_server_cannot_keep_is_told_before_anything_is_there(sourc
         Memory.open(there, create=False)
 
 
-@on_server
 def test_a_key_that_is_too_long_for_a_server_is_named(source, server):
     long = "".join(secrets.token_hex(8) for _ in range(1000))
     with Memory.open(source, clock=CLOCK) as memory, memory._store.write() as tx:
@@ -474,7 +463,6 @@ def test_a_key_that_is_too_long_for_a_server_is_named(source, server):
     assert long[:20] not in str(caught.value)
 
 
-@on_server
 def test_a_tenant_that_is_not_there_is_no_source(dest, server):
     there = server()
 
@@ -483,7 +471,6 @@ def test_a_tenant_that_is_not_there_is_no_source(dest, server):
     assert not dest.exists()
 
 
-@on_server
 def test_no_password_is_shown(source, server):
     address = re.sub(r"//([^:@/]*)(:[^@]*)?@", r"//\1:hunter2@", server())
 
@@ -495,35 +482,30 @@ def test_no_password_is_shown(source, server):
     assert "hunter2" not in told
 
 
-@on_server
-def test_every_tenant_of_a_server_goes_into_a_folder_and_back(source, tmp_path, server, monkeypatch):
-    wanted = [server(), server("o'dd/Team"), server()]
-    for number, address in enumerate(wanted):
-        with Memory.open(address, clock=CLOCK) as memory:
-            memory.remember(f"note {number}")
-    # Other tests have tenants there at the same time.
-    names = [address.partition("tenant=")[2] for address in wanted]
-    monkeypatch.setattr(copying, "tenants_at", lambda path, config: names)
+def test_every_tenant_of_a_server_goes_into_a_folder_and_back(tmp_path):
+    names = ["default", "o'dd/Team", "团队"]
+    folder = tmp_path / "new" / "all"
+    with postgres_server.fresh_database() as one, postgres_server.fresh_database() as other:
+        assert (Memory.copy_tenants(one, folder), folder.exists()) == ((), False)
+        for name in names:
+            with Memory.open(postgres_server.address(name, one), clock=CLOCK) as memory:
+                memory.remember(f"note of {name}")
 
-    reports = Memory.copy_tenants(SERVER, tmp_path / "all")
+        there = Memory.copy_tenants(one, folder)
+        back = Memory.copy_tenants(folder, other)
+        again = Memory.copy_tenants(one, other)
 
-    files = [tmp_path / "all" / copying.file_of(name) for name in names]
-    assert [report.path for report in reports] == list(map(str, files))
-    for number, file in enumerate(files):
-        with Memory.open(file, create=False) as memory:
-            assert [note.title for note in memory.notes()] == [f"note {number}"]
-    again = Memory.copy_tenants(tmp_path / "all", SERVER)
+        assert sorted(tenants_at(other, Config())) == sorted(names)
+        for name in names:
+            with Memory.open(postgres_server.address(name, other), create=False) as memory:
+                assert [note.title for note in memory.notes()] == [f"note of {name}"]
+    assert sorted(report.path for report in there) == sorted(str(folder / copying.file_of(name)) for name in names)
+    assert {report.digest for report in there} == {report.digest for report in back}
     assert {report.remarks[0].endswith("nothing was copied") for report in again} == {True}
-    assert sorted(report.digest for report in again) == sorted(report.digest for report in reports)
 
 
-@on_server
-def test_the_tenants_of_a_server_are_found(server):
-    from graphmem.store.opening import tenants_at
-
-    there = server()
-    Memory.open(there).close()
-
-    assert there.partition("tenant=")[2] in tenants_at(SERVER, Config())
+def test_an_address_of_all_tenants_names_none(source, server):
     with pytest.raises(InvalidInput, match="leave the tenant out"):
-        Memory.copy_tenants(there, "folder")
+        Memory.copy_tenants(source.parent, f"{server()}&sslmode=prefer")
+    with pytest.raises(InvalidInput, match="leave the tenant out"):
+        Memory.copy_tenants(server(), source.parent)

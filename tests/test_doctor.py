@@ -653,6 +653,25 @@ def test_a_program_that_does_not_start_is_a_problem(doctor, home, path, what):
     assert ("not there" if what == "is missing" else "exit code 3: cannot begin") in text
 
 
+def test_a_server_whose_packages_are_missing_is_a_problem_that_pip_mends(doctor, home, path):
+    installed(path)
+    program, servers = home / "bin/graphmem", home / ".claude.json"
+    program.parent.mkdir()
+    program.write_text(
+        '#!/bin/sh\n[ "$1" = mcp ] || exit 0\n'
+        "echo \"extra = 'mcp': serving needs mcp: pip install 'graphmem[mcp]'\" >&2\nexit 2\n"
+    )
+    program.chmod(0o755)
+    told_there = json.loads(servers.read_text())
+    told_there["mcpServers"]["graphmem"]["command"] = str(program)
+    servers.write_text(json.dumps(told_there))
+
+    state, text, remedy = told(doctor(), "Claude Code, MCP")
+
+    assert (state, remedy) == ("problem", "pip install 'graphmem[mcp]'")
+    assert "serving needs mcp" in text
+
+
 def test_another_memory_and_missing_settings_are_told(doctor, home, path):
     claude_setup.install(None, database=str(home / "other.db"), config_file=None, dry_run=False)
     assert "uses another memory" in only(doctor(), "Claude Code, MCP").told

@@ -1,7 +1,7 @@
 """Failures that are one kind have one signature, others have another (C6, C8.12)."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from graphmem.core import failures
@@ -433,6 +433,7 @@ def test_another_tool_is_another_failure_whatever_the_names_hold():
 
 
 @given(st.text(alphabet="aé字'\"`“”/\\:.0x9f-_ \n\x1b[m<>{}|", max_size=60), st.text(max_size=10))
+@example("0\n'\n:", "")  # a line of which nothing is left
 def test_a_signature_is_one_short_line(text, tool):
     made = signature(tool, text)
 

@@ -82,6 +82,21 @@ class Host:
     def prompt(self, text):
         return self.context("UserPromptSubmit", prompt=text)
 
+    def wishes(self, text):
+        """Say a wish, and wait until the process behind the answer has kept it."""
+        before = self._wishes()
+        self.prompt(text)
+        for _ in range(300):
+            if self._wishes() > before:
+                return
+            time.sleep(0.1)
+        raise AssertionError(self.log())
+
+    def _wishes(self):
+        state = self.environ.get("XDG_STATE_HOME", self.home / ".local/state")
+        files = Path(state, "graphmem", "claude-code").glob("*")
+        return sum(file.read_text("utf-8").count("wish [") for file in files)
+
     def log(self):
         file = self.home / ".local/state/graphmem/hook.log"
         return file.read_text("utf-8") if file.exists() else ""
@@ -183,12 +198,12 @@ def test_a_tool_that_fails_twice_is_warned_of_in_the_third(host):
 
 
 def test_a_wish_is_reminded_of_exactly_once_and_never_in_a_loop(host):  # C8.15
-    host.prompt(f"Thanks. {WISH}")
+    host.wishes(f"Thanks. {WISH}")
 
     loop = host.hook("Stop", stop_hook_active=True)
     host.hook("SessionStart", source="compact")
     answers = [host.hook("Stop", stop_hook_active=active) for active in (False, True, False)]
-    host.prompt(WISH)
+    host.wishes(WISH)
     answers.append(host.hook("Stop", stop_hook_active=False))
 
     assert loop is None
@@ -197,8 +212,14 @@ def test_a_wish_is_reminded_of_exactly_once_and_never_in_a_loop(host):  # C8.15
     assert answers[1:] == [None, None, None]
 
 
-def test_a_wish_that_was_saved_is_not_reminded_of(host):
+def test_a_turn_that_takes_no_time_is_reminded_too(host):
     host.prompt(WISH)
+
+    assert WISH in host.hook("Stop")["reason"]
+
+
+def test_a_wish_that_was_saved_is_not_reminded_of(host):
+    host.wishes(WISH)
     with host.memory() as memory:
         memory.remember("Answer in German")
 
@@ -206,9 +227,11 @@ def test_a_wish_that_was_saved_is_not_reminded_of(host):
 
 
 def test_a_reminder_that_found_the_memory_busy_comes_with_the_next_turn(host):
-    host.prompt(WISH)
+    host.wishes(WISH)
     with host.memory() as memory, memory._store.write():
         busy = host.hook("Stop")
+
+    host.prompt("Go on")
 
     assert busy is None
     assert WISH in host.hook("Stop")["reason"]
@@ -216,7 +239,7 @@ def test_a_reminder_that_found_the_memory_busy_comes_with_the_next_turn(host):
 
 def test_no_secret_is_kept_of_a_prompt(host):
     token = "ghp_" + "a1B2" * 9
-    host.prompt(f"From now on, always use {token} to log in.")
+    host.wishes(f"From now on, always use {token} to log in.")
 
     files = [file for file in host.home.rglob("*") if file.is_file()]
     assert any(file.parent.name == "claude-code" for file in files)
@@ -446,7 +469,7 @@ def test_a_helper_that_dies_is_replaced_and_one_of_other_settings_not_asked(help
     while helper_of(place):
         time.sleep(0.05)
 
-    helped.prompt(WISH)
+    helped.wishes(WISH)
     again, other = wait_for_a_helper(helped)
     silent = helped.hook("Stop", environ={"GRAPHMEM_REMIND_UNRECORDED": "false"})
     reminded = helped.hook("Stop")
@@ -503,24 +526,56 @@ def test_a_helper_ends_when_nobody_asks(host):
     place.parent.rmdir()
 
 
+@needs_sockets
+def test_to_uninstall_ends_it(helped):
+    helped.hook("SessionStart", source="startup")
+    place, pid = wait_for_a_helper(helped)
+    words = [*words_of("graphmem"), "claude", "uninstall"]
+
+    subprocess.run([*words, "--dry-run"], env=helped.environ, cwd=helped.work, timeout=60, check=True)
+    assert helper_of(place) == pid
+    subprocess.run(words, env=helped.environ, cwd=helped.work, timeout=60, check=True)
+
+    assert not place.exists()
+    for _ in range(300):
+        if not is_running(pid):
+            break
+        time.sleep(0.02)
+    assert not is_running(pid)
+
+
+def is_running(pid):
+    """Whether a process is there, and no zombie that nobody asked for its end."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 # ---- the entry
 
 
 def test_a_hook_loads_only_what_its_answer_needs(host):
     heavy = ["click", "numpy", "networkx", "regex", "snowballstemmer", "pydantic", "logging", "platformdirs", "asyncio"]
-    script = f"""if True:
+    script = """if True:
         import os, sys
         from graphmem.surfaces import hook
         hook.os._exit = lambda code: None
         hook.main()
-        print(*(name for name in {heavy} if name in sys.modules), file=sys.stderr)"""
+        print(*(name for name in sys.argv[2:] if name in sys.modules), file=sys.stderr)"""
     with host.memory() as memory:
         memory.remember(RULE, kind="rule", source="user", pinned=True)
         memory.enter_scene(Situation.of(chan="x"))
-    for name in ("SessionStart", "PreToolUse", "Stop"):
+        memory.remember("The panel runs on port 8443 and is deployed with pnpm")
+        memory.record_failure("Bash", FAILED)
+    ours = [f"graphmem.core.{name}" for name in ("failures", "checkpoints", "candidates", "reminders", "precise")]
+    needs = {name: [*heavy, *ours] for name in ("SessionStart", "PreToolUse", "Stop")}
+    for name, loaded in {**needs, "UserPromptSubmit": ours}.items():
         ran = subprocess.run(
-            [sys.executable, "-c", script, name], env=host.environ, capture_output=True, text=True, timeout=60,
-            input=json.dumps(host.event(name, tool_name="Bash", tool_input={"command": "ls"})),
+            [sys.executable, "-c", script, name, *loaded], env=host.environ, capture_output=True, text=True, timeout=60,
+            input=json.dumps(
+                host.event(name, tool_name="Bash", tool_input={"command": "ls"}, prompt="How is the panel deployd?")
+            ),
         )  # fmt: skip
         assert ran.stderr.split() == [], name
 

@@ -146,6 +146,7 @@ def test_words_are_mirrored_with_who_said_them_and_without_secrets(memory, path)
 
 def test_what_a_writer_is_asked_is_no_turn(memory, path):
     assert hosts.prompted(memory, ANN, f"{WRITER_MARK}\nSum up. {WISH}", part="m1") == hosts.Prompted()
+    assert hosts.wish_of(f"{WRITER_MARK}\nSum up. {WISH}", memory.config) == ""
     assert sql(path, "SELECT COUNT(*) FROM parts") == [(0,)]
 
 
@@ -197,14 +198,14 @@ def test_calls_are_mirrored_with_their_outcome(memory):
 
 
 def test_a_wish_is_reminded_of_exactly_once(memory):  # C8.15
-    wish = hosts.prompted(memory, ANN, f"Thanks. {WISH}").wish
+    wish = hosts.wish_of(f"Thanks. {WISH}", memory.config)
 
     reminders = [hosts.stopped(memory, ANN, wish=wish).text for _ in range(2)]
 
     assert wish == WISH
     assert WISH in reminders[0]
     assert reminders[1] == ""
-    assert hosts.prompted(memory, ANN, "中文怎么配置？").wish == ""
+    assert hosts.wish_of("中文怎么配置？", memory.config) == ""
 
 
 @pytest.mark.parametrize(
@@ -220,11 +221,11 @@ def test_nothing_is_reminded_of_where_something_was_saved(memory, clock, save):
     memory.remember("Something else before")
     clock.advance(minutes=1)
     since = clock()
-    wish = hosts.prompted(memory, ANN, WISH).wish
+    hosts.prompted(memory, ANN, WISH)
     clock.advance(seconds=5)
     save(memory)
 
-    assert hosts.stopped(memory, ANN, wish=wish, since=since).text == ""
+    assert hosts.stopped(memory, ANN, wish=WISH, since=since).text == ""
 
 
 def test_what_was_saved_before_the_turn_or_in_another_project_is_nothing(at_work, clock):
@@ -288,14 +289,14 @@ def test_the_end_of_a_session_queues_a_checkpoint_where_something_was_said(memor
 
 def everything(memory):
     """Every moment once, in the order of a session."""
-    prompted = hosts.prompted(memory, ANN, f"The panel, {RULE.lower()}. {WISH}", part="m1")
+    said = f"The panel, {RULE.lower()}. {WISH}"
     return [
         hosts.session_started(memory, ANN),
-        prompted,
+        hosts.prompted(memory, ANN, said, part="m1"),
         hosts.tool_called(memory, ANN, "Bash", "git push"),
         hosts.tool_answered(memory, ANN, "Bash", "x", error=FAILED, part="t1"),
         hosts.tool_answered(memory, ANN, "Bash", "x", error=FAILED, part="t2"),
-        hosts.stopped(memory, ANN, wish=prompted.wish, text="Done.", part="m2"),
+        hosts.stopped(memory, ANN, wish=hosts.wish_of(said, memory.config), text="Done.", part="m2"),
         hosts.compacting(memory, ANN),
         hosts.idle(memory),
         hosts.session_ended(memory, ANN),
@@ -320,7 +321,7 @@ def test_where_inject_is_off_nothing_is_and_all_else_goes_on(memory, open_with, 
 def test_what_is_switched_off_is_not_done(open_with, path):
     moments = everything(open_with(capture_failures=False, remind_unrecorded=False))
 
-    assert moments[1].wish == moments[5].text == ""
+    assert moments[5].text == ""
     assert sql(path, "SELECT COUNT(*) FROM incidents") == [(0,)]
     assert not any(one.failed for one in moments)
 

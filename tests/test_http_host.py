@@ -1,5 +1,7 @@
 """What plug-ins of hosts tell and ask over HTTP."""
 
+import asyncio
+import functools
 import subprocess
 import sys
 import threading
@@ -12,6 +14,7 @@ from test_http import MAY_WRITE, error_of, served
 from graphmem import Config, Memory, Part, WriterFailed, WriterUnavailable
 from graphmem.core.injected import WRITER_MARK
 from graphmem.core.model import WriterTask
+from graphmem.surfaces.http.host import Once
 from graphmem.surfaces.http.host_writer import HostWriter
 
 WISH = "From now on, always answer in German."
@@ -92,6 +95,45 @@ def test_a_failure_twice_is_warned_of(tell, there):
     assert "read" in second["text"]
     assert there.incidents()[0].count == 2
     assert "File not found" in tell("tool", tool="read", input={"filePath": "b.txt"}).json()["text"]
+
+
+def test_what_is_told_again_under_its_name_counts_once(tell, there):
+    call = {"tool": "read", "input": {"filePath": "a.txt"}, "error": FAILED}
+    tell("failure", **call, telling="t1")
+
+    answers = [tell("failure", **call, telling=name).json() for name in ("t2", "t2", "t2")]
+    prompts = [tell("prompt", text="Hello", telling="t2").json() for _ in range(2)]
+
+    assert "read" in answers[0]["text"]
+    assert answers == answers[:1] * 3
+    assert there.incidents()[0].count == 2
+    assert prompts[0] == prompts[1]
+    assert there.evidence()[0].count == 1
+    assert tell("failure", **call, telling="t2", session="s2").status_code == 200
+    assert there.incidents()[0].count == 3
+
+
+def test_what_failed_is_done_when_it_is_told_again():
+    done, fails = [], [False, True]
+
+    async def act(name):
+        await asyncio.sleep(0)
+        if name == "bad" and fails and fails.pop():
+            raise ValueError(name)
+        done.append(name)
+        return {"name": name}
+
+    async def main():
+        once = Once(2)
+        with pytest.raises(ValueError, match="bad"):
+            await once("bad", lambda: act("bad"))
+        together = await asyncio.gather(*(once("bad", lambda: act("bad")) for _ in range(3)))
+        for name in ("a", "b", "bad", "b"):
+            await once(name, functools.partial(act, name))
+        return together
+
+    assert asyncio.run(main()) == [{"name": "bad"}] * 3
+    assert done == ["bad", "a", "b", "bad"]  # the first one is forgotten
 
 
 def test_parts_come_as_the_host_has_them(tell, there):
@@ -190,6 +232,7 @@ def test_another_project_is_another_memory(tell, there, tmp_path):
         ("said", {"said": "p1"}, "said"),
         ("tool", {}, "tool"),
         ("failure", {"tool": "read"}, "error"),
+        ("failure", {"telling": "t" * 101}, "telling"),
         ("removed", {"parts": "p1"}, "parts"),
         ("command", {"command": "sing"}, "command"),
         ("start", {"folder": "panel"}, "project"),

@@ -10,7 +10,7 @@ from test_import_others import assert_a_rehearsal_tells_the_same, assert_again_a
 
 from graphmem import Conflict, InvalidInput, Memory, Triple
 from graphmem.core import foreign_pages
-from graphmem.records.drafts import KINDS
+from graphmem.core.choices import NOTE_KINDS
 
 SECRET = "ghp_" + "a1B2" * 9
 
@@ -447,7 +447,7 @@ FILES = st.text(st.one_of(st.sampled_from("#-[]|()`~*:\"'\n\\ ^!"), st.character
 @given(FILES, st.booleans())
 def test_any_text_is_read_or_refused(text, is_bundle):
     try:
-        page = foreign_pages.read(text, "a/b.md", kinds=KINDS, is_bundle=is_bundle)
+        page = foreign_pages.read(text, "a/b.md", kinds=NOTE_KINDS, is_bundle=is_bundle)
         foreign_pages.is_listing(text)
     except InvalidInput:
         return

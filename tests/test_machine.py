@@ -25,7 +25,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from support import assert_comes_back_whole, text_index_of
+from support import assert_comes_back_whole, examples, orphans, refuse, relent, text_index_of
 from test_history import Model as Sessions
 from test_history import calls as mirror_calls
 from test_history import numbers, part_rows
@@ -690,14 +690,13 @@ class MemoryMachine(RuleBasedStateMachine):
         wished = copy.deepcopy(self.model)
         wished.enter(weigh(features), [], self.clock.now)
         changes = (wished.tables, wished.evidence) != (self.model.tables, self.model.evidence)
-        last = {"grow": "INSERT ON scene_features", "join": "UPDATE ON scene_features",
-                "wait": "INSERT ON situation_evidence"}  # fmt: skip
-        for name, write in last.items():
-            self.file.execute(f"CREATE TRIGGER no_{name} BEFORE {write} BEGIN SELECT RAISE(ABORT, 'full'); END")
+        last = "INSERT ON scene_features", "UPDATE ON scene_features", "INSERT ON situation_evidence"
+        for write in last:
+            refuse(self.path, write)
         with pytest.raises(StoreFailed) if changes else contextlib.nullcontext():
             self.memories[who].enter_scene(Situation([Feature(*feature) for feature in features]))
-        for name in last:
-            self.file.execute(f"DROP TRIGGER no_{name}")
+        for write in last:
+            relent(self.path, write)
 
     @rule(who=either)
     def block_that_raises(self, who):
@@ -802,7 +801,7 @@ class MemoryMachine(RuleBasedStateMachine):
     def the_file_is_whole_and_free(self):
         if not hasattr(self, "model"):
             return
-        assert self.select("PRAGMA foreign_key_check") == []
+        assert orphans(self.path) == []
         self.file.execute("BEGIN IMMEDIATE")  # fails at once while another connection has a write transaction
         self.file.execute("ROLLBACK")
 
@@ -811,7 +810,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
 
 TestMemory = MemoryMachine.TestCase
-TestMemory.settings = settings(max_examples=300, stateful_step_count=30)
+TestMemory.settings = settings(max_examples=examples(300), stateful_step_count=30)
 
 
 @pytest.mark.slow

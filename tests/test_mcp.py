@@ -14,7 +14,7 @@ from contract import CALLS, REFUSED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp import Client, MCPError
-from mcp_types import INVALID_PARAMS, CreateMessageResult, ErrorData, ImageContent, TextContent
+from mcp_types import INVALID_PARAMS, CreateMessageResult, ErrorData, ImageContent, ListRootsResult, Root, TextContent
 from test_store import FACT, fill
 
 from graphmem import Config, InvalidInput, Memory, Part
@@ -56,7 +56,7 @@ def with_client(memory, use, *, mode="legacy", **options):
             with Memory.open(memory.path, clock=memory._clock, writer=writer) as own:
                 yield own
 
-    desk = Desk(open_memory, is_fixed=True)
+    desk = Desk(open_memory, is_fixed="list_roots_callback" not in options)
     told = {name: options.pop(name) for name in ("prefix", "profile", "limit") if name in options}
 
     async def main():
@@ -325,6 +325,32 @@ def test_the_writer_of_the_settings_goes_before_the_model_of_the_client(path, cl
 
     assert reply.structured_content["result"]["state"] == "written"
     assert asked == []
+
+
+# ---- the roots of a client
+
+
+def test_a_client_that_gives_up_a_request_while_its_roots_are_asked_for_is_asked_with_the_next(memory, tmp_path):
+    asked = []
+
+    async def roots(context):
+        asked.append(context)
+        if len(asked) == 1:
+            roots.giving_up.cancel()
+            await roots.ended.wait()
+        return ListRootsResult(roots=[Root(uri=tmp_path.as_uri())])
+
+    async def use(client):
+        roots.ended = anyio.Event()
+        with anyio.CancelScope() as roots.giving_up:
+            await client.call_tool("recall", {"query": "deploy"})
+        await client.call_tool("recall", {"query": "deploy"})
+        await client.call_tool("recall", {"query": "deploy"})
+        roots.ended.set()
+
+    with_client(memory, use, list_roots_callback=roots)
+
+    assert len(asked) == 2
 
 
 # ---- what may be read, and what may be asked for

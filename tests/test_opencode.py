@@ -31,6 +31,7 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.answers = {}
         self.heard = []
+        self.refused = []
 
     def told(self, moment):
         return [body for each, body in self.heard if each == moment]
@@ -48,6 +49,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if isinstance(answer, list):
             answer = answer.pop(0) if len(answer) > 1 else answer[0]
         if isinstance(answer, int) and not isinstance(answer, bool):
+            self.server.refused.append(body)
             self.send_error(answer)
             return
         if isinstance(answer, tuple):
@@ -319,6 +321,15 @@ def test_what_could_not_be_told_is_told_later_in_its_order(run, server):
     )
 
     assert [body["said"][0]["part"]["text"] for body in server.told("said")] == ["one", "two"]
+
+
+def test_what_is_told_again_has_the_name_it_had(run, server):
+    server.answers["failure"] = [503, 401, {}]
+
+    run(fails("gone"), {"pause": 100}, fails("gone", "c2"))
+
+    names = [body["telling"] for body in [*server.refused, *server.told("failure")]]
+    assert [names.index(name) for name in names] == [0, 0, 0, 3]
 
 
 # ---- commands

@@ -112,7 +112,7 @@ def test_plug_in_and_server_use_the_memory_that_is_named(project, tmp_path, monk
     start += ["--config", os.path.abspath("my.toml")]
     server = json.loads((project / "opencode.json").read_text())["mcp"]["graphmem"]
     assert json.loads((project / ".opencode" / "graphmem" / "settings.json").read_text()) == {
-        "command": start, "writes": False,
+        "//": setup._MARK, "command": start, "writes": False,
     }  # fmt: skip
     # The plug-in tells what holds, and once is enough.
     environment = {"GRAPHMEM_INJECT": "false"}
@@ -180,6 +180,26 @@ def test_a_file_of_somebody_else_is_left_alone(project):
     setup.uninstall(project, dry_run=False)
 
     assert everything_in(project) == {".opencode/commands/mem-search.md": b"Search with my own tool"}
+
+
+@pytest.mark.parametrize(
+    "name", ["plugins/graphmem.js", "commands/mem-search.md", "graphmem/settings.json", "graphmem/bridge.js"]
+)
+def test_a_file_of_the_user_about_graphmem_is_none_of_ours(project, name):
+    own = project / ".opencode" / name
+    own.parent.mkdir(parents=True)
+    own.write_text("// what I do with graphmem")
+
+    with pytest.raises(InvalidInput, match=f"{name}.*not graphmem's; move it away"):
+        install(project)
+    setup.uninstall(project, dry_run=False)
+
+    assert own.read_text() == "// what I do with graphmem"
+    own.unlink()
+    install(project)
+    assert setup.installed(project).missing == ()
+    setup.uninstall(project, dry_run=False)
+    assert not own.exists()
 
 
 def test_the_command(project, monkeypatch):

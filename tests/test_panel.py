@@ -65,7 +65,7 @@ class Page(HTMLParser):
 
 @contextlib.contextmanager
 def browser(memory, *, let_in=True, **options):
-    app = create_app(memory, port=PORT, token=TOKEN, pages=routes(), **options)
+    app = create_app(memory, port=PORT, token=TOKEN, pages=routes(), error_page=pages.refused, **options)
     with TestClient(app, base_url=ORIGIN, raise_server_exceptions=False) as client:
         if let_in:
             client.get(f"/enter?token={TOKEN}")
@@ -464,11 +464,50 @@ def test_a_memory_that_nobody_may_change_offers_nothing(filled, path):
 def test_a_private_server_tells_nothing_without_the_token(filled, address):
     with browser(filled, let_in=False, private=True) as client:
         page = seen(client, address, 401, headers={"Sec-Fetch-Site": "none"})
-        assert "reading needs the token" in page.text
+        assert "needs the token" in page.text
         assert filled.path not in page.text
         client.get(f"/enter?token={TOKEN}", headers={"Sec-Fetch-Site": "none"})
         seen(client, address, headers={"Sec-Fetch-Site": "none"})
         seen(client, address, headers={"Sec-Fetch-Site": "same-origin"})
+
+
+def test_a_look_of_a_person_is_no_use_of_a_note(filled):
+    def uses():
+        filled.remember("Uses are written with the next write")
+        return [filled.inspect(each.id).uses for each in filled.notes(kinds=("fact", "rule", "lesson"), limit=3)]
+
+    filled.remember("The pelican lives in the harbour", scenes="chan:qq")
+    before = uses()
+    with browser(filled) as client:
+        for address in ("/notes?q=pelican", "/scene?key=chan:qq", "/situation?chan=qq&q=pelican", "/history?q=pelican"):
+            client.get(address)
+        looked = uses()
+        client.post("/api/recall", json={"query": "pelican", "kinds": "note"})
+
+    assert looked == before
+    assert sum(uses()) > sum(before)
+
+
+SHOWS = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "Sec-Fetch-Site": "none"}
+
+
+@pytest.mark.parametrize(
+    ("address", "status", "told"),
+    [
+        ("/enter?token=no", 401, ("open the whole address", "请打开 'graphmem serve' 显示的完整地址")),
+        ("/nowhere", 404, ("There is no such page.", "没有这个页面。")),
+        ("/notes/nine", 404, ("There is no such page.", "没有这个页面。")),
+    ],
+)
+def test_a_browser_is_shown_a_page_where_http_refuses_and_a_program_json(filled, address, status, told):
+    with browser(filled, let_in=False) as client:
+        for language, text in zip(("en", "zh"), told, strict=True):
+            page = seen(client, address, status, headers={**SHOWS, "Accept-Language": language})
+            assert text in page.text
+        answer = client.get(address)
+
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/json")
+    assert answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("address", ACTS)

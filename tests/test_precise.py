@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmem.core.precise import NoteText, one_edit, precise_matches
+from graphmem.core.precise import NoteText, precise_matches
+from graphmem.core.spelling import one_edit
 
 NOTES = [
     NoteText("k8s", "container platform", labels=("k8s", "Kubernetes", "集群")),

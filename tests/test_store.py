@@ -2,7 +2,6 @@
 
 import ast
 import contextlib
-import functools
 import gc
 import hashlib
 import inspect
@@ -185,6 +184,7 @@ NO_VERBS = {
     "copy_tenants",
     "embed",
     "file_state",
+    "looking",
     "observe",
     "open",
     "path",
@@ -315,7 +315,7 @@ def handles(folder):
 def living():
     """How many objects there are of what an open memory is made of."""
     gc.collect()
-    return Counter(type(each) for each in gc.get_objects() if type(each) in (Memory, database.Store, Vocabulary))
+    return Counter(type(each) for each in gc.get_objects() if type(each) in (Memory, database.SqliteStore, Vocabulary))
 
 
 def graphmem_process(path, code):
@@ -326,8 +326,15 @@ def graphmem_process(path, code):
     ).stdout.strip()
 
 
-def connect_with(monkeypatch, factory):
-    monkeypatch.setattr(sqlite3, "connect", functools.partial(sqlite3.connect, factory=factory))
+def connect_with(monkeypatch, kind):
+    """Let connections be of a kind as well as of the store's own."""
+    connect = sqlite3.connect
+
+    def connect_both(*arguments, factory=sqlite3.Connection, **named):
+        kinds = (kind,) if factory is sqlite3.Connection else (kind, factory)
+        return connect(*arguments, factory=type(kind.__name__, kinds, {}), **named)
+
+    monkeypatch.setattr(sqlite3, "connect", connect_both)
 
 
 # ---- the file
@@ -1647,3 +1654,16 @@ def test_a_read_only_memory_is_not_migrated(filled_path):
 
     assert bytes_of(filled_path) == before
     assert handles(filled_path.parent) == []
+
+
+def test_who_finds_a_file_that_is_just_being_made_waits_for_it(path):
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as maker:
+        maker.execute("PRAGMA journal_mode = WAL")
+        maker.execute("BEGIN IMMEDIATE")
+        ending = threading.Timer(0.2, maker.execute, ["ROLLBACK"])
+        ending.start()
+        with Memory.open(path, config=IMPATIENT) as memory:
+            ending.join()
+            maker.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreBusy):
+                memory.remember("Busy")

@@ -9,8 +9,8 @@ from contract import CALLS, HERE, REFUSED
 from test_store import NO_VERBS, fill
 
 from graphmem import GraphmemError, InvalidInput, Memory, Situation
-from graphmem.errors import StoreFailed
-from graphmem.surfaces.schemas import answer_schema, arguments_schema
+from graphmem.errors import NotFound, StoreFailed
+from graphmem.surfaces.schemas import CHOICES, answer_schema, arguments_schema
 from graphmem.surfaces.verbs import CHANGING, READING, verb_of
 from graphmem.surfaces.wire import refusal_of, to_json
 
@@ -61,7 +61,28 @@ def test_what_cannot_be_used_is_refused_by_name(filled, name, arguments, kind, a
     assert (told["type"], told.get("argument", "")) == (kind, argument)
 
 
-WRONG = [None, True, 0, -1, 2**63, 1.5, "", "x", [], ["x"], [1], [None], {}, {"a": 1}, [{}]]
+WRONG = [
+    None,
+    True,
+    0,
+    -1,
+    2**53 + 1,
+    2**63 - 1,
+    2**63,
+    10**30,
+    1.5,
+    2.0**53,
+    1e300,
+    "",
+    "x",
+    [],
+    ["x"],
+    [1],
+    [None],
+    {},
+    {"a": 1},
+    [{}],
+]
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -79,9 +100,62 @@ def test_whatever_is_given_in_json_is_taken_or_refused(filled, name):
             assert jsonschema.Draft202012Validator(schema).is_valid(value), f"{argument} = {value!r} was taken"
 
 
+OFFERED = [(name, argument, known) for name in CHOICES if name != "Part" for argument, known in CHOICES[name].items()]
+
+
+@pytest.mark.parametrize(("name", "argument", "known"), OFFERED)
+def test_the_words_that_are_offered_are_those_that_are_taken(filled, name, argument, known):
+    schema = arguments_schema(verb_of(name))["properties"][argument]
+    assert list(known) in [form.get("enum") or form.get("items", {}).get("enum") for form in of(schema)]
+    with pytest.raises(InvalidInput) as refused:
+        verb_of(name)(filled, {**CALLS[name], argument: "nonsense"})
+
+    assert refused.value.argument == argument
+    assert all(word in refused.value.reason for word in known)
+    at_fault = set()
+    for word in known:
+        try:
+            verb_of(name)(filled, {**CALLS[name], argument: word})
+        except GraphmemError as error:
+            at_fault.add(getattr(error, "argument", ""))
+    assert argument not in at_fault
+
+
+def of(schema):
+    return schema.get("anyOf", [schema])
+
+
+def test_fields_of_values_are_chosen_from_words_too():
+    outcome = arguments_schema(verb_of("mirror"))["properties"]["parts"]["items"]["properties"]["outcome"]
+    assert outcome["enum"] == ["", "done", "failed"]
+
+
 def test_an_unknown_verb_is_told_what_there_is():
     with pytest.raises(InvalidInput, match="recall_by_scene"):
         verb_of("recal")
+
+
+NUMBERS = [2**53 - 1, 2**53 + 1, 2**63 - 1, 2**63, 10**30, 10**5000, -(10**30), 2.0**53, 2.0**63, 1e300]
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        *((name, "note_id") for name in ("inspect", "forget", "edit_note", "approve", "reject", "restore_note")),
+        ("forget_incident", "incident_id"), ("delete_relation", "relation_id"), ("undo", "operation"), ("part", "part"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda number: f"{float(min(number, 1e300)):.4g}-{number % 2}")
+def test_a_number_that_none_of_ours_has_is_not_found_or_refused(filled, name, argument, number):
+    with pytest.raises((NotFound, InvalidInput)) as caught:
+        verb_of(name)(filled, {**CALLS.get(name, {}), argument: number})
+
+    assert str(caught.value)
+
+
+def test_a_float_that_stands_for_several_numbers_is_none_of_them(filled):
+    with pytest.raises(InvalidInput, match="give a whole number"):
+        verb_of("inspect")(filled, {"note_id": float(2**53 + 1)})
 
 
 def test_lists_may_come_as_texts_of_json(filled):

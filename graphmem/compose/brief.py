@@ -11,10 +11,9 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from graphmem.config import Config, check_count
-from graphmem.core.checkpoints import NOTHING, sections_of
 from graphmem.core.keys import fold
 from graphmem.core.model import (
     Brief,
@@ -30,7 +29,13 @@ from graphmem.core.model import (
 from graphmem.core.situations import Situation
 from graphmem.core.tokens import query_words
 from graphmem.errors import InvalidInput
+from graphmem.late import late
 from graphmem.records.notes import binds
+
+if TYPE_CHECKING:
+    from graphmem.core import checkpoints
+else:
+    checkpoints = late("graphmem.core.checkpoints")
 
 Item = tuple[str, int | str]  # kind and id
 
@@ -367,8 +372,9 @@ def _of_ledger(ledger: Ledger, told: Collection[int], config: Config, phrases: _
 def _of_checkpoint(note: Note) -> list[_Entry]:
     """Return the sections of a checkpoint that say something, each in a line."""
     entries: list[_Entry] = []
-    for heading, lines in sections_of(note.body).items():
-        said = "; ".join(told for line in lines if (told := line.strip(" -*\t")) and told not in NOTHING.values())
+    nothing = checkpoints.NOTHING.values()
+    for heading, lines in checkpoints.sections_of(note.body).items():
+        said = "; ".join(told for line in lines if (told := line.strip(" -*\t")) and told not in nothing)
         if said:
             rooms = (_SECTION_CHARACTERS, _TEXT_CHARACTERS)
             forms = dict.fromkeys(f"- {heading}: {shown(said, room)}" for room in rooms)

@@ -22,7 +22,6 @@ from graphmem.store.text_index import Vocabulary
 from graphmem.store.transaction import Transaction
 
 KIND = "checkpoint"
-CAUSES = ("manual", "idle", "compaction")
 _SHOWN_NAME = 80
 # How long a writer may take, as opencode-promemory has it: 60 s and a millisecond a byte, half as much again, at the
 # least three minutes.

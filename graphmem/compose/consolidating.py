@@ -17,6 +17,7 @@ from graphmem.compose.checkpointing import date_of, lease_of
 from graphmem.config import Config
 from graphmem.core import consolidating, distilling
 from graphmem.core.candidates import Candidate
+from graphmem.core.choices import PROCEDURES
 from graphmem.core.consolidating import Ground, Plan, Stored
 from graphmem.core.distilling import Said
 from graphmem.core.model import Note, WriterTask
@@ -154,7 +155,7 @@ def ask(tx: Transaction, kind: str, scope: str, at: str, config: Config) -> Aske
     limit, budget, language = config.checkpoint_output_bytes, config.checkpoint_input_bytes, config.language
     if kind == DISTILL:
         text, left = distilling.material_of(_said(tx, scope, at, config), budget)
-        known = gathering.named(tx, scope, drafts.PROCEDURES)
+        known = gathering.named(tx, scope, PROCEDURES)
         told = distilling.instructions(known, date=at, limit=limit, language=language)
         return Asked(_task(kind, told, text, at, config), {}, left)
     # What was told in some scene only is not for everybody, and what is made of it would be.
@@ -188,7 +189,7 @@ def settle(tx: Transaction, vocabulary: Vocabulary, kind: str, scope: str, reply
     items, said = json.loads(reply)
     stored = _stored(tx, vocabulary, scope)
     if kind == DISTILL:
-        return distilling.plan_of_reply(said, gathering.named(tx, scope, drafts.PROCEDURES), stored)
+        return distilling.plan_of_reply(said, gathering.named(tx, scope, PROCEDURES), stored)
     known = notes.notes(tx, [note_id for note_id, _ in items])
     shown = {
         note_id: known[note_id]
@@ -214,7 +215,7 @@ def plan_by_rules(
         said = _said(tx, scope, at, config)
         if not any(part.tool for part in said):
             return None
-        known = gathering.named(tx, scope, drafts.PROCEDURES)
+        known = gathering.named(tx, scope, PROCEDURES)
         return distilling.plan_of_rules(said, known, stored, config.language)
     live = gathering.live_notes(tx, scope, _OF_WHAT_IS_TRUE)
     checkpoints = gathering.live_notes(tx, scope, ("checkpoint",), openly=True, most=_MOST_CHECKPOINTS)

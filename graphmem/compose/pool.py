@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from graphmem.compose.evidence import Item
-from graphmem.config import SEARCH_MODES
+from graphmem.core.choices import RECALL_KINDS, RECALL_MODES
 from graphmem.core.dates import NamedTime, named_times
 from graphmem.core.keys import text_list
 from graphmem.core.situations import Situation
@@ -27,10 +27,8 @@ if TYPE_CHECKING:
 
 _Told = TypeVar("_Told")
 
-KINDS = ("note", "relation", "part", "document", "block", "entity", "scene")
 # Entities and scenes are names: what is known of them says more, so they come when they are asked for.
-DEFAULT_KINDS = KINDS[:5]
-MODES = (*SEARCH_MODES, "scene")
+DEFAULT_KINDS = RECALL_KINDS[:5]
 
 _LEAST_EFFORT, _MOST_EFFORT = 10, 1_000  # at six candidates each, what a statement of SQLite takes
 _EVER = "9999-12-31T23:59:59.999Z"
@@ -104,17 +102,17 @@ def checked_kinds(kinds: str | Iterable[str] | None) -> tuple[str, ...]:
         return DEFAULT_KINDS
     chosen = tuple(dict.fromkeys(text_list(kinds, "kinds")))
     for kind in chosen:
-        if kind not in KINDS:
-            raise InvalidInput("kinds", kind, f"give some of {', '.join(KINDS)}")
+        if kind not in RECALL_KINDS:
+            raise InvalidInput("kinds", kind, f"give some of {', '.join(RECALL_KINDS)}")
     if not chosen:
-        raise InvalidInput("kinds", kinds, f"give some of {', '.join(KINDS)}, or leave it out")
+        raise InvalidInput("kinds", kinds, f"give some of {', '.join(RECALL_KINDS)}, or leave it out")
     return chosen
 
 
 def checked_mode(mode: str) -> str:
     """Return the mode; raise InvalidInput for one that does not exist."""
-    if mode not in MODES:
-        raise InvalidInput("mode", mode, f"give one of {', '.join(MODES)}")
+    if mode not in RECALL_MODES:
+        raise InvalidInput("mode", mode, f"give one of {', '.join(RECALL_MODES)}")
     return mode
 
 

@@ -17,25 +17,29 @@ from typing import TYPE_CHECKING
 from graphmem.compose import evidence
 from graphmem.compose.evidence import Corpus, Item, Matches, Terms
 from graphmem.compose.meaning import MeaningIndex, of_meaning
-from graphmem.compose.naming import facts_of_named, named_notes
 from graphmem.compose.pool import Pool, Request, admit_turns, admitted, heard, visible_edges
 from graphmem.compose.shown import reasons_of, shown
 from graphmem.config import Ranking
-from graphmem.core.arbitration import Statement, abstains, superseded
 from graphmem.core.model import Hit
-from graphmem.core.precise import SHORTEST_TYPO, one_edit
 from graphmem.core.ranking import cosine, inverse_frequency, scaled
+from graphmem.core.spelling import SHORTEST_TYPO, one_edit
 from graphmem.core.tokens import QueryWord, is_stop_token, query_words, tokens_of
 from graphmem.errors import InvalidInput
 from graphmem.graph import found
 from graphmem.graph.scenes import Selection, chosen, noted, recall
+from graphmem.late import late
 from graphmem.records import history, standing
 from graphmem.store import text_index
 from graphmem.store.text_index import Passage, Vocabulary
 from graphmem.store.transaction import Transaction
 
 if TYPE_CHECKING:
+    from graphmem.compose import naming
+    from graphmem.core import arbitration
     from graphmem.graph.matching import Candidate
+else:
+    arbitration = late("graphmem.core.arbitration")
+    naming = late("graphmem.compose.naming")
 
 DEFAULT_LIMIT = 10
 
@@ -133,9 +137,9 @@ def _precise(pool: Pool, words: Sequence[QueryWord], ranking: Ranking) -> tuple[
     request = pool.request
     hits: list[Hit] = []
     if "note" in request.kinds:
-        hits += named_notes(pool)
+        hits += naming.named_notes(pool)
     if "relation" in request.kinds:
-        hits += facts_of_named(pool, ranking)
+        hits += naming.facts_of_named(pool, ranking)
     texts = tuple(kind for kind in request.kinds if kind != "note")
     if texts:
         plain = replace(request, kinds=texts, precise=False, mode="keyword")
@@ -164,7 +168,7 @@ def _ranked(
     )
     if spare and not request.asks_the_past:
         blocks = (hit for hit in hits.values() if hit.kind == "block")
-        gone = superseded(Statement(hit.id, hit.text, hit.at) for hit in blocks)
+        gone = arbitration.superseded(arbitration.Statement(hit.id, hit.text, hit.at) for hit in blocks)
         hits = {item: hit for item, hit in hits.items() if hit.kind != "block" or hit.id not in gone}
     chosen = sorted(hits, key=_best_first(totals))[: request.limit]
     if not request.explain:
@@ -280,7 +284,7 @@ def _asks_the_unknown(pool: Pool, known: Mapping[str, int], hits: Sequence[Hit])
         return False
     for time in pool.request.named_times:
         asked = asked.replace(time.text, " ")
-    if not _IDENTIFIES.search(asked) or not abstains(asked, (hit.text for hit in hits)):
+    if not _IDENTIFIES.search(asked) or not arbitration.abstains(asked, (hit.text for hit in hits)):
         return False
     numbers = [token for token in tokens_of(asked) if _IDENTIFIES.search(token)]
     return not any(known.get(token) or text_index.prefix_frequency(pool.tx, token) for token in numbers)

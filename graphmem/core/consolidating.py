@@ -19,10 +19,11 @@ from graphmem.core.candidates import (
     screen,
 )
 from graphmem.core.checkpoints import claims_of
+from graphmem.core.choices import SOURCE_CLASSES
 from graphmem.core.injected import WRITER_MARK
 from graphmem.core.keys import entity_key, title_key
 from graphmem.core.model import Conclusion, Note
-from graphmem.core.trust import CLASSES, class_of, is_person
+from graphmem.core.trust import class_of, is_person
 
 _SHARE_OF_NOTES = 0.5  # of what is read: what is left of it is for checkpoints
 _BETWEEN = 2  # bytes between two of them
@@ -351,7 +352,7 @@ def _alike(texts: Sequence[tuple[str, str]]) -> defaultdict[int, set[int]]:
 
 def _rank(note: Note, ground: Ground) -> tuple[object, ...]:
     """Order notes that say the same: what binds, a person said, has a slot, was told most, is trusted, is oldest."""
-    trust = CLASSES.index(class_of(note.source))
+    trust = SOURCE_CLASSES.index(class_of(note.source))
     person = is_person(note.source)
     return note.id not in ground.binding, not person, not note.slot, -note.seen, trust, note.created_at, note.id
 

@@ -111,14 +111,15 @@ def named_times(text: str, now: dt.datetime) -> tuple[NamedTime, ...]:
 
 def _phrases(text: str) -> Iterator[re.Match[str]]:
     """Yield what may be a time, in small letters."""
-    expression = _phrase()
     small = text.replace("İ", "I").lower()  # the one character whose small form is two; positions have to stay
     end = 0
     for start in _START.finditer(small):
         word = start[0]
+        if word == "the":  # stands before some of the others
+            word = found[1] if (found := _AFTER_THE.match(small, start.end())) else word
         if start.start() < end or (word[0].islower() and word not in _FIRST_WORDS):
             continue
-        if match := expression.match(small, start.start()):
+        if match := _phrase().match(small, start.start()):
             end = match.end()
             yield match
 
@@ -349,8 +350,9 @@ _FIRST_WORDS = {
     *"|".join((_PREPOSITIONS, _WEEKDAY_NAMES, _MONTH_NAMES, _MORE_MONTH_NAMES, _SEASON_NAMES, _BEFORE_YEAR)).split("|"),
     *(word.split()[0] for word in (*_STEPS, *_DAYS, *_COUNTS)),
     *(f"{word}s" for word in _WEEKDAY_NAMES.split("|")),
-    *("the", "weekend", "weekends"),
+    *("weekend", "weekends"),
 }
+_AFTER_THE = re.compile(f"{_GAP}([a-z]+)")
 # Things that are counted end in s, as do some words that are none.
 _COUNTED = re.compile(
     rf"{_GAP}(?!(?:was|is|his|has|does|as|its|this|us|vs|always|perhaps|plus)\b)(?:people|[a-z]{{1,20}}s)\b", re.ASCII

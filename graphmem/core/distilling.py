@@ -19,12 +19,11 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from graphmem.core.candidates import LONGEST_SUMMARY, MOST_CANDIDATES, Candidate, candidate_of, entries_of, screen
+from graphmem.core.choices import PROCEDURES
 from graphmem.core.consolidating import Plan, Step, Stored
 from graphmem.core.failures import signature
 from graphmem.core.injected import WRITER_MARK
 from graphmem.core.model import Conclusion
-
-KINDS = ("skill", "agent", "command")
 
 _LONGEST_NAME, _LONGEST_DESCRIPTION = 64, 1024
 _LEAST_TIMES = 3
@@ -319,7 +318,7 @@ def plan_of_reply(reply: str, known: Mapping[str, tuple[int, str]], stored: Stor
     for entry in entries:
         told, kind, description = candidate_of(entry), entry.get("kind"), entry.get("description")
         if told is not None and (name := name_of([told.title])):
-            wanted = kind if isinstance(kind, str) and kind in KINDS else "skill"
+            wanted = kind if isinstance(kind, str) and kind in PROCEDURES else "skill"
             about = description if isinstance(description, str) and description.strip() else told.title
             drafted.append(_drafted(wanted, name, about, told.body))
     plan = _plan(drafted, [""] * len(drafted), [1] * len(drafted), known, stored)

@@ -187,9 +187,8 @@ def _has_words(body: str) -> bool:
 
 def _masked_lines(lines: Iterable[str], *, quotes: bool) -> str:
     """Return lines with placeholders in one, those that are then alike once."""
-    return " ".join(dict.fromkeys(_masked(line.lower(), quotes=quotes) for line in lines))[
-        :SIGNATURE_CHARACTERS
-    ].strip()
+    masked = dict.fromkeys(_masked(line.lower(), quotes=quotes) for line in lines)
+    return " ".join(filter(None, masked))[:SIGNATURE_CHARACTERS].strip()
 
 
 def _masked(message: str, *, quotes: bool) -> str:

@@ -17,10 +17,10 @@ from urllib.parse import unquote
 
 from graphmem.core import frontmatter, pages
 from graphmem.core.bullets import HEADING, items
+from graphmem.core.choices import SOURCE_CLASSES
 from graphmem.core.frontmatter import Entry, Value
 from graphmem.core.keys import title_key
 from graphmem.core.times import foreign_time
-from graphmem.core.trust import CLASSES
 from graphmem.errors import InvalidInput
 
 SUFFIXES = (".md", ".markdown")
@@ -165,7 +165,7 @@ def _understood(field: str, entry: Entry, *, is_bundle: bool) -> Value | None:
     if field == "status":
         return "proposed" if is_bundle and word == "draft" else _STATUSES.get(word, None if word else "")
     if field == "source":  # one of ours says who told it there; anything else is what the note is about
-        return "" if word.partition(":")[0] in CLASSES else None
+        return "" if word.partition(":")[0] in SOURCE_CLASSES else None
     return value.strip()
 
 

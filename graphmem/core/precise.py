@@ -25,11 +25,11 @@ from typing import NamedTuple
 import regex
 
 from graphmem.core.keys import fold
+from graphmem.core.spelling import SHORTEST_TYPO, one_edit
 from graphmem.core.tokens import is_stop_word
 
 WHOLE, REARRANGED, INFLECTED, ONE_EDIT, CARRIED = 1.0, 0.9, 0.9, 0.8, 0.7
 
-SHORTEST_TYPO = 5  # letters
 _MIN_PLURAL = 3
 _LONGEST_WORD = 64
 _LONGEST_QUESTION = 256  # words, and characters of scripts without spaces
@@ -219,18 +219,6 @@ def _singulars(word: str) -> list[str]:
     elif re.search("(?:s|x|z|ch|sh)es$", word):
         found.append(word[:-2])
     return [singular for singular in found if len(singular) >= _MIN_PLURAL]
-
-
-def one_edit(left: str, right: str) -> bool:
-    """Tell whether one letter added, dropped, changed, or two neighbours swapped make the one word of the other.
-
-    >>> [one_edit("redis", other) for other in ("reedis", "reids", "radio")]
-    [True, True, False]
-    """
-    common = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
-    left, right = left[common:], right[common:]
-    swapped = left[:2] == right[:2][::-1] and left[2:] == right[2:]
-    return swapped or left[1:] == right[1:] or left[1:] == right or left == right[1:]
 
 
 # ---- names

@@ -442,12 +442,13 @@ def is_stop_token(token: str) -> bool:
     >>> is_stop_token("veri"), is_stop_token("我们"), is_stop_token("redi")
     (True, True, False)
     """
-    return token in _stop_tokens() or not _CHINESE_STOP_WORDS.sub("", token)
+    return token in _stop_tokens(is_ascii=token.isascii()) or not _CHINESE_STOP_WORDS.sub("", token)
 
 
 @functools.cache
-def _stop_tokens() -> frozenset[str]:
-    return frozenset(token for word in _STOP_WORDS for token in tokens_of(word))
+def _stop_tokens(*, is_ascii: bool) -> frozenset[str]:
+    # Apart, since those of English load nothing of what cuts the others.
+    return frozenset(token for word in _STOP_WORDS if word.isascii() is is_ascii for token in tokens_of(word))
 
 
 def is_stop_word(word: str) -> bool:

@@ -1,9 +1,9 @@
 """Where what is stored comes from, as a class that a recall may ask for at the least."""
 
+from graphmem.core.choices import SOURCE_CLASSES
 from graphmem.errors import InvalidInput
 
 # The most trusted first. What a person said, what an agent concluded, what a tool printed, what came from elsewhere.
-CLASSES = ("user", "agent", "tool", "import")
 
 
 def class_of(source: str) -> str:
@@ -13,7 +13,7 @@ def class_of(source: str) -> str:
     ('user', 'tool', 'agent')
     """
     word = source.partition(":")[0].strip().casefold()
-    return word if word in CLASSES else "agent"
+    return word if word in SOURCE_CLASSES else "agent"
 
 
 def is_person(source: str) -> bool:
@@ -27,8 +27,8 @@ def is_person(source: str) -> bool:
 
 def checked_trust(least: str | None) -> str | None:
     """Return the class that is asked for at the least; raise InvalidInput for one that does not exist."""
-    if least is not None and least not in CLASSES:
-        raise InvalidInput("trust", least, f"give one of {', '.join(CLASSES)}")
+    if least is not None and least not in SOURCE_CLASSES:
+        raise InvalidInput("trust", least, f"give one of {', '.join(SOURCE_CLASSES)}")
     return least
 
 
@@ -38,4 +38,4 @@ def suffices(source: str, least: str) -> bool:
     >>> suffices("user", "agent"), suffices("tool:web", "agent")
     (True, False)
     """
-    return CLASSES.index(class_of(source)) <= CLASSES.index(least)
+    return SOURCE_CLASSES.index(class_of(source)) <= SOURCE_CLASSES.index(least)

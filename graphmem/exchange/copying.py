@@ -21,6 +21,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from graphmem.config import Config, require_writing
+from graphmem.core.addresses import is_server, without_password
 from graphmem.core.model import CopyReport
 from graphmem.errors import Conflict, InvalidInput, StoreCorrupt, StoreFailed
 from graphmem.store import postings, rows, text_index
@@ -28,12 +29,10 @@ from graphmem.store.blobs import lies_in_row, read_blob, remove_blob, write_blob
 from graphmem.store.opening import (
     MEMORY_PATH,
     is_file,
-    is_server,
     is_there,
     of_tenant,
     open_store,
     tenants_at,
-    without_password,
 )
 from graphmem.store.rows import Table
 from graphmem.store.transaction import RowsRefused, Store, Transaction
@@ -105,7 +104,11 @@ def copy_tenants(source: str, dest: str, *, config: Config, progress: Progress) 
     """Copy every memory of a server or of a folder of files; see `Memory.copy_tenants`."""
     if not is_server(source) and not is_server(dest):
         raise InvalidInput("dest", dest, "one of both is the address of a server, the other may be a folder of files")
-    names = tenants_at(source, config) if is_server(source) else _files_in(source)
+    if not is_server(source):
+        names = _files_in(source)
+    else:
+        of_tenant(source, "")  # refuses one that names a tenant
+        names = tenants_at(source, config)
     pairs = [(_place(source, name), _place(dest, name)) for name in names]
     if pairs and not is_server(dest):
         try:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from graphmem.core import foreign_pages, pages
+from graphmem.core.choices import NOTE_KINDS
 from graphmem.core.foreign_pages import ForeignPage, Link
 from graphmem.core.keys import entity_key
 from graphmem.core.model import Triple
@@ -28,7 +29,7 @@ from graphmem.exchange.importing import Steps, Tally, Target, shown
 from graphmem.exchange.naming import Names
 from graphmem.exchange.noting import ForeignNote, take_in_note
 from graphmem.exchange.rooted import Rooted, is_text, printable
-from graphmem.records import drafts, notes, trees
+from graphmem.records import notes, trees
 from graphmem.store.transaction import Transaction
 
 _AT_ONCE = 50  # files, in one transaction
@@ -194,7 +195,7 @@ class _Import:
         return _File(path, pages.readable(read[0]), f"{self._ids.get(path, path)}@{digest}")
 
     def _page(self, file: _File) -> ForeignPage:
-        return foreign_pages.read(file.text, file.path, kinds=drafts.KINDS, is_bundle=self._folder.is_bundle)
+        return foreign_pages.read(file.text, file.path, kinds=NOTE_KINDS, is_bundle=self._folder.is_bundle)
 
     def _refuse(self, path: str, error: InvalidInput) -> None:
         # Never the value itself, which may be part of a secret.

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from graphmem.core.choices import MODALITIES
 from graphmem.core.keys import clean_text, entity_key, feature_key, kind_of, name_problem, normalize_key, origin_of
 from graphmem.core.model import Refusal, Triple
 from graphmem.core.redaction import find_secrets, redact
@@ -442,7 +443,7 @@ class _Import:
         modality = str(row.get("modality") or "text")
         try:
             new = blocks.check_block(
-                text, modality=modality if modality in blocks.MODALITIES else "text", payload=payload,
+                text, modality=modality if modality in MODALITIES else "text", payload=payload,
                 width=_whole(row.get("width")) or None, height=_whole(row.get("height")) or None, **labels,
             )  # fmt: skip
         except InvalidInput as error:

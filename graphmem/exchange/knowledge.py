@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from graphmem.core.choices import NOTE_KINDS
 from graphmem.core.model import Note
 from graphmem.graph.entities import visible
 from graphmem.graph.neighbours import Reading
-from graphmem.records.drafts import KINDS
 from graphmem.records.notes import list_notes
 from graphmem.store.transaction import Transaction
 
@@ -55,5 +55,5 @@ def facts(tx: Transaction, reading: Reading) -> Iterator[Fact]:
 
 def notes(tx: Transaction, reading: Reading) -> list[Note]:
     """Return the notes that are live or proposed, in the order they came."""
-    found = list_notes(tx, kinds=KINDS, statuses=("live", "proposed"), scopes=reading.scopes, limit=_MOST)
+    found = list_notes(tx, kinds=NOTE_KINDS, statuses=("live", "proposed"), scopes=reading.scopes, limit=_MOST)
     return sorted(found, key=lambda note: note.id)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from graphmem.core.choices import NOTE_KINDS
 from graphmem.core.entries import CREATED, LEDGER_FILE, LISTS, OWN_KIND, kind_of
 from graphmem.core.failures import Failure, check_failure
 from graphmem.core.times import foreign_time
@@ -20,7 +21,6 @@ from graphmem.exchange.formats.heard import named_errors, refuse_memory
 from graphmem.exchange.importing import Steps, Tally, Target
 from graphmem.exchange.noting import ForeignNote, take_in_note
 from graphmem.records import incidents, scopes
-from graphmem.records.drafts import KINDS
 from graphmem.store.transaction import Transaction
 
 _AT_ONCE = 500
@@ -109,8 +109,8 @@ def _take_in_entry(tx: Transaction, entry: object, scope: str, target: Target, t
         tally.refuse("note", _name(entry), "has no title")
         return
     kind = kind_of(_text(entry.get("kind")) or "fact", _text(entry.get(OWN_KIND)))
-    if kind not in KINDS:
-        tally.refuse("note", _name(entry), f"kind: give one of {', '.join(KINDS)}")
+    if kind not in NOTE_KINDS:
+        tally.refuse("note", _name(entry), f"kind: give one of {', '.join(NOTE_KINDS)}")
         return
     origin = _origin(entry)
     tags = entry.get("tags")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from graphmem.core import entries, frontmatter, pages, sections
+from graphmem.core.choices import NOTE_KINDS
 from graphmem.core.frontmatter import Value
 from graphmem.core.model import Note
 from graphmem.core.pages import Page
@@ -60,7 +61,7 @@ def _notes() -> Form:
         return pages.changed_page(frontmatter.parse(page), note, uid, usual_reason)
 
     return Form(
-        "notes", ".md", ("live", "proposed"), drafts.KINDS, lambda data, path: pages.read_page(data),
+        "notes", ".md", ("live", "proposed"), NOTE_KINDS, lambda data, path: pages.read_page(data),
         pages.compose_page, changed, pages.edits_of, pages.new_path, pages.conflict_path,
         "take it away or move it over the file",
     )  # fmt: skip

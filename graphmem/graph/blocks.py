@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphmem.config import check_count
+from graphmem.core.choices import MODALITIES
 from graphmem.core.keys import clean_text
 from graphmem.core.model import Block
 from graphmem.core.redaction import redact
@@ -16,8 +17,6 @@ from graphmem.errors import InvalidInput, NotFound
 from graphmem.graph.scenes import attach_text, detach_text, scenes_of_text
 from graphmem.store import text_index
 from graphmem.store.transaction import Transaction
-
-MODALITIES = ("text", "image", "video", "audio")
 
 _ID_DIGITS = 24
 
@@ -116,7 +115,8 @@ def write(tx: Transaction, new: NewBlock, at: str, *, at_is_given: bool, in_row:
                width = COALESCE(excluded.width, blocks.width), height = COALESCE(excluded.height, blocks.height),
                source = CASE excluded.source WHEN '' THEN blocks.source ELSE excluded.source END,
                tool = CASE excluded.tool WHEN '' THEN blocks.tool ELSE excluded.tool END,
-               semantic_type = CASE excluded.semantic_type WHEN '' THEN blocks.semantic_type ELSE excluded.semantic_type END,
+               semantic_type =
+                   CASE excluded.semantic_type WHEN '' THEN blocks.semantic_type ELSE excluded.semantic_type END,
                openly = MAX(blocks.openly, excluded.openly),
                created_at = CASE ? WHEN 1 THEN excluded.created_at ELSE blocks.created_at END,
                updated_at = MAX(blocks.updated_at, excluded.updated_at)

@@ -95,7 +95,8 @@ def write(tx: Transaction, new: NewDocument, at: str, *, at_is_given: bool, open
         """INSERT INTO documents(id, summary, text, source, tags, entities, openly, created_at)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
            ON CONFLICT (id) DO UPDATE SET summary = excluded.summary, source = excluded.source, tags = excluded.tags,
-               entities = excluded.entities, openly = MAX(documents.openly, excluded.openly), created_at = excluded.created_at
+               entities = excluded.entities, openly = MAX(documents.openly, excluded.openly),
+               created_at = excluded.created_at
            RETURNING num""",
         (new.id, summary, new.text, source, _json(tags), _json(entities), openly, created_at),
     ).fetchone()

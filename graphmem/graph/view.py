@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import networkx as nx
 import numpy as np
 
+from graphmem.core.choices import PICTURE_FORMS
 from graphmem.core.model import FactPath
 from graphmem.errors import InvalidInput, NotFound
 from graphmem.graph.entities import require
@@ -168,10 +169,10 @@ def page_rank(edges: Mapping[tuple[str, str], float]) -> dict[str, float]:
 
 
 def draw(picture: Graph, form: str) -> str:
-    """Return a graph as text in one of FORMS; raise InvalidInput for another form."""
-    if not isinstance(form, str) or form not in FORMS:
-        raise InvalidInput("form", form, f"give one of {', '.join(FORMS)}")
-    return FORMS[form](picture)
+    """Return a graph as text in one of PICTURE_FORMS; raise InvalidInput for another form."""
+    if not isinstance(form, str) or form not in PICTURE_FORMS:
+        raise InvalidInput("form", form, f"give one of {', '.join(PICTURE_FORMS)}")
+    return _WRITERS[form](picture)
 
 
 def _dot(picture: Graph) -> str:
@@ -294,7 +295,7 @@ def _html(picture: Graph) -> str:
     return pictures.page(_svg(picture, hovers=True))
 
 
-FORMS: dict[str, Callable[[Graph], str]] = {
+_WRITERS: dict[str, Callable[[Graph], str]] = {
     "dot": _dot,
     "mermaid": _mermaid,
     "json": _json,

@@ -9,15 +9,13 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from graphmem.config import KIND_WEIGHTS, Config, check_flags
+from graphmem.core.choices import NOTE_KINDS, NOTE_STATUSES, PROCEDURES
 from graphmem.core.keys import clean_text, entity_key, feature_key, require_texts, text_list
 from graphmem.core.model.notes import LONGEST_TITLE, MOST_TRIGGERS
 from graphmem.core.tokens import telling_tokens, tokens_of
 from graphmem.core.trust import is_person
 from graphmem.errors import InvalidInput
 
-PROCEDURES = ("skill", "agent", "command")
-KINDS = ("fact", "lesson", "rule", "preference", "decision", "pitfall", "checkpoint", *PROCEDURES)
-STATUSES = ("live", "proposed", "archived", "superseded", "forgotten")
 LESSONS = ("lesson", "pitfall")
 FACTS = ("fact", "preference", "decision")
 OF_WORK = (*LESSONS, "decision", "checkpoint", *PROCEDURES)
@@ -141,10 +139,10 @@ def check_note(
     if len(texts["summary"]) > LONGEST_SUMMARY:
         at_most = f"a summary has at most {LONGEST_SUMMARY} characters; put the rest into the body"
         raise InvalidInput("summary", f"{summary[:40]}…", at_most)
-    if kind not in KINDS:
-        raise InvalidInput("kind", kind, f"give one of {', '.join(KINDS)}")
-    if status not in STATUSES:
-        raise InvalidInput("status", status, f"give one of {', '.join(STATUSES)}")
+    if kind not in NOTE_KINDS:
+        raise InvalidInput("kind", kind, f"give one of {', '.join(NOTE_KINDS)}")
+    if status not in NOTE_STATUSES:
+        raise InvalidInput("status", status, f"give one of {', '.join(NOTE_STATUSES)}")
     check_flags(pinned=pinned)
     texts["reason"] = texts["reason"] or REASONS[config.language][kind]
     replaced = cleaned != given or any(clean_text(text) != text for text in (*names, *triggers))

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graphmem.config import Config
-from graphmem.core.failures import Failure
 from graphmem.core.keys import entity_key
 from graphmem.core.model import Incident, IncidentReport, Note
 from graphmem.core.times import days_before
@@ -15,15 +14,15 @@ from graphmem.store.lists import EVERY_ROW, of_scopes
 from graphmem.store.transaction import Transaction
 
 if TYPE_CHECKING:
+    from graphmem.core.failures import Failure
     from graphmem.records import drafts
 else:
     drafts = late("graphmem.records.drafts")
 
-STATES = ("open", "resolved")
 _COLUMNS = "id, scope, tool, signature, count, sample, first_at, last_at, resolved_at, note_id"
 
 
-def record(tx: Transaction, failure: Failure, scope: str, at: str, *, now: str, config: Config) -> IncidentReport:
+def record(tx: Transaction, failure: "Failure", scope: str, at: str, *, now: str, config: Config) -> IncidentReport:
     """Count a failure, told for a time; what is too old, or too much for its scope, is dropped.
 
     One that was resolved is opened anew by a failure after that, and not by an old one that is told late.
@@ -62,7 +61,7 @@ def record(tx: Transaction, failure: Failure, scope: str, at: str, *, now: str, 
 
 
 def _insert(
-    tx: Transaction, failure: Failure, scope: str, count: int, seen: tuple[str, str], resolved_at: str | None = None
+    tx: Transaction, failure: "Failure", scope: str, count: int, seen: tuple[str, str], resolved_at: str | None = None
 ) -> int:
     (incident_id,) = tx.execute(
         """INSERT INTO incidents(scope, signature, tool, count, sample, first_at, last_at, resolved_at)
@@ -82,7 +81,7 @@ def _keep_latest(tx: Transaction, scope: str, config: Config) -> None:
 
 def take_in(
     tx: Transaction,
-    failure: Failure,
+    failure: "Failure",
     scope: str,
     count: int,
     seen: tuple[str, str],

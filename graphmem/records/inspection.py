@@ -4,9 +4,10 @@ import itertools
 from collections.abc import Sequence
 from operator import itemgetter
 
+from graphmem.core.choices import NOTE_KINDS
 from graphmem.core.model import Inspection, Note, NoteCount, NoteDetail, Route
 from graphmem.core.times import days_before
-from graphmem.records import drafts, notes, provenance, trees, usage
+from graphmem.records import notes, provenance, trees, usage
 from graphmem.store.lists import of_scopes
 from graphmem.store.transaction import Transaction
 
@@ -121,5 +122,5 @@ def inspect(tx: Transaction, scopes: Sequence[str] | None, at: str) -> Inspectio
 
 def _listed(tx: Transaction, status: str, scopes: Sequence[str] | None) -> tuple[Note, ...]:
     """Return the rules in force, or what is proposed."""
-    kinds = ("rule",) if status == "live" else drafts.KINDS
+    kinds = ("rule",) if status == "live" else NOTE_KINDS
     return notes.list_notes(tx, kinds=kinds, statuses=[status], scopes=scopes, limit=_MOST_SHOWN)

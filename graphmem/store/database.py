@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 from graphmem import log
 from graphmem.config import DEFAULT, Config, require_writing
 from graphmem.core import model
+from graphmem.core.addresses import is_server, without_password
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.late import late
 from graphmem.store.connection import Connection, NotingConnection
-from graphmem.store.opening import MEMORY_PATH, ON_SERVER, is_server, without_password
+from graphmem.store.opening import MEMORY_PATH, ON_SERVER
 from graphmem.store.schema import is_current, migrate
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ _PAGES_TO_COPY = 4000
 # KiB of pages that the writing connection keeps: the inner ones of the trees of a million scenes; SQLite's 2 MB do not.
 _PAGES_KEPT = 8000
 _LEAST_PAGE = 512
+_PATIENCE_FOR_A_NEW_FILE = 2.0  # seconds
 _LONGEST_NAME = 255 - len("-journal")
 _REMEDIES = {
     sqlite3.SQLITE_READONLY: "cannot be written: check the permissions of the file and of its folder",
@@ -110,10 +112,16 @@ class SqliteStore:
         # First of all: a file that is not ours, or of a newer graphmem, is refused before a byte of it changes.
         current = is_current(self._writer, self.path)
         self._writer.execute(f"PRAGMA cache_size = -{_PAGES_KEPT}")
+        patience = self.config.busy_timeout
+        if not current:
+            # Another process may be making it just now: that comes to an end, and without it there is nothing to do.
+            patience = max(patience, _PATIENCE_FOR_A_NEW_FILE)
+            self._writer.execute(f"PRAGMA busy_timeout = {patience * 1000:.0f}")
         if self.path != MEMORY_PATH:
-            _use_wal(self._writer, self.path, self.config.busy_timeout)
+            _use_wal(self._writer, self.path, patience)
         if not current:
             migrate(self._writer, self.path)
+            self._writer.execute(f"PRAGMA busy_timeout = {self.config.busy_timeout * 1000:.0f}")
 
     def _prepare_to_read(self) -> None:
         if self.path == MEMORY_PATH:

@@ -1,10 +1,10 @@
 """Which store a memory lies in: a SQLite file, or a tenant of a PostgreSQL server."""
 
 import os
-import re
 from typing import TYPE_CHECKING
 
 from graphmem.config import Config
+from graphmem.core.addresses import is_server, without_password
 from graphmem.errors import InvalidInput
 from graphmem.late import late
 
@@ -17,28 +17,8 @@ else:
     parse = late("urllib.parse")
 
 MEMORY_PATH = ":memory:"
-_SCHEMES = ("postgresql://", "postgres://")
 # What to do where a verb takes files alone.
 ON_SERVER = "'graphmem copy SRC DEST' makes a file of a memory on a server, pg_dump a backup of the server's database"
-
-
-def is_server(path: object) -> bool:
-    """Tell whether a path is the address of a server.
-
-    >>> is_server("postgresql://me@db.example/memories?tenant=t1"), is_server("memory.db")
-    (True, False)
-    """
-    return isinstance(path, str) and path.startswith(_SCHEMES)
-
-
-def without_password(path: str) -> str:
-    """Return the address of a server as it may be shown.
-
-    >>> without_password("postgresql://me:secret@db.example/memories?password=secret&tenant=t1")
-    'postgresql://me@db.example/memories?tenant=t1'
-    """
-    bare = re.sub(r"(//[^/@:]*):[^/]*@", r"\1@", path)
-    return re.sub(r"(?<=[?&])password=[^&]*&?", "", bare)
 
 
 def of_tenant(path: str, tenant: str) -> str:
@@ -47,7 +27,7 @@ def of_tenant(path: str, tenant: str) -> str:
     >>> of_tenant("postgresql://db.example/memories?sslmode=require", "a b")
     'postgresql://db.example/memories?sslmode=require&tenant=a%20b'
     """
-    if re.search(r"[?&]tenant=", path):
+    if "tenant=" in path.partition("?")[2]:
         raise InvalidInput("path", without_password(path), "leave the tenant out: all of the server are meant")
     return f"{path}{'&' if '?' in path else '?'}tenant={parse.quote(tenant, safe='')}"
 
@@ -78,7 +58,11 @@ def open_store(
 ) -> "Store":
     """Open the store that a path or an address names, made and migrated when needed."""
     if is_server(path):
-        from graphmem.store.postgres.database import PostgresStore
+        try:
+            from graphmem.store.postgres.database import PostgresStore
+        except ModuleNotFoundError as error:
+            reason = f"a memory on a server needs the package {error.name}: pip install 'graphmem[postgres]'"
+            raise InvalidInput("path", without_password(os.fspath(path)), reason) from error
 
         return PostgresStore(os.fspath(path), config=config, create=create, embedder=embedder)
     from graphmem.store.database import SqliteStore

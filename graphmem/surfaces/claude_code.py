@@ -14,6 +14,7 @@ of a turn may come with the next one, and the last of all at the end of the sess
 import contextlib
 import datetime as dt
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -35,12 +36,13 @@ else:
     json = late("json")
 
 HOST = "claude-code"
-# Behind these events a process goes on with the transcript, for a cause.
-DIGESTED = {"Stop": "turn", "PreCompact": "compaction", "SessionEnd": "end"}
+# Behind these events somebody goes on, for a cause: with the transcript, with the words of the user.
+DIGESTED = {"Stop": "turn", "PreCompact": "compaction", "SessionEnd": "end", "UserPromptSubmit": "wish"}
 # Seconds for which a busy memory is waited for, and the host waits as long.
 PATIENCE = 0.05
 _LETTERS_OF_A_CALL = 4000
 _KEPT_DAYS = 30
+_LOOKS_FOR, _BETWEEN_LOOKS = 2.0, 0.02  # seconds
 _COMMANDS = ("command", "file_path", "path", "pattern", "query", "url", "prompt")
 
 Answer = dict[str, Any]
@@ -48,10 +50,14 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What an event came to. answer: for standard output, None for nothing. failed: what did not work, for a log."""
+    """What an event came to. answer: for standard output, None for nothing. failed: what did not work, for a log.
+
+    looks: whether the words of the user are to be looked through for a wish, see `digest`.
+    """
 
     answer: Answer | None = None
     failed: tuple[str, ...] = ()
+    looks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,7 @@ def answered(
         shown.forget()
     if name not in _ANSWERS:
         return Answered()
-    if name == "Stop" and (event.given.get("stop_hook_active") is True or not shown.wish):
+    if name == "Stop" and (event.given.get("stop_hook_active") is True or not shown.awaited_wish()):
         return Answered()
     session = _session(event, database, config_file, PATIENCE)
     with session.open(create=True) as memory:
@@ -110,9 +116,14 @@ def digest(
 ) -> Answered:
     """Harvest the transcript of a session, and make the checkpoints that are due. It may take long: nobody waits.
 
-    cause: why, one of the values of DIGESTED. started: in which folder.
+    cause: why, one of the values of DIGESTED; behind a prompt what the user wished in it is kept, and that is all.
+    started: in which folder.
     """
     event = _Event(given if isinstance(given, dict) else {}, started)
+    if cause == "wish":
+        wish = hosts.wish_of(event.text("prompt"), _session(event, database, config_file, None).config())
+        Shown(event).looked(wish, event.text("since"))
+        return Answered()
     transcript = event.text("transcript_path")
     failed: list[str] = []
     with _session(event, database, config_file, None).open(create=True) as memory:
@@ -163,11 +174,12 @@ def _session_start(memory: "Memory", seat: "hosts.Seat", event: _Event, shown: "
 
 
 def _prompt(memory: "Memory", seat: "hosts.Seat", event: _Event, shown: "Shown") -> Answered:
-    since = dt.datetime.now(dt.UTC)
     prompted = hosts.prompted(memory, seat, event.text("prompt"))
-    if prompted.wish:
-        shown.keep_wish(prompted.wish, since.isoformat())
-    return Answered(_context("UserPromptSubmit", shown.fresh(prompted.standing, prompted.found)), prompted.failed)
+    looks = memory.config.remind_unrecorded
+    if looks:
+        shown.look()
+    context = _context("UserPromptSubmit", shown.fresh(prompted.standing, prompted.found))
+    return Answered(context, prompted.failed, looks)
 
 
 def _before_tool(memory: "Memory", seat: "hosts.Seat", event: _Event, shown: "Shown") -> Answered:
@@ -227,10 +239,16 @@ class Shown:
         self._seen: set[str] = set()
         self.wish = ""
         self.since: str | None = None
+        self._is_looking = False
+        self._read()
+
+    def _read(self) -> None:
         for line in self._lines():
             kind, _, told = line.partition(" ")
             if kind == "shown":
                 self._seen.add(told)
+            elif kind in ("looks", "looked"):
+                self._is_looking = kind == "looks"
             elif kind == "wish":
                 with contextlib.suppress(ValueError, TypeError):
                     self.wish, self.since = map(str, json.loads(told))
@@ -243,6 +261,24 @@ class Shown:
             self._add(f"shown {_digest(text)}")
         return "\n".join(new)
 
+    def look(self) -> None:
+        """Note that somebody looks for a wish, behind the answer."""
+        self._add("looks")
+
+    def looked(self, wish: str, since: str) -> None:
+        """Keep what was found; where that is none, a wish that waits goes on waiting."""
+        if wish:
+            self.keep_wish(wish, since)
+        self._add("looked")
+
+    def awaited_wish(self) -> str:
+        """Return the wish that is kept; where somebody still looks for one, as in a turn of no time, wait a little."""
+        until = time.monotonic() + _LOOKS_FOR
+        while self._is_looking and time.monotonic() < until:
+            time.sleep(_BETWEEN_LOOKS)
+            self._read()
+        return self.wish
+
     def keep_wish(self, wish: str, since: str) -> None:
         """Keep a wish until the end of the turn, '' for none any more."""
         self.wish, self.since = wish, since
@@ -250,7 +286,7 @@ class Shown:
 
     def forget(self) -> None:
         """Begin anew, and drop what conversations of long ago have left."""
-        self._seen, self.wish, self.since = set(), "", None
+        self._seen, self.wish, self.since, self._is_looking = set(), "", None, False
         with contextlib.suppress(OSError):
             os.unlink(self._file)
         oldest = dt.datetime.now().timestamp() - _KEPT_DAYS * 86400  # noqa: DTZ005 (the clock of the file system)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from graphmem.errors import InvalidInput
-from graphmem.surfaces import json_files
+from graphmem.surfaces import hook_helper, json_files
 from graphmem.surfaces.claude_code import EVENTS
 from graphmem.surfaces.setting_up import Change, content_of, options_of, program_of, written
 
@@ -64,14 +64,17 @@ def install(
 
 
 def uninstall(project: Path | None, *, dry_run: bool) -> tuple[Change, ...]:
-    """Take out what `install` put in, and files that hold nothing else. Raises what it raises."""
+    """Take out what `install` put in, and files that hold nothing else; helpers of hooks end. Raises what it raises."""
     files = files_of(project)
-    return written(
+    changes = written(
         [(files.settings, _without_hooks), (files.servers, _without_server)],
         within=project,
         own_folders=_OWN_FOLDERS,
         dry_run=dry_run,
     )
+    if not dry_run:
+        hook_helper.end_all()
+    return changes
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,13 +89,18 @@ def socket_of(shared: bytes) -> str:
     """Return the path of the socket of a helper, in a folder of the user's own; '' where there can be none."""
     if sys.platform == "win32":
         return ""
-    folder = os.environ.get("XDG_RUNTIME_DIR", "").strip()
-    folder = f"{folder}/graphmem" if folder else places.state_folder()
+    folder = folders_of_sockets()[0]
     name = 0
     for byte in shared:  # the helper compares the whole of it
         name = (name * 31 + byte) % (1 << 48)
     path = f"{folder}/hook-{name:x}"
     return path if len(os.fsencode(path)) < 100 and os.path.isabs(path) else ""
+
+
+def folders_of_sockets() -> list[str]:
+    """Return the folders where sockets of helpers may lie: the one of this environment first."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "").strip()
+    return [*([f"{runtime}/graphmem"] if runtime else []), places.state_folder()]
 
 
 def _of_helper(place: str, asked: tuple[bytes, bytes, bytes]) -> bytes | None:

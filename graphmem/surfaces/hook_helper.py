@@ -11,6 +11,7 @@ import functools
 import json
 import os
 import socket
+import stat
 import subprocess
 import sys
 import threading
@@ -26,12 +27,13 @@ _LOOKS_EVERY = 20.0  # seconds, whether its socket is still its own
 _LARGEST_LOG = 1 << 20
 _LARGEST_EVENT = 1 << 26
 _DIGEST = "--digest"
+_OF_A_DIGEST = ("session_id", "agent_id", "transcript_path", "cwd", "prompt")  # what it needs of an event
 
 
 # ---- events
 
 
-Next = Callable[[], None]
+Next = Callable[[], object]
 
 
 def answer(shared: bytes, wanted: bytes, raw: bytes, *, stays: bool = False) -> tuple[bytes, Next]:
@@ -55,16 +57,20 @@ def _answered(started: str, arguments: list[str], raw: bytes, *, stays: bool) ->
         log(arguments, claude_code.digest(cause, given, started=started, **options).failed)
         return b"", _nothing
     event = event or (given.get("hook_event_name", "") if isinstance(given, dict) else "")
+    since = dt.datetime.now(dt.UTC).isoformat()
     done = claude_code.answered(event, given, started=started, **options)
     log(arguments, done.failed)
     told = b"" if done.answer is None else json.dumps(done.answer).encode("ascii") + b"\n"
     cause = claude_code.DIGESTED.get(event, "")
-    if not cause or not isinstance(given, dict):
+    if not cause or not isinstance(given, dict) or (cause == "wish" and not done.looks):
         return told, _nothing
+    small = {name: given[name] for name in _OF_A_DIGEST if name in given} | {"since": since}
+    raw, words = json.dumps(small).encode("ascii"), _joined(started, [_DIGEST, cause, *arguments])
+    if cause == "wish" and stays:  # is done before the next event is looked at, which may be the end of this turn
+        return told, functools.partial(answer, b"", words, raw)
     if cause == "turn" and stays:  # as quick as an answer, but for a long transcript that is read for the first time
-        words = _joined(started, [_DIGEST, cause, *arguments])
         return told, threading.Thread(target=answer, args=(b"", words, raw)).start
-    return told, functools.partial(_go_on, cause, given, started, options)
+    return told, functools.partial(_go_on, cause, raw, started, options)
 
 
 def _nothing() -> None:
@@ -86,15 +92,14 @@ def _parsed(arguments: list[str]) -> tuple[dict[str, Any], str, str]:
     return {"database": named["--db"] or None, "config_file": named["--config"] or None}, event, named[_DIGEST] or ""
 
 
-def _go_on(cause: str, given: dict[str, Any], started: str, options: dict[str, Any]) -> None:
-    """Start a process that digests the session, and do not wait for it."""
+def _go_on(cause: str, raw: bytes, started: str, options: dict[str, Any]) -> None:
+    """Start a process that goes on with an event, and do not wait for it."""
     words = [*words_of("graphmem.surfaces.hook"), _DIGEST, cause]
     for option, name in (("--db", "database"), ("--config", "config_file")):
         if options[name]:
             words += [option, options[name]]
-    small = {name: given[name] for name in ("session_id", "transcript_path", "cwd") if name in given}
     environ = {**os.environ, "CLAUDE_PROJECT_DIR": started, "GRAPHMEM_HOOK_ALONE": "1"}
-    _apart(words, environ, json.dumps(small).encode("ascii"))
+    _apart(words, environ, raw)
 
 
 def _apart(words: Sequence[str], environ: dict[str, str], told: bytes) -> None:
@@ -175,6 +180,24 @@ def serve(place: str, *, idle: float = IDLE_MINUTES * 60.0) -> None:
             os.unlink(place)
 
 
+def end_all() -> None:
+    """End the helpers of this user. Each looks whether its socket is there when somebody has spoken to it."""
+    if sys.platform == "win32":
+        return
+    for folder in hook.folders_of_sockets():
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.startswith("hook-") and stat.S_ISSOCK(entry.stat().st_mode):
+                    _end(entry.path)
+
+
+def _end(place: str) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        with contextlib.suppress(OSError):  # nobody is there any more
+            line.connect(place)
+        os.unlink(place)
+
+
 def _converse(line: socket.socket, shared: bytes) -> None:
     """Answer one hook: what it asks, or that it has to do it by itself."""
     with line.makefile("rb") as stream:
@@ -218,6 +241,7 @@ def _warm_up() -> None:
         hosts.prompted(memory, seat, "Load what is needed to answer, always.", part="p1")
         hosts.tool_answered(memory, seat, "warm-up", "", error="no")
         hosts.tool_called(memory, seat, "warm-up", "")
+        hosts.wish_of("Always load.", memory.config)
         hosts.stopped(memory, seat, wish="Always load.")
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from graphmem.config import Config
 from graphmem.core.events import Event
 from graphmem.core.injected import is_for_a_writer, without_injected
 from graphmem.core.model import Brief, Part
@@ -86,14 +87,12 @@ class Prompted:
     """What a prompt came to.
 
     standing: what holds here whatever is said, the same text as long as nothing changes. found: what the words of the
-    prompt call to mind besides. scene: the key of the scene that was entered, '' for none. wish: the sentence that
-    looks like a standing setting, without secrets; `stopped` wants it back.
+    prompt call to mind besides. scene: the key of the scene that was entered, '' for none.
     """
 
     standing: str = ""
     found: str = ""
     scene: str = ""
-    wish: str = ""
     failed: tuple[str, ...] = ()
 
 
@@ -136,7 +135,7 @@ def prompted(
     What this memory put into the words itself, and what a writer of it is asked, is no turn of a user.
     """
     trying = _Trying()
-    standing, found, scene, wish = Brief(), Brief(), "", ""
+    standing, found, scene = Brief(), Brief(), ""
     said = without_injected(text)
     if is_for_a_writer(said):
         return Prompted()
@@ -148,10 +147,19 @@ def prompted(
             found = turn.recall_message(begins, budget=FOUND, told=standing)
     # Behind the brief, which would else find the words themselves.
     _mirror(memory, seat, trying, Part(part, role="user", author=seat.user, text=text, at=at) if part else None)
-    with trying("the reminder"):
-        if memory.config.remind_unrecorded:
-            wish = redaction.redact(reminders.standing_setting(said))
-    return Prompted(standing.text, found.text, scene, wish, tuple(trying.failed))
+    return Prompted(standing.text, found.text, scene, tuple(trying.failed))
+
+
+def wish_of(text: str, config: Config) -> str:
+    """Return the sentence of a user's words that looks like a standing setting, without secrets, '' for none.
+
+    `stopped` wants it back. It is told apart from `prompted` since nobody waits for it: to load what finds it takes as
+    long as half an answer.
+    """
+    said = without_injected(text)
+    if not config.remind_unrecorded or is_for_a_writer(said):
+        return ""
+    return redaction.redact(reminders.standing_setting(said))
 
 
 def tool_called(memory: Memory, seat: Seat, tool: str, text: str) -> Moment:
@@ -209,7 +217,7 @@ def stopped(
 ) -> Moment:
     """Mirror what the agent said at the end of its turn, and return a reminder of a wish that nobody wrote down.
 
-    wish: that of `prompted`, since: when that was. Each wish is reminded of once in a session, and not at all where
+    wish: that of `wish_of`, since: when that was. Each wish is reminded of once in a session, and not at all where
     something was saved since, by the agent or by a writer: extraction comes first.
     """
     trying = _Trying()

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import pydantic
@@ -10,8 +10,11 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from graphmem.config import LARGEST_COUNT
+from graphmem.core import choices
 from graphmem.core.events import Event
 from graphmem.core.model import Part, Triple
+from graphmem.core.model.records import OUTCOMES
+from graphmem.core.model.writing import JOB_STATES
 from graphmem.core.situations import Situation
 from graphmem.surfaces.verbs import REQUIRED, SITUATION_FIELDS, Verb, item_of, members_of
 from graphmem.surfaces.wire import told_names
@@ -41,25 +44,50 @@ _SITUATION: Schema = {
     },
     "additionalProperties": False,
 }
+# The words of which an argument of a verb, or a field of a value, takes one or some.
+CHOICES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "Part": {"outcome": OUTCOMES},
+    "checkpoint": {"cause": choices.CHECKPOINT_CAUSES},
+    "draw": {"form": choices.PICTURE_FORMS},
+    "edit_note": {"kind": choices.NOTE_KINDS},
+    "incidents": {"status": choices.INCIDENT_STATES},
+    "jobs": {"states": JOB_STATES},
+    "notes": {"kinds": choices.NOTE_KINDS, "statuses": choices.NOTE_STATUSES},
+    "put_block": {"modality": choices.MODALITIES},
+    "recall": {"kinds": choices.RECALL_KINDS, "mode": choices.RECALL_MODES, "trust": choices.SOURCE_CLASSES},
+    "remember": {"kind": choices.NOTE_KINDS, "status": choices.NOTE_STATUSES},
+    "scenes": {"origin": choices.SCENE_ORIGINS, "sort": choices.SCENE_ORDERS},
+}
 
 
 def arguments_schema(verb: Verb, *, without: frozenset[str] = frozenset()) -> Schema:
     """Return the schema of the object that holds the arguments of a verb. without: arguments that are not offered."""
     offered = {name: argument for name, argument in verb.arguments.items() if name not in without}
+    known = CHOICES.get(verb.name, {})
     return {
         "type": "object",
-        "properties": {name: _taken(argument.annotation, argument.default) for name, argument in offered.items()},
+        "properties": {
+            name: _taken(argument.annotation, argument.default, known.get(name, ()))
+            for name, argument in offered.items()
+        },
         "required": [name for name, argument in offered.items() if argument.default is REQUIRED],
         "additionalProperties": False,
     }
 
 
-def _taken(annotation: Any, default: Any) -> Schema:
+def _taken(annotation: Any, default: Any, known: Sequence[str]) -> Schema:
     kinds = members_of(annotation)
-    forms = [form for kind in kinds for form in _form(kind).get("anyOf", [_form(kind)])]
+    forms = [_chosen(form, known) for kind in kinds for form in _form(kind).get("anyOf", [_form(kind)])]
     forms = [form for i, form in enumerate(forms) if form not in forms[:i]]
     schema = dict(forms[0]) if len(forms) == 1 else {"anyOf": forms}
     return schema if default is REQUIRED or default is None else {**schema, "default": _told(default)}
+
+
+def _chosen(form: Schema, known: Sequence[str]) -> Schema:
+    """Return the schema of a text, or of a list of texts, that knows only some words, where it does."""
+    if known and form == {"type": "string"}:
+        return {**form, "enum": list(known)}
+    return {**form, "items": _chosen(form["items"], known)} if known and "items" in form else form
 
 
 def _form(kind: Any) -> Schema:
@@ -82,9 +110,12 @@ def _closed(kind: Any) -> Schema:
     """Return the schema of a value of the model that is given: its fields, and no other."""
     parameters = inspect.signature(kind, eval_str=True).parameters
     given = {name: each for name, each in parameters.items() if name != "place"}
+    known = CHOICES.get(kind.__name__, {})
     return {
         "type": "object",
-        "properties": {name: _taken(each.annotation, each.default) for name, each in given.items()},
+        "properties": {
+            name: _taken(each.annotation, each.default, known.get(name, ())) for name, each in given.items()
+        },
         "required": [name for name, each in given.items() if each.default is REQUIRED],
         "additionalProperties": False,
     }

@@ -201,7 +201,8 @@ def _taken(argument: Argument, value: object, config: Config) -> object:
         return event_of(value, name)
     if bytes in kinds:
         return _bytes_of(value, name)
-    if int in kinds and isinstance(value, float) and value.is_integer():  # JSON Schema has 8.0 for an integer too
+    # JSON Schema has 8.0 for an integer too. From 2**53 on one float stands for several: an id would be another one's.
+    if int in kinds and isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         return int(value)
     item = item_of(argument.annotation)
     found = value if item is None else _listed(value)
@@ -212,6 +213,8 @@ def _taken(argument: Argument, value: object, config: Config) -> object:
         return [_ITEMS[item](each, f"{name}[{i}]") for i, each in enumerate(found)]
     return found
 
+
+_EXACT = 2.0**53
 
 # What a type is in JSON, and how people call that.
 _IN_JSON: dict[Any, tuple[tuple[type, ...], str]] = {

@@ -5,6 +5,7 @@ A connection stays in pipeline mode for all its life: statements are sent withou
 
 import atexit
 import contextlib
+import logging
 import os
 import threading
 from collections.abc import Iterator
@@ -21,15 +22,23 @@ MOST_CONNECTIONS = 8
 # Statements that a connection keeps prepared. A verb has some ten, and lists come in few lengths.
 _STATEMENTS_KEPT = 500
 _IDLE_SECONDS = 60.0
+TAKING_BACK = ("ROLLBACK TO SAVEPOINT nested", "ROLLBACK", "COMMIT")
 _INT8_OID = 20
+
+# What is lost is connected anew, and who waits too long is told: nothing to print where nobody asked for logs.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 _pools: dict[tuple[int, str], "ConnectionPool[Connection]"] = {}
 _pools_lock = threading.Lock()
+# A process that was forked off has pools of its own.
+os.register_at_fork(before=_pools_lock.acquire, after_in_parent=_pools_lock.release, after_in_child=_pools_lock.release)
 
 
 class Connection(psycopg.Connection[tuple[Any, ...]]):
     """A connection in pipeline mode."""
 
+    # Whether a statement failed: psycopg may then take for prepared what the server passed over.
+    has_failed = False
     _mode: contextlib.AbstractContextManager[psycopg.Pipeline]
     _pipelining: psycopg.Pipeline
 
@@ -99,6 +108,10 @@ def connect(address: str, seconds: float) -> Connection:
 def _ready(connection: Connection) -> None:
     connection.prepared_max = _STATEMENTS_KEPT
     adapt(connection)
+    # When psycopg first meets a statement that takes something back, it lets the server forget what is prepared, and in
+    # a pipeline also what it prepares meanwhile. Here it meets them while nothing is.
+    for statement in ("BEGIN", "SAVEPOINT nested", *TAKING_BACK):
+        connection.execute(statement)
     connection.begin_pipelining()
 
 
@@ -124,7 +137,7 @@ def pool_of(address: str) -> "ConnectionPool[Connection]":
 
 @contextlib.contextmanager
 def plainly_connected(address: str, seconds: float) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
-    """Yield a connection that waits for each statement, for what is not a transaction of a memory; closed at the end."""
+    """Yield a connection that waits for each statement, for what is no transaction of a memory; closed at the end."""
     connection = psycopg.connect(
         address, autocommit=True, cursor_factory=psycopg.RawCursor, connect_timeout=max(int(seconds), 2)
     )
@@ -140,7 +153,8 @@ def connected(address: str, seconds: float) -> Iterator[Connection]:
 
 
 @atexit.register
-def _close_pools() -> None:
+def close_pools() -> None:
+    """Close what this process has of connections to servers."""
     with _pools_lock:
         for (process, _), pool in _pools.items():
             if process == os.getpid():

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from graphmem.core.choices import MODALITIES
 from graphmem.errors import InvalidInput
 from graphmem.surfaces.cli.group import WholeNumber, json_option, scene_option
 from graphmem.surfaces.opening import Session
@@ -30,7 +31,7 @@ def block_command() -> None:
 @block_command.command("put", short_help="Keep a text or a file.")
 @click.argument("text", default="")
 @click.option("--file", type=click.Path(path_type=Path), help="The picture, video or sound that TEXT is about.")
-@click.option("--modality", type=click.Choice(["text", "image", "video", "audio"]), default="text", help="What it is.")
+@click.option("--modality", type=click.Choice(MODALITIES), default="text", help="What it is.")
 @click.option("--mime", default="", help="Its media type, such as image/png.")
 @scene_option
 @_source_option

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from graphmem.core.choices import PICTURE_FORMS
 from graphmem.surfaces.cli.group import WholeNumber, at_option, json_option, scope_option
 from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import counted, printable, to_json
@@ -129,7 +130,7 @@ def _print_path(found: "FactPath") -> None:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["mermaid", "dot", "json", "graphml", "svg", "html"]),
+    type=click.Choice(PICTURE_FORMS),
     help="How to write it.  [default: mermaid]",
 )
 @click.option("--output", type=click.Path(path_type=Path), help="Write into this file.  [default: standard output]")

@@ -215,11 +215,11 @@ class _Source(click.ParamType[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the source that was typed."""
-        from graphmem.core.trust import CLASSES
+        from graphmem.core.choices import SOURCE_CLASSES
 
         source = str(value)
-        if source.partition(":")[0].strip().casefold() not in CLASSES:
-            self.fail(f"{source!r} is none of {', '.join(CLASSES)}; a name goes behind a colon", param, ctx)
+        if source.partition(":")[0].strip().casefold() not in SOURCE_CLASSES:
+            self.fail(f"{source!r} is none of {', '.join(SOURCE_CLASSES)}; a name goes behind a colon", param, ctx)
         return source
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from graphmem.core.choices import NOTE_KINDS, NOTE_STATUSES
 from graphmem.surfaces.cli.group import (
     WholeNumber,
     json_option,
@@ -24,12 +25,6 @@ if TYPE_CHECKING:
     from graphmem.core.model import Inspection, Note, NoteDetail, Project, RecalledNote, RememberReport
     from graphmem.memory import Memory
 
-_KINDS = [
-    *("fact", "lesson", "rule", "preference", "decision", "pitfall", "checkpoint"),
-    *("skill", "agent", "command"),
-]
-_STATUSES = ["live", "proposed", "archived", "superseded", "forgotten"]
-
 _id_argument = click.argument("note_id", metavar="ID", type=WholeNumber(1))
 _reason_option = click.option("--reason", default="", help="Why.")
 
@@ -37,7 +32,7 @@ _reason_option = click.option("--reason", default="", help="Why.")
 @click.command("remember")
 @click.argument("title")
 @click.option("--body", default="", help="More than the title says; '-' reads it from standard input.")
-@click.option("--kind", type=click.Choice(_KINDS), default="fact", help="What it is.  [default: fact]")
+@click.option("--kind", type=click.Choice(NOTE_KINDS), default="fact", help="What it is.  [default: fact]")
 @click.option("--slot", default="", help="What it is about: a new note takes the slot of the one before.")
 @click.option("--label", "labels", multiple=True, help="Another name it is found by; may be repeated.")
 @click.option(
@@ -192,12 +187,12 @@ def _print_decided(note: "Note", *, as_json: bool) -> None:
 
 
 @click.group("notes", invoke_without_command=True)
-@click.option("--kind", "kinds", multiple=True, type=click.Choice(_KINDS), help="Of this kind; may be repeated.")
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(NOTE_KINDS), help="Of this kind; may be repeated.")
 @click.option(
     "--status",
     "statuses",
     multiple=True,
-    type=click.Choice(_STATUSES),
+    type=click.Choice(NOTE_STATUSES),
     default=["live"],
     help="Of this status; may be repeated.  [default: live]",
 )
@@ -331,7 +326,7 @@ def _print_detail(detail: "NoteDetail") -> None:
 @_id_argument
 @click.option("--title", help="The new title.")
 @click.option("--body", help="The new body; '-' reads it from standard input.")
-@click.option("--kind", type=click.Choice(_KINDS), help="The new kind.")
+@click.option("--kind", type=click.Choice(NOTE_KINDS), help="The new kind.")
 @click.option("--slot", help="The new slot, '' for none.")
 @click.option(
     "--label", "labels", multiple=True, help="Its labels, in the place of all before, '' for none; may be repeated."

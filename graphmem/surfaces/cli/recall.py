@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from graphmem.core.choices import RECALL_KINDS, RECALL_MODES, SOURCE_CLASSES
 from graphmem.surfaces.cli.group import (
     WholeNumber,
     json_option,
@@ -34,7 +35,7 @@ _TIMES = {"since": "--since", "until": "--until", "as_of": "--as-of"}
     "--kind",
     "kinds",
     multiple=True,
-    type=click.Choice(["note", "relation", "part", "document", "block", "entity", "scene"]),
+    type=click.Choice(RECALL_KINDS),
     help="What to look for; may be repeated.  [default: all but entity and scene]",
 )
 @scope_option
@@ -43,14 +44,14 @@ _TIMES = {"since": "--since", "until": "--until", "as_of": "--as-of"}
 @click.option("--as-of", metavar="TIME", help="What held then.  [default: now]")
 @click.option(
     "--mode",
-    type=click.Choice(["hybrid", "keyword", "vector", "graph", "scene"]),
+    type=click.Choice(RECALL_MODES),
     help="hybrid weighs all evidence; keyword wants every word; vector compares texts as TF-IDF vectors; graph brings "
     "back what is linked to what is named; scene what the situation does.  [default: search_mode of the settings]",
 )
 @click.option("--precise", is_flag=True, help="Only what clearly answers, nothing when nothing does.")
 @click.option(
     "--trust",
-    type=click.Choice(["user", "agent", "tool", "import"]),
+    type=click.Choice(SOURCE_CLASSES),
     help="Only what somebody told who is trusted as much, in this order.",
 )
 @click.option("--explain", is_flag=True, help="Show what each score is made of.")

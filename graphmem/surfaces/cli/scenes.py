@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from graphmem.core.choices import SCENE_ORDERS, SCENE_ORIGINS
 from graphmem.late import late
 from graphmem.surfaces.cli.group import WholeNumber, dry_run_option, json_option, situation_of, situation_options
 from graphmem.surfaces.opening import Session
@@ -117,11 +118,11 @@ class _Scenes(click.Group):
     subcommand_metavar="[PREFIX | reset --emergent]",
 )
 @click.argument("prefix", default="", cls=_Prefix)
-@click.option("--origin", type=click.Choice(["declared", "emergent"]), help="Only scenes of this origin.")
+@click.option("--origin", type=click.Choice(SCENE_ORIGINS), help="Only scenes of this origin.")
 @click.option("--contains", default="", metavar="TEXT", help="Only scenes with this in their key.")
 @click.option(
     "--sort",
-    type=click.Choice(["refs", "strength", "recent", "key"]),
+    type=click.Choice(SCENE_ORDERS),
     default="refs",
     help="What comes first: what holds most, is strongest, was visited last.  [default: refs]",
 )

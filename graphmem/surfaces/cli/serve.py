@@ -68,4 +68,13 @@ def serve_command(
     panel = required("graphmem.surfaces.panel.pages", "serving", "http")
     with session.open(create=True) as memory:
         seconds = None if idle is None else idle * 60
-        server.serve(memory, host=host, port=port, idle=seconds, private=private, ready=tell, pages=panel.routes())
+        server.serve(
+            memory,
+            host=host,
+            port=port,
+            idle=seconds,
+            private=private,
+            ready=tell,
+            pages=panel.routes(),
+            error_page=panel.refused,
+        )

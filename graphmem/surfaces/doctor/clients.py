@@ -1,6 +1,7 @@
 """Programs that use the memory: what they call is there, starts, and is this installation with this memory."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -70,7 +71,9 @@ class _Client:
 
 # With GRAPHMEM_WRITER set a hook answers nothing and looks at nothing.
 _HOOK = _Called("graphmem-hook", "graphmem.surfaces.hook", ())
-_SERVER = _Called("graphmem", "graphmem", ("--version",))
+_PLUGIN = _Called("graphmem", "graphmem", ("--version",))
+_SERVER = _Called("graphmem", "graphmem", ("mcp",))  # which ends at once, since nobody asks anything
+_INSTALLS = re.compile(r"pip install 'graphmem\[\w+\]'")
 
 
 def look(session: Session, environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -118,7 +121,7 @@ def _opencode(project: Path | None, memory: str, environ: Mapping[str, str]) -> 
         missing = found.missing or (found.folder,)
         yield problem(plugin.what, f"not there, or of another version: {', '.join(missing)}", plugin.install)
     if found.plugin is not None:
-        yield _call(plugin, _SERVER, found.plugin, memory, environ)
+        yield _call(plugin, _PLUGIN, found.plugin, memory, environ)
     yield _server(client, found.server, found.config, memory, environ)
 
 
@@ -142,7 +145,8 @@ def _call(caller: _Caller, called: _Called, command: Sequence[str], memory: str,
         told = f"{shown}: is not of this installation, and was not tried"
         return note(caller.what, told, caller.install)
     if failure := _failure(words, environ):
-        return problem(caller.what, f"{shown}: does not start: {failure}", caller.install)
+        needed = _INSTALLS.search(failure)
+        return problem(caller.what, f"{shown}: does not start: {failure}", needed[0] if needed else caller.install)
     named = _option(command, "--db")
     if named and os.path.realpath(named) != os.path.realpath(memory):
         return note(caller.what, f"uses another memory, {named}", f"graphmem --db {quote(named)} doctor")

@@ -24,7 +24,15 @@ from graphmem.surfaces.http.gate import Gate
 from graphmem.surfaces.http.host import Host
 from graphmem.surfaces.http.ledger import LedgerRoutes
 from graphmem.surfaces.http.memories import Memories
-from graphmem.surfaces.http.refusals import JSON, tell_error, tell_failure, tell_http_error, told
+from graphmem.surfaces.http.refusals import (
+    JSON,
+    ErrorPage,
+    tell_error,
+    tell_failure,
+    tell_http_error,
+    telling_browsers,
+    told,
+)
 from graphmem.surfaces.http.token import Doorkeeper
 
 _THREADS = 8
@@ -36,6 +44,7 @@ def create_app(
     port: int,
     token: str,
     pages: Sequence[BaseRoute] = (),
+    error_page: ErrorPage | None = None,
     bounds: Bounds | None = None,
     load: Load | None = None,
     private: bool = False,
@@ -46,8 +55,9 @@ def create_app(
     port: the one it is reached at, which every request has to name. token: what lets a program write. pages: what
     people look at, served where `config.ui` is set; `request.app.state` holds for them `keeper`, who may write, and
     `memories`, which runs what they do with the memory that is asked for:
-    `await request.app.state.memories.run(request, call)`. bounds: what it takes of one client and of all. load: told of
-    what it does. private: reading needs the token too. opened: opens the same file for another project, see `Memories`.
+    `await request.app.state.memories.run(request, call)`. error_page: what a browser is shown where HTTP refuses.
+    bounds: what it takes of one client and of all. load: told of what it does. private: reading needs the token too.
+    opened: opens the same file for another project, see `Memories`.
     """
     bounds, load = bounds or Bounds(), load or Load()
     keeper = Doorkeeper(token, port, private=private)
@@ -73,9 +83,10 @@ def create_app(
     ]
     if memory.config.ui:
         routes += [*LedgerRoutes(memories, keeper=keeper, bounds=bounds).under(prefix), *pages]
+    refused = telling_browsers(error_page) if memory.config.ui and error_page else tell_http_error
     inner = Starlette(
         routes=routes,
-        exception_handlers={GraphmemError: tell_error, HTTPException: tell_http_error, Exception: tell_failure},
+        exception_handlers={GraphmemError: tell_error, HTTPException: refused, Exception: tell_failure},
         lifespan=lifespan,
     )
     inner.router.redirect_slashes = False

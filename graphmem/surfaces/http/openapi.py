@@ -150,11 +150,11 @@ def _in_query(argument: Argument, told: tuple[Schema, bool]) -> Schema:
     schema, required = told
     kinds = members_of(argument.annotation)
     place = {"name": argument.name, "in": "query", "required": required}
-    if item_of(argument.annotation) is str:
-        return {**place, "schema": {"type": "array", "items": {"type": "string"}}}
-    if str in kinds:
-        return {**place, "schema": {"type": "string"}}
-    if all(form.get("type") in _PLAIN for form in schema.get("anyOf", [schema])):
+    forms = schema.get("anyOf", [schema])
+    if item_of(argument.annotation) is str or str in kinds:
+        as_told = "array" if item_of(argument.annotation) is str else "string"
+        return {**place, "schema": next(form for form in forms if form.get("type") == as_told)}
+    if all(form.get("type") in _PLAIN for form in forms):
         return {**place, "schema": schema}
     return {**place, "content": {_JSON: {"schema": schema}}}
 

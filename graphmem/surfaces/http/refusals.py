@@ -1,6 +1,6 @@
 """What is answered to what cannot be done, in the form that all surfaces share."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -56,6 +56,20 @@ async def tell_http_error(request: Request, error: Exception) -> Response:
     """Answer with an error of the protocol."""
     assert isinstance(error, HTTPException)
     return refusal(error.status_code, error.detail, error.headers)
+
+
+ErrorPage = Callable[[Request, HTTPException], Awaitable[Response]]
+
+
+def telling_browsers(page: ErrorPage) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """Return what answers with an error of the protocol: on a page where a browser shows it, else as ever."""
+
+    async def tell(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        is_shown = request.method in ("GET", "HEAD") and "text/html" in request.headers.get("accept", "")
+        return await (page if is_shown else tell_http_error)(request, error)
+
+    return tell
 
 
 async def tell_failure(request: Request, error: Exception) -> Response:

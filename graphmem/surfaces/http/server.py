@@ -20,6 +20,7 @@ from graphmem.surfaces.http.app import create_app
 from graphmem.surfaces.http.bounds import Load
 from graphmem.surfaces.http.gate import LONGEST_HEAD
 from graphmem.surfaces.http.protocol import PatientProtocol
+from graphmem.surfaces.http.refusals import ErrorPage
 from graphmem.surfaces.http.token import new_token
 
 HOSTS = ("127.0.0.1", "::1", "localhost")
@@ -37,11 +38,12 @@ def serve(
     private: bool,
     ready: Callable[[running.Running], None],
     pages: Sequence[BaseRoute] = (),
+    error_page: ErrorPage | None = None,
 ) -> None:
     """Serve a memory until the process is told to end, or nothing was asked for `idle` seconds.
 
     host: one of `HOSTS`. port: 0 for any that is free. private: reading needs the token too. ready: told how it is
-    reached, as soon as it is. pages: as in `create_app`.
+    reached, as soon as it is. pages, error_page: as in `create_app`.
 
     Raises Conflict where the memory is served already or the port is taken, StoreFailed where no file can tell of the
     server, InvalidInput for a memory without a file.
@@ -53,7 +55,9 @@ def serve(
         url = f"http://[{name}]:{free}" if ":" in name else f"http://{name}:{free}"
         served = running.Running(memory.path, url, free, new_token(), os.getpid())
         load = Load()
-        app = create_app(memory, port=free, token=served.token, pages=pages, load=load, private=private)
+        app = create_app(
+            memory, port=free, token=served.token, pages=pages, error_page=error_page, load=load, private=private
+        )
         server = Server(app, is_over=lambda: idle is not None and load.idle_for() > idle, load=load)
         with server.stopped_by_signals():
             running.tell(record, served)

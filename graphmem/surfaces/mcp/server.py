@@ -53,13 +53,17 @@ def build_server(desk: Desk, *, profile: str = "graphmem", prefix: str = "", lim
         return [_told(name, tool) for name, tool in named.items()]
 
     async def meet(context: _Context) -> None:
-        """Ask the client for its roots, once."""
+        """Ask the client for its roots, once; again where it gave the request up that it was asked with."""
         nonlocal are_roots_news
         async with asking:
             if are_roots_news and not desk.is_fixed:
                 are_roots_news = False
-                if roots := await _roots(context):
-                    await _in_thread(desk.move, roots)
+                try:
+                    if roots := await _roots(context):
+                        await _in_thread(desk.move, roots)
+                except anyio.get_cancelled_exc_class():
+                    are_roots_news = True
+                    raise
 
     async def roots_changed(context: _Context, params: types.NotificationParams) -> None:
         nonlocal are_roots_news

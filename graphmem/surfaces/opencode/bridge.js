@@ -4,6 +4,7 @@
 // told in its order; while the server is away it waits, and the brief that was good last is shown.
 
 import { spawn } from "node:child_process"
+import { randomUUID } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { request } from "node:http"
 import { homedir } from "node:os"
@@ -44,13 +45,16 @@ export function bridge({ folder, write, settings = new URL("settings.json", impo
     return found
   }
 
+  // What each telling begins with. By its name it is known where it is told again, and then it counts once.
+  const heading = (session) => ({ host: HOST, session: session.id, folder: project, telling: randomUUID() })
+
   // Tell the server something behind all that was told before; resolves to its answer, null where there is none.
   const later = (session, moment, told) => {
-    const body = { host: HOST, session: session.id, folder: project, child: session.child, writes, ...told }
+    const body = { ...heading(session), child: session.child, writes, ...told }
     return writers.has(session.id) ? Promise.resolve(null) : session.tell(server, moment, body)
   }
   const now = async (session, moment, told) =>
-    (await server.ask(moment, { host: HOST, session: session.id, folder: project, ...told })) ?? null
+    (await server.ask(moment, { ...heading(session), ...told })) ?? null
 
   // Wait for an answer as long as a turn may, and not at all for a server that kept one waiting before.
   const heard = async (asking) => {

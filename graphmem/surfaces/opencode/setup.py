@@ -23,7 +23,8 @@ _COMMANDS = ("mem-checkpoint.md", "mem-distill.md", "mem-dream.md", "mem-search.
 _CONFIGS = ("opencode.jsonc", "opencode.json")
 _OWN_FOLDERS = ("plugins", "commands", "graphmem", ".opencode")
 _UNTOLD = {"GRAPHMEM_INJECT": "false"}  # what holds is told by the plug-in, and once is enough
-_OURS = "graphmem"  # each file of ours says so
+# A line of each file of ours. What has none is somebody else's, whatever it is about.
+_MARK = "Written by 'graphmem opencode install', which replaces this file; 'graphmem opencode uninstall' removes it."
 
 
 class _Places(NamedTuple):
@@ -122,18 +123,21 @@ def _files(folder: Path, command: Sequence[str], *, writes: bool) -> dict[Path, 
 
 
 def _settings(command: Sequence[str], *, writes: bool) -> str:
-    return json.dumps({"command": command, "writes": writes}, ensure_ascii=False) + "\n"
+    return json.dumps({"//": _MARK, "command": command, "writes": writes}, ensure_ascii=False) + "\n"
 
 
 def _source(name: str) -> str:
-    return (_SOURCES / name).read_text("utf-8")
+    """Return a file of the package with our mark in it: before all else, in Markdown as a comment in its head."""
+    text = (_SOURCES / name).read_text("utf-8")
+    head, line = ("---\n", f"# {_MARK}\n") if name.endswith(".md") else ("", f"// {_MARK}\n")
+    return head + line + text.removeprefix(head)
 
 
 def _holding(text: str) -> Edit:
     def edit(before: str, place: str) -> tuple[str, list[str]]:
         if before == text:
             return before, []
-        if before.strip() and _OURS not in before:
+        if before.strip() and _MARK not in before:
             raise InvalidInput("file", place, "is there already and not graphmem's; move it away, nothing was changed")
         return text, ["changed" if before else "added"]
 
@@ -141,7 +145,7 @@ def _holding(text: str) -> Edit:
 
 
 def _gone(before: str, place: str) -> tuple[str, list[str]]:
-    return ("", ["removed"]) if _OURS in before else (before, [])
+    return ("", ["removed"]) if _MARK in before else (before, [])
 
 
 # ---- the MCP server

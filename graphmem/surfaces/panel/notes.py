@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from graphmem.core.choices import NOTE_KINDS
 from graphmem.core.model import Note
 from graphmem.core.model.notes import EDITABLE
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, SecretRefused
@@ -13,7 +14,6 @@ from graphmem.surfaces.wire import http_status
 
 _PAGE = 50
 _LOOKED_THROUGH = 2000  # notes that are not in force, which no recall finds
-KINDS = ("fact", "lesson", "rule", "preference", "decision", "pitfall", "checkpoint", "skill", "agent", "command")
 STATUSES = ("live", "live,archived", "proposed", "archived", "superseded", "forgotten", "all")
 _LISTED = ("labels", "load_when")
 _NEW: dict[str, Any] = {**dict.fromkeys(EDITABLE, ""), "kind": "fact", "labels": (), "load_when": (), "pinned": False}
@@ -23,14 +23,14 @@ def notes(asked: Asked) -> Shown:
     """List notes, or those that answer a search."""
     query = asked.text("q")
     mode = asked.one_of("mode", MODES, "hybrid")
-    kind = asked.one_of("kind", ("", *KINDS), "")
+    kind = asked.one_of("kind", ("", *NOTE_KINDS), "")
     status = asked.one_of("status", STATUSES, "live")
     scope = asked.text("scope", "all") or "all"
     page = asked.whole("page", 1, low=1)
     scopes = asked.memory.scopes()
     told = {
         "chosen": {"q": query, "mode": mode, "kind": kind, "status": status, "scope": scope},
-        "kinds": KINDS,
+        "kinds": NOTE_KINDS,
         "statuses": STATUSES,
         "modes": MODES,
         "scopes": scopes,
@@ -82,7 +82,7 @@ def _one(asked: Asked, fields: Mapping[str, Any] | None = None, error: GraphmemE
 
 def _form_told(error: GraphmemError | None) -> dict[str, Any]:
     wrong = error.argument if isinstance(error, InvalidInput | SecretRefused) else ""
-    return {"kinds": KINDS, "error": "" if error is None else str(error), "wrong": wrong}
+    return {"kinds": NOTE_KINDS, "error": "" if error is None else str(error), "wrong": wrong}
 
 
 def _fields(note: Note) -> dict[str, Any]:

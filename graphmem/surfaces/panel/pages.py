@@ -77,7 +77,7 @@ async def _show(page: Callable[[Asked], Shown], request: Request) -> Response:
     try:
         request.app.state.keeper.require_reading(request)
     except HTTPException as error:
-        return await _refused(request, error)
+        return await refused(request, error)
     return await _answered(page, request, here, request.query_params)
 
 
@@ -92,7 +92,7 @@ async def _change(act: Callable[[Asked], Done | Shown], request: Request) -> Res
         request.app.state.keeper.require(request)
         form = await _form_of(request)
     except HTTPException as error:
-        return await _refused(request, error)
+        return await refused(request, error)
     return await _answered(act, request, own_path(form.get("back", "/")), form)
 
 
@@ -108,7 +108,8 @@ async def _answered(answer: Callable[[Asked], Done | Shown], request: Request, h
     def work(memory: Memory) -> Response:
         asked = Asked(memory, here, given, number, may_write and not memory.config.read_only)
         try:
-            found = answer(asked)
+            with memory.looking():
+                found = answer(asked)
         except GraphmemError as error:
             found = _error(http_status(error), str(error), back)
         except Exception:  # noqa: BLE001 (told in the log)
@@ -120,15 +121,21 @@ async def _answered(answer: Callable[[Asked], Done | Shown], request: Request, h
     return found
 
 
-async def _refused(request: Request, error: HTTPException) -> Response:
+async def refused(request: Request, error: HTTPException) -> Response:
     """Answer with an error of the protocol, on a page that tells nothing of the memory."""
-    found = await _answered(lambda asked: _error(error.status_code, error.detail), request, "/", Given())
+    found = await _answered(lambda asked: _refusal(error.status_code, error.detail), request, "/", Given())
     found.headers.update(error.headers or {})
     return found
 
 
 def _error(status: int, message: str, back: str = "/") -> Shown:
-    return Shown("error.html", {"message": message, "back": back}, status)
+    return Shown("error.html", {"message": message, "back": back, "said": ""}, status)
+
+
+def _refusal(status: int, message: str) -> Shown:
+    """Return a page of an error of the protocol, in words of ours where there are some."""
+    said = str(status) if f"error.{status}" in TEXTS else ""
+    return Shown("error.html", {"message": message, "back": "/", "said": said}, status)
 
 
 def _page(request: Request, asked: Asked, found: Shown) -> Response:
@@ -176,7 +183,7 @@ async def _display(request: Request) -> Response:
     try:
         form = await _form_of(request)
     except HTTPException as error:
-        return await _refused(request, error)
+        return await refused(request, error)
     answer = RedirectResponse(own_path(form.get("back", "/")), 303, _HEADERS)
     for name, cookie, choices in (("language", _LANGUAGE, LANGUAGES), ("look", _LOOK, _LOOKS)):
         if form.get(name) in choices:

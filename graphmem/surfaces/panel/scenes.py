@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
+from graphmem.core.choices import SCENE_ORDERS
 from graphmem.surfaces.panel.asking import Asked, Paging, Shown
 from graphmem.surfaces.panel.picturing import drawn
 
 _PAGE = 50
 _FACTS = 100
-ORDERS = ("recent", "refs", "strength", "key")
 ORIGINS = ("", "declared", "emergent")
 
 
@@ -17,7 +17,7 @@ def scenes(asked: Asked) -> Shown:
     chosen = {
         "prefix": asked.text("prefix"),
         "contains": asked.text("contains"),
-        "sort": asked.one_of("sort", ORDERS, "recent"),
+        "sort": asked.one_of("sort", SCENE_ORDERS, "recent"),
     }
     origin = asked.one_of("origin", ORIGINS, "")
     found = asked.memory.scenes(**chosen, origin=origin or None, limit=_PAGE + 1, skip=(page - 1) * _PAGE)
@@ -26,7 +26,7 @@ def scenes(asked: Asked) -> Shown:
         {
             "scenes": found[:_PAGE],
             "chosen": {**chosen, "origin": origin},
-            "orders": ORDERS,
+            "orders": SCENE_ORDERS,
             "origins": ORIGINS,
             "paging": Paging(page, _PAGE, len(found) > _PAGE),
         },

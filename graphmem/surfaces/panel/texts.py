@@ -41,6 +41,12 @@ TEXTS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "pager.more": ("Show more", "显示更多"),
         "error.title": ("That did not work", "未能完成"),
         "error.back": ("Back", "返回"),
+        "error.401": (
+            "This needs the token: open the whole address that 'graphmem serve' shows. Its token is a new one after "
+            "each start.",
+            "此操作需要令牌：请打开 'graphmem serve' 显示的完整地址。令牌在每次启动后都会更换。",
+        ),
+        "error.404": ("There is no such page.", "没有这个页面。"),
         # ---- what was done
         "outcome.undo": ("Undo it (operation {number})", "撤销（变更 {number}）"),
         "outcome.undone": ("Operation {number} is undone.", "变更 {number} 已撤销。"),
