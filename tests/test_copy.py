@@ -225,7 +225,7 @@ def test_a_source_that_changed_is_copied_anew(source, dest, small):
 
     report = Memory.copy(source, dest)
 
-    told = f"{source} is not what it was when a copy to {dest} was broken off: that began anew"
+    told = f"an earlier copy to {dest} of another state of {source} was broken off: it began anew"
     assert (report.resumed, report.remarks) == (0, (told,))
     assert rows_of(dest) == rows_of(source)
     assert list(Path(f"{dest}.blobs").glob("*/*")) == []
@@ -321,7 +321,8 @@ def test_what_differs_at_the_end_is_found_and_copied_anew(source, dest, monkeypa
 
     report = Memory.copy(source, dest)
 
-    assert report.resumed == 0
+    told = f"an earlier copy to {dest} came out different from {source}: it began anew"
+    assert (report.resumed, report.remarks) == (0, (told,))
     assert rows_of(dest) == rows_of(source)
 
 

@@ -42,6 +42,7 @@ Progress = Callable[[int, int], None]
 _AT_ONCE = 2_000  # rows of a page
 _MOST_PAYLOAD = 16 << 20  # bytes of payloads in a transaction
 _LATER = ("notes", "superseded_by")  # names a row that may come later
+_DIFFERS = "-"  # in place of the digest of a source, where a copy came out different
 _SUFFIX = ".db"
 
 
@@ -68,7 +69,7 @@ def place_of(argument: str, given: object) -> str:
     """Return a place that was given as text. Raises InvalidInput for what is no place that lasts."""
     if not isinstance(given, str | os.PathLike) or not str(given).strip() or str(given) == MEMORY_PATH:
         raise InvalidInput(argument, given, "name a file, or a tenant by its address: postgresql://…?tenant=NAME")
-    return str(given)
+    return os.fsdecode(given)
 
 
 def copy(source: str, dest: str, *, config: Config, progress: Progress) -> CopyReport:
@@ -95,7 +96,7 @@ def copy(source: str, dest: str, *, config: Config, progress: Progress) -> CopyR
         if begun.is_whole:
             return _report(given.path, taking.path, held, begun)
         going = _Going(tx, given.path, taking, held, begun, steps)
-        going.rows()
+        going.carry()
         going.settle()
         return _report(given.path, taking.path, held, begun)
 
@@ -195,14 +196,10 @@ def _held(tx: Transaction, path: str, steps: _Steps, *, to_server: bool) -> _Hel
     for table in _tables(tx):
         sum_of_rows, number = hashlib.sha256(), 0
         for page in _pages(tx, table, None):
-            shown = page
+            shown: Sequence[tuple[Any, ...]] = page
             if table.name == "blocks":
-                kept = [_payload(tx, path, table, row, remarks) for row in page]
-                payloads += sum(payload is not None for payload in kept)
-                shown = [
-                    (*row, None if payload is None else hashlib.sha256(payload).hexdigest())
-                    for row, payload in zip(page, kept, strict=True)
-                ]
+                shown = [(*row, _digest(_payload(tx, path, table, row, remarks))) for row in page]
+                payloads += sum(row[-1] is not None for row in shown)
             lines = "".join([f"{row!r}\n" for row in shown])
             if to_server and "\\x00" in lines:
                 _refuse_nul(path, table, page)
@@ -211,6 +208,10 @@ def _held(tx: Transaction, path: str, steps: _Steps, *, to_server: bool) -> _Hel
             steps.add(len(page))
         counts[table.name], digests[table.name] = number, sum_of_rows.hexdigest()
     return _Held(counts, digests, payloads, tuple(dict.fromkeys(remarks)))
+
+
+def _digest(payload: bytes | None) -> str | None:
+    return None if payload is None else hashlib.sha256(payload).hexdigest()
 
 
 def _payload(tx: Transaction, path: str, table: Table, row: tuple[Any, ...], remarks: list[str]) -> bytes | None:
@@ -289,8 +290,9 @@ def _begin(dest: Store, path: str, held: _Held, steps: _Steps) -> _Begun:
         else:
             removed = _clear(tx, tables)
             if before is not None:
-                told = f"{path} is not what it was when a copy to {dest.path} was broken off: that began anew"
-                begun = replace(begun, remarks=(told,))
+                differs = before.split()[0] == _DIFFERS
+                why = f"came out different from {path}" if differs else f"of another state of {path} was broken off"
+                begun = replace(begun, remarks=(f"an earlier copy to {dest.path} {why}: it began anew",))
         rows.mark_unfinished(tx, owner)
     if is_file(dest.path):
         for digest in removed:
@@ -323,7 +325,7 @@ class _Going:
         self._begun = begun
         self._steps = steps
 
-    def rows(self) -> None:
+    def carry(self) -> None:
         """Copy what has not come yet, some rows a transaction."""
         for table in _tables(self._tx):
             with self._dest.read() as there:
@@ -368,7 +370,7 @@ class _Going:
         if payload is None or lies_in_row(self._dest.path, len(payload)):
             return row
         digest = row[table.columns.index("payload_digest")]
-        if hashlib.sha256(payload).hexdigest() != digest:  # it becomes the name of a file
+        if _digest(payload) != digest:  # it becomes the name of a file
             reason = f"blocks, row {_key(table, row)}: its payload is not what its digest says"
             raise StoreCorrupt(f"{self._path}, {reason}: restore a backup, or delete the block and put it again")
         write_blob(self._dest.path, digest, payload)
@@ -420,7 +422,7 @@ class _Going:
             rows.mark_finished(tx)
         if wrong:
             with self._writing() as tx:
-                rows.mark_unfinished(tx, f"- - {self._path}")
+                rows.mark_unfinished(tx, f"{_DIFFERS} {_DIFFERS} {self._path}")
             told = ", ".join(wrong)
             raise StoreCorrupt(
                 f"{self._dest.path} is not the same as {self._path} after the copy ({told}): copy again, which begins "
