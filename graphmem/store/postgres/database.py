@@ -348,7 +348,7 @@ def _translation(error: Exception, path: str, timeout: float) -> GraphmemError:
     if isinstance(error, errors.SerializationFailure | errors.DeadlockDetected):
         return StoreBusy(f"{path} had to give way to another writer, nothing was changed; try again")
     if isinstance(error, PoolTimeout | errors.TooManyConnections):
-        return StoreBusy(f"{path}: no connection was free for {max(int(timeout), 2)} s; try again")
+        return StoreBusy(f"{path}: no connection was free for {max(timeout, 2):g} s; try again")
     if isinstance(error, errors.DataCorrupted | errors.IndexCorrupted):
         return StoreCorrupt(f"{path} is damaged ({_line(error)}): restore a backup")
     if isinstance(error, psycopg.DataError) and "NUL" in str(error):
