@@ -20,14 +20,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from graphmem.core.addresses import 
 from graphmem.config import Config, require_writing
 from graphmem.core.addresses import is_server, without_password
 from graphmem.core.model import CopyReport
 from graphmem.errors import Conflict, InvalidInput, StoreCorrupt, StoreFailed
 from graphmem.store import postings, rows, text_index
 from graphmem.store.blobs import lies_in_row, read_blob, remove_blob, write_blob
-from graphmem.store.opening import 
+from graphmem.store.opening import (
     MEMORY_PATH,
     is_file,
     is_there,
