@@ -1,7 +1,6 @@
 """Which store a memory lies in: a SQLite file, or a tenant of a PostgreSQL server."""
 
 import os
-import re
 from typing import TYPE_CHECKING
 
 from graphmem.config import Config
