@@ -82,16 +82,12 @@ def copy(source: str, dest: str, *, config: Config, progress: Progress) -> CopyR
         if rows.unfinished_copy(tx) is not None:
             raise Conflict(f"{given.path} is itself a copy that was not finished: finish that first")
         steps = _Steps(progress, tx)
-
-        def opened() -> Store:
-            return stack.enter_context(contextlib.closing(open_store(dest, config=config, create=True)))
-
-        taking = opened() if is_there(dest, config) else None
-        if taking is not None:
-            _refuse_other(tx, given.path, taking)
-        # What cannot be kept there is refused before there is anything.
+        # Refused before there is anything, and without a change to what is there.
+        if is_there(dest, config):
+            with contextlib.closing(open_store(dest, config=reading, create=False)) as there:
+                _refuse_other(tx, given.path, there)
         held = _held(tx, given.path, steps, to_server=is_server(dest))
-        taking = taking or opened()
+        taking = stack.enter_context(contextlib.closing(open_store(dest, config=config, create=True)))
         begun = _begin(taking, given.path, held, steps)
         if begun.is_whole:
             return _report(given.path, taking.path, held, begun)
