@@ -30,7 +30,7 @@ from support import HashEmbedder, rows_of
 from graphmem import Memory, Part, Situation, Triple
 from graphmem.core.choices import RECALL_KINDS, RECALL_MODES, SOURCE_CLASSES
 from graphmem.core.model import Visit
-from graphmem.exchange import kinds
+from graphmem.exchange import copying, kinds
 from graphmem.files import EXPORTS
 from graphmem.surfaces.cli import exchange, graphmem, main
 from graphmem.surfaces.cli.group import WholeNumber
@@ -189,6 +189,8 @@ MISTAKES = {
     "a backup over a file": (["backup", str(ROOT / "README.md")], 1, "Conflict", "README.md"),
     "a backup into nowhere": (["backup", "missing/copy.db"], 1, "StoreFailed", "missing/copy.db"),
     "a restore of what is no memory": (["restore", str(ROOT / "README.md")], 1, "StoreCorrupt", "README.md"),
+    "a copy of nothing": (["copy", "missing.db", "copied.db"], 1, "StoreFailed", "missing.db"),
+    "a copy of all files": (["copy", ".", "all", "--all-tenants"], 1, "InvalidInput", "dest"),
     "a restore of nothing": (["restore", "missing.db"], 1, "StoreFailed", "missing.db"),
     "a check of nothing": (["check", "missing.db"], 1, "StoreFailed", "missing.db"),
     "unknown fact": (["tag", "chan:qq", "--relation", "99"], 3, "NotFound", "99"),
@@ -212,7 +214,8 @@ def saved():
         memory.declare_scene("chan:saved")
         memory.backup(SAVED)
     yield
-    SAVED.unlink()
+    for file in SAVED.parent.glob(f"{SAVED.name}*"):
+        file.unlink()
     shutil.rmtree(TREE, ignore_errors=True)
     shutil.rmtree(TREE, ignore_errors=True)
 
@@ -1065,6 +1068,32 @@ def test_a_backup_is_restored_to_a_new_machine(cli, own_home):
 
     assert (restored.code, restored.err) == (0, "")
     assert "chan:saved" in cli("scenes", db=None).out
+
+
+def test_a_memory_is_copied_and_the_same_again_is_told(cli, filled, tmp_path):
+    copied = cli("copy", filled, tmp_path / "copy.db")
+    again = cli("copy", filled, tmp_path / "copy.db", "--json")
+    refused = cli("copy", filled, SAVED, "--json")
+
+    assert (copied.code, copied.err) == (0, "")
+    assert f"{tmp_path}/copy.db: copied, " in copied.out
+    assert "1 relations" in copied.out
+    assert again.document["counts"]["relations"] == 1
+    assert again.document["remarks"] == [f"{tmp_path}/copy.db is the same already: nothing was copied"]
+    assert (refused.code, refused.document["error"]["type"]) == (1, "Conflict")
+    assert cli("scenes", db=tmp_path / "copy.db").out == cli("scenes").out
+
+
+def test_a_copy_that_goes_on_tells_how_much_had_come(cli, filled, tmp_path, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(copying._Going, "settle", lambda going: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            Memory.copy(filled, tmp_path / "copy.db")
+
+    unfinished, copied = cli("check", db=tmp_path / "copy.db"), cli("copy", filled, tmp_path / "copy.db")
+
+    assert (unfinished.code, "'graphmem copy' of both again goes on with it" in unfinished.out) == (1, True)
+    assert (copied.code, "rows had come before" in copied.out) == (0, True)
 
 
 def test_check_tells_what_is_wrong_and_repair_mends_it(cli, filled, tmp_path):

@@ -42,6 +42,7 @@ Progress = Callable[[int, int], None]
 _AT_ONCE = 2_000  # rows of a page
 _MOST_PAYLOAD = 16 << 20  # bytes of payloads in a transaction
 _LATER = ("notes", "superseded_by")  # names a row that may come later
+_DIFFERS = "-"  # in place of the digest of a source, where a copy came out different
 _SUFFIX = ".db"
 
 
@@ -68,7 +69,7 @@ def place_of(argument: str, given: object) -> str:
     """Return a place that was given as text. Raises InvalidInput for what is no place that lasts."""
     if not isinstance(given, str | os.PathLike) or not str(given).strip() or str(given) == MEMORY_PATH:
         raise InvalidInput(argument, given, "name a file, or a tenant by its address: postgresql://…?tenant=NAME")
-    return str(given)
+    return os.fsdecode(given)
 
 
 def copy(source: str, dest: str, *, config: Config, progress: Progress) -> CopyReport:
@@ -81,21 +82,17 @@ def copy(source: str, dest: str, *, config: Config, progress: Progress) -> CopyR
         if rows.unfinished_copy(tx) is not None:
             raise Conflict(f"{given.path} is itself a copy that was not finished: finish that first")
         steps = _Steps(progress, tx)
-
-        def opened() -> Store:
-            return stack.enter_context(contextlib.closing(open_store(dest, config=config, create=True)))
-
-        taking = opened() if is_there(dest, config) else None
-        if taking is not None:
-            _refuse_other(tx, given.path, taking)
-        # What cannot be kept there is refused before there is anything.
+        # Refused before there is anything, and without a change to what is there.
+        if is_there(dest, config):
+            with contextlib.closing(open_store(dest, config=reading, create=False)) as there:
+                _refuse_other(tx, given.path, there)
         held = _held(tx, given.path, steps, to_server=is_server(dest))
-        taking = taking or opened()
+        taking = stack.enter_context(contextlib.closing(open_store(dest, config=config, create=True)))
         begun = _begin(taking, given.path, held, steps)
         if begun.is_whole:
             return _report(given.path, taking.path, held, begun)
         going = _Going(tx, given.path, taking, held, begun, steps)
-        going.rows()
+        going.carry()
         going.settle()
         return _report(given.path, taking.path, held, begun)
 
@@ -104,7 +101,11 @@ def copy_tenants(source: str, dest: str, *, config: Config, progress: Progress) 
     """Copy every memory of a server or of a folder of files; see `Memory.copy_tenants`."""
     if not is_server(source) and not is_server(dest):
         raise InvalidInput("dest", dest, "one of both is the address of a server, the other may be a folder of files")
-    names = tenants_at(source, config) if is_server(source) else _files_in(source)
+    if not is_server(source):
+        names = _files_in(source)
+    else:
+        of_tenant(source, "")  # refuses one that names a tenant
+        names = tenants_at(source, config)
     pairs = [(_place(source, name), _place(dest, name)) for name in names]
     if pairs and not is_server(dest):
         try:
@@ -191,14 +192,10 @@ def _held(tx: Transaction, path: str, steps: _Steps, *, to_server: bool) -> _Hel
     for table in _tables(tx):
         sum_of_rows, number = hashlib.sha256(), 0
         for page in _pages(tx, table, None):
-            shown = page
+            shown: Sequence[tuple[Any, ...]] = page
             if table.name == "blocks":
-                kept = [_payload(tx, path, table, row, remarks) for row in page]
-                payloads += sum(payload is not None for payload in kept)
-                shown = [
-                    (*row, None if payload is None else hashlib.sha256(payload).hexdigest())
-                    for row, payload in zip(page, kept, strict=True)
-                ]
+                shown = [(*row, _digest(_payload(tx, path, table, row, remarks))) for row in page]
+                payloads += sum(row[-1] is not None for row in shown)
             lines = "".join([f"{row!r}\n" for row in shown])
             if to_server and "\\x00" in lines:
                 _refuse_nul(path, table, page)
@@ -207,6 +204,10 @@ def _held(tx: Transaction, path: str, steps: _Steps, *, to_server: bool) -> _Hel
             steps.add(len(page))
         counts[table.name], digests[table.name] = number, sum_of_rows.hexdigest()
     return _Held(counts, digests, payloads, tuple(dict.fromkeys(remarks)))
+
+
+def _digest(payload: bytes | None) -> str | None:
+    return None if payload is None else hashlib.sha256(payload).hexdigest()
 
 
 def _payload(tx: Transaction, path: str, table: Table, row: tuple[Any, ...], remarks: list[str]) -> bytes | None:
@@ -285,8 +286,9 @@ def _begin(dest: Store, path: str, held: _Held, steps: _Steps) -> _Begun:
         else:
             removed = _clear(tx, tables)
             if before is not None:
-                told = f"{path} is not what it was when a copy to {dest.path} was broken off: that began anew"
-                begun = replace(begun, remarks=(told,))
+                differs = before.split()[0] == _DIFFERS
+                why = f"came out different from {path}" if differs else f"of another state of {path} was broken off"
+                begun = replace(begun, remarks=(f"an earlier copy to {dest.path} {why}: it began anew",))
         rows.mark_unfinished(tx, owner)
     if is_file(dest.path):
         for digest in removed:
@@ -319,7 +321,7 @@ class _Going:
         self._begun = begun
         self._steps = steps
 
-    def rows(self) -> None:
+    def carry(self) -> None:
         """Copy what has not come yet, some rows a transaction."""
         for table in _tables(self._tx):
             with self._dest.read() as there:
@@ -364,7 +366,7 @@ class _Going:
         if payload is None or lies_in_row(self._dest.path, len(payload)):
             return row
         digest = row[table.columns.index("payload_digest")]
-        if hashlib.sha256(payload).hexdigest() != digest:  # it becomes the name of a file
+        if _digest(payload) != digest:  # it becomes the name of a file
             reason = f"blocks, row {_key(table, row)}: its payload is not what its digest says"
             raise StoreCorrupt(f"{self._path}, {reason}: restore a backup, or delete the block and put it again")
         write_blob(self._dest.path, digest, payload)
@@ -416,7 +418,7 @@ class _Going:
             rows.mark_finished(tx)
         if wrong:
             with self._writing() as tx:
-                rows.mark_unfinished(tx, f"- - {self._path}")
+                rows.mark_unfinished(tx, f"{_DIFFERS} {_DIFFERS} {self._path}")
             told = ", ".join(wrong)
             raise StoreCorrupt(
                 f"{self._dest.path} is not the same as {self._path} after the copy ({told}): copy again, which begins "

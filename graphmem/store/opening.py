@@ -1,17 +1,20 @@
 """Which store a memory lies in: a SQLite file, or a tenant of a PostgreSQL server."""
 
 import os
-import re
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from graphmem.config import Config
 from graphmem.core.addresses import is_server, without_password
 from graphmem.errors import InvalidInput
+from graphmem.late import late
 
 if TYPE_CHECKING:
+    from urllib import parse
+
     from graphmem.core.embedding import Embedder
     from graphmem.store.transaction import Store
+else:
+    parse = late("urllib.parse")
 
 MEMORY_PATH = ":memory:"
 # What to do where a verb takes files alone.
@@ -24,9 +27,9 @@ def of_tenant(path: str, tenant: str) -> str:
     >>> of_tenant("postgresql://db.example/memories?sslmode=require", "a b")
     'postgresql://db.example/memories?sslmode=require&tenant=a%20b'
     """
-    if re.search(r"[?&]tenant=", path):
+    if "tenant=" in path.partition("?")[2]:
         raise InvalidInput("path", without_password(path), "leave the tenant out: all of the server are meant")
-    return f"{path}{'&' if '?' in path else '?'}tenant={quote(tenant, safe='')}"
+    return f"{path}{'&' if '?' in path else '?'}tenant={parse.quote(tenant, safe='')}"
 
 
 def tenants_at(path: str, config: Config) -> list[str]:
