@@ -6,6 +6,7 @@ import functools
 import io
 import math
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from enum import Enum
@@ -36,7 +37,10 @@ pytestmark = pytest.mark.skipif(
 
 TENANT = "differential"
 # What a store takes, where it lies, and how long something took.
-OF_ITS_OWN = {"path", "file_bytes", "wal", "bytes", "seconds", "size", "sizes", "remarks"}
+OF_ITS_OWN = {"path", "file_bytes", "wal", "bytes", "seconds", "size", "sizes", "remarks", "backup"}
+
+OWNER = re.compile(r'"owner":"[^"]*"')
+LOG = re.compile(r"pages of the write-ahead log .*")  # a server sees to its own
 
 # ---- what is said
 
@@ -294,9 +298,11 @@ def plain(value):
         return sorted(map(plain, value), key=repr)
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
+    if isinstance(value, str):
+        return LOG.sub("", value)
     if isinstance(value, Enum | dt.datetime | bytes):
         return repr(value)
-    assert value is None or isinstance(value, str | int | float | bool), type(value)
+    assert value is None or isinstance(value, int | float | bool), type(value)
     return value
 
 
@@ -349,7 +355,7 @@ def run(server, connection, program):
             told = [io.StringIO(), io.StringIO()]
             for memory, text in zip((both.file, both.tenant), told, strict=True):
                 memory.export_to("jsonl", text)
-            assert told[0].getvalue() == told[1].getvalue()
+            compare(*(OWNER.sub("", text.getvalue()).splitlines() for text in told), "export")
         finally:
             both.close()
 
@@ -359,14 +365,14 @@ COMMON = functools.partial(
 )
 
 
-@COMMON(max_examples=30)
+@COMMON(max_examples=15)
 @given(program=programs)
 def test_both_stores_answer_the_same(server, connection, program):
     run(server, connection, program)
 
 
 @pytest.mark.slow
-@COMMON(max_examples=1500)
+@COMMON(max_examples=1000)
 @given(program=programs)
 def test_both_stores_answer_the_same_through_many_more_programs(server, connection, program):
     run(server, connection, program)
