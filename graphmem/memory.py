@@ -176,8 +176,7 @@ class Memory(Files):
                 return scene_graph.foresee(tx, situation, keys)
         at = utc_text(situation.at) if situation.at else self._at(None)
         with self._writing(at) as tx:
-            made = [scene_graph.declare(tx, key, at, self.config) for key in keys]
-            entered = scene_graph.enter(tx, situation, at) if situation else scene_graph.Entered()
+            entered, made = scene_graph.visit(tx, situation, keys, at, self.config)
             if entered.is_news:  # what is known was looked at when it came
                 names = [named(feature.kind, ":", feature.value) for feature in situation.given]
                 refuse_secret_names("situation", names)

@@ -8,8 +8,8 @@ import secrets
 import shutil
 import subprocess
 import tempfile
-from pathlib import Path
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import pytest

@@ -73,9 +73,19 @@ class Entered(NamedTuple):
     is_news: bool = True
 
 
-def enter(tx: Transaction, situation: Situation, at: str) -> Entered:
-    """Join the best scene, or count the visit towards a new one."""
-    found = matching.best(tx, situation)
+def visit(
+    tx: Transaction, situation: Situation, keys: Sequence[str], at: str, config: Config
+) -> tuple[Entered, list[DeclaredScene]]:
+    """Declare scenes by their keys and enter the scene of a situation, which may be empty."""
+    # All that has to be known is asked for before any of it is waited for.
+    strengthened = _strengthen(tx, keys, at)
+    found = matching.best(tx, situation) if situation else None
+    declared = _declared(tx, keys, strengthened, at, config)
+    return _enter(tx, situation, at, found) if situation else Entered(), declared
+
+
+def _enter(tx: Transaction, situation: Situation, at: str, found: matching.Candidate | None) -> Entered:
+    """Join the scene that was found, or count the visit towards a new one."""
     if found is not None:
         return _join(tx, situation, at, found)
     label = situation.growing_label
@@ -272,16 +282,31 @@ def _make(tx: Transaction, key: str, at: str, config: Config) -> int:
 
 def declare(tx: Transaction, key: str, at: str, config: Config) -> DeclaredScene:
     """Make a scene exist; one that existed is strengthened by one."""
-    scene_id = scene_id_of(tx, key)
-    created = scene_id is None
-    if scene_id is None:
-        scene_id = _make(tx, key, at, config)
-    strength, own_key = tx.execute(
-        """UPDATE scenes SET strength = strength + ?, updated_at = MAX(updated_at, ?) WHERE id = ?
-           RETURNING strength, key""",
-        (0 if created else 1, at, scene_id),
-    ).fetchone()
-    return model.DeclaredScene(own_key, created, strength)
+    return _declared(tx, [key], _strengthen(tx, [key], at), at, config)[0]
+
+
+def _strengthen(tx: Transaction, keys: Sequence[str], at: str) -> Iterable[list[tuple[str, int]]]:
+    """Strengthen the scenes that keys lead to, and ask for the own key and strength of each."""
+    return tx.engine.each(
+        tx,
+        """UPDATE scenes SET strength = strength + 1, updated_at = MAX(updated_at, ?1)
+           WHERE id = COALESCE((SELECT id FROM scenes WHERE key = ?2),
+                               (SELECT scene_id FROM scene_aliases WHERE key = ?2))
+           RETURNING key, strength""",
+        [(at, key) for key in keys],
+    )
+
+
+def _declared(
+    tx: Transaction, keys: Sequence[str], strengthened: Iterable[list[tuple[str, int]]], at: str, config: Config
+) -> list[DeclaredScene]:
+    """Return scenes that were strengthened; where a key led to none, one is made."""
+    declared = []
+    for key, found in zip(keys, strengthened, strict=True):
+        if not found:
+            _make(tx, key, at, config)
+        declared += [model.DeclaredScene(own_key, not found, strength) for own_key, strength in found or [(key, 1)]]
+    return declared
 
 
 def with_derived(declared: tuple[str, ...], situation: Situation) -> tuple[str, ...]:

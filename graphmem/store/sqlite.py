@@ -2,7 +2,8 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from graphmem.errors import StoreCorrupt
 from graphmem.store.connection import Connection
@@ -10,6 +11,23 @@ from graphmem.store.database import primary_code
 from graphmem.store.transaction import Column, RowsRefused
 
 _MOST_LINES = 100
+
+_Row = tuple[Any, ...]
+
+
+def each(tx: Connection, statement: str, rows: Iterable[Sequence[Any]]) -> list[list[_Row]]:
+    """Execute a statement once for each of some rows of parameters; return what each gave."""
+    return [tx.execute(statement, row).fetchall() for row in rows]
+
+
+def nested(
+    tx: Connection, statement: str, parameters: Sequence[Any], inner: str, most: int
+) -> list[tuple[_Row, list[_Row]]]:
+    """Return the rows of a statement, each with those of an inner one; see `graphmem.store.transaction.Engine`."""
+    rows = tx.execute(statement, parameters).fetchall()
+    if len(rows) >= most:
+        return [(row, []) for row in rows]
+    return [(row, tx.execute(inner, row[:1]).fetchall()) for row in rows]
 
 
 def tables(tx: Connection) -> list[str]:

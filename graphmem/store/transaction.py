@@ -108,6 +108,21 @@ class Column(NamedTuple):
 class Engine(Protocol):
     """What the databases do each in their own way, besides the text index."""
 
+    def each(self, tx: Any, statement: str, rows: Iterable[Sequence[Any]], /) -> Iterable[list[tuple[Any, ...]]]:
+        """Execute a statement once for each of some rows of parameters; return what each gave.
+
+        It is executed at once, also where what it gave comes only when it is asked for.
+        """
+
+    def nested(
+        self, tx: Any, statement: str, parameters: Sequence[Any], inner: str, most: int, /
+    ) -> Iterable[tuple[tuple[Any, ...], list[tuple[Any, ...]]]]:
+        """Return the rows of a statement, each with those that an inner one gives for its first column, called `id`.
+
+        Where there are as many rows as `most`, they come without the inner ones. Both are executed at once, as in
+        `each`.
+        """
+
     def tables(self, tx: Any, /) -> list[str]:
         """Return the names of the tables that are the memory's own, in the order in which they were made."""
 

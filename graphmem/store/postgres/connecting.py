@@ -153,7 +153,8 @@ def connected(address: str, seconds: float) -> Iterator[Connection]:
 
 
 @atexit.register
-def _close_pools() -> None:
+def close_pools() -> None:
+    """Close what this process has of connections to servers."""
     with _pools_lock:
         for (process, _), pool in _pools.items():
             if process == os.getpid():

@@ -260,39 +260,10 @@ class PostgresStore:
             raise Conflict(f"the memory {self.path} is closed: open it again")
 
     def _busy(self) -> StoreBusy:
-        seconds = self.config.busy_timeout
-        return StoreBusy(f"{self.path} is locked: another process has been writing for over {seconds:g} s; try again")
+        return _busy(self.path, self.config.busy_timeout)
 
-    # ---- errors
-
-    @contextlib.contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except (psycopg.Error, PoolTimeout, RowsRefused, UnicodeEncodeError) as error:
-            raise self._translation(error) from error
-
-    def _translation(self, error: Exception) -> GraphmemError:
-        if isinstance(error, errors.LockNotAvailable):
-            return self._busy()
-        for kind, remedy in _REMEDIES.items():
-            if isinstance(error, kind):
-                return StoreFailed(f"{self.path} {remedy.format(_line(error))}")
-        if isinstance(error, errors.SerializationFailure | errors.DeadlockDetected):
-            return StoreBusy(f"{self.path} had to give way to another writer, nothing was changed; try again")
-        if isinstance(error, PoolTimeout | errors.TooManyConnections):
-            return StoreBusy(f"{self.path}: no connection was free for {self._seconds} s; try again")
-        if isinstance(error, errors.DataCorrupted | errors.IndexCorrupted):
-            return StoreCorrupt(f"{self.path} is damaged ({_line(error)}): restore a backup")
-        if isinstance(error, psycopg.DataError) and "NUL" in str(error):
-            return InvalidInput("text", "\\0", "PostgreSQL keeps no NUL characters: leave them out")
-        if isinstance(error, psycopg.OperationalError) and error.sqlstate is None:
-            for words, remedy in _REFUSALS.items():
-                if words.search(str(error)):
-                    return StoreFailed(f"{self.path} {remedy}")
-        if is_lost(error):
-            return StoreBusy(f"{self.path} cannot be reached ({_line(error)}); nothing was changed, try again")
-        return StoreFailed(f"{self.path} failed: {_line(error)}")
+    def _translated(self) -> contextlib.AbstractContextManager[None]:
+        return _translated(self.path, self.config.busy_timeout)
 
 
 class _Watch:
@@ -345,6 +316,54 @@ class _Watch:
             )
             tx.settle()
             tx.commit(lambda _: False)
+
+
+def tenant_names(path: str, config: Config) -> list[str]:
+    """Return the names of the tenants of the server of an address. Raises StoreFailed, StoreBusy."""
+    address = parsed(path)
+    with (
+        _translated(address.shown, config.busy_timeout),
+        plainly_connected(address.server, max(int(config.busy_timeout), 2)) as connection,
+    ):
+        return list(tenants.names(connection))
+
+
+# ---- errors
+
+
+@contextlib.contextmanager
+def _translated(path: str, timeout: float) -> Iterator[None]:
+    try:
+        yield
+    except (psycopg.Error, PoolTimeout, RowsRefused, UnicodeEncodeError) as error:
+        raise _translation(error, path, timeout) from error
+
+
+def _translation(error: Exception, path: str, timeout: float) -> GraphmemError:
+    if isinstance(error, errors.LockNotAvailable):
+        return _busy(path, timeout)
+    for kind, remedy in _REMEDIES.items():
+        if isinstance(error, kind):
+            return StoreFailed(f"{path} {remedy.format(_line(error))}")
+    if isinstance(error, errors.SerializationFailure | errors.DeadlockDetected):
+        return StoreBusy(f"{path} had to give way to another writer, nothing was changed; try again")
+    if isinstance(error, PoolTimeout | errors.TooManyConnections):
+        return StoreBusy(f"{path}: no connection was free for {max(timeout, 2):g} s; try again")
+    if isinstance(error, errors.DataCorrupted | errors.IndexCorrupted):
+        return StoreCorrupt(f"{path} is damaged ({_line(error)}): restore a backup")
+    if isinstance(error, psycopg.DataError) and "NUL" in str(error):
+        return InvalidInput("text", "\\0", "PostgreSQL keeps no NUL characters: leave them out")
+    if isinstance(error, psycopg.OperationalError) and error.sqlstate is None:
+        for words, remedy in _REFUSALS.items():
+            if words.search(str(error)):
+                return StoreFailed(f"{path} {remedy}")
+    if is_lost(error):
+        return StoreBusy(f"{path} cannot be reached ({_line(error)}); nothing was changed, try again")
+    return StoreFailed(f"{path} failed: {_line(error)}")
+
+
+def _busy(path: str, timeout: float) -> StoreBusy:
+    return StoreBusy(f"{path} is locked: another process has been writing for over {timeout:g} s; try again")
 
 
 def _line(error: Exception) -> str:

@@ -3,8 +3,8 @@
 import contextlib
 import functools
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 
@@ -13,8 +13,15 @@ from graphmem.store.postgres.scripts import script
 from graphmem.store.transaction import Column, RowsRefused
 
 if TYPE_CHECKING:
-    from graphmem.store.postgres.transaction import PostgresTransaction
+    from graphmem.store.postgres.transaction import PostgresRows, PostgresTransaction
 
+_REFUSALS = (
+    psycopg.IntegrityError,
+    psycopg.DataError,
+    psycopg.ProgrammingError,
+    psycopg.errors.ProgramLimitExceeded,  # a key that is too long for its index
+    OverflowError,
+)
 _OF_THE_STORE = ("store_state", "text_index")
 # Each is found by its own name: to look for all that is in a schema would read what all tenants have.
 _COLUMNS = """SELECT a.attname, a.atttypid = 'text'::regtype, COALESCE(array_position(k.conkey, a.attnum), 0)
@@ -31,6 +38,45 @@ _FOREIGN = """SELECT c.relname, p.relname,
                           AND a.atttypid = 'bigint'::regtype)
               FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_class p ON p.oid = k.confrelid
               WHERE k.contype = 'f' AND k.conrelid = to_regclass(?) ORDER BY c.relname, p.relname"""
+
+# What stands before the columns of an inner statement.
+_INNER = "inner_row"
+_Row = tuple[Any, ...]
+
+
+def each(tx: "PostgresTransaction", statement: str, rows: Iterable[Sequence[Any]]) -> Iterator[list[_Row]]:
+    """Send a statement once for each of some rows of parameters; return what each gave."""
+    sent = [tx.execute(statement, row) for row in rows]
+    return (one.fetchall() for one in sent)
+
+
+def nested(
+    tx: "PostgresTransaction", statement: str, parameters: Sequence[Any], inner: str, most: int
+) -> Iterator[tuple[_Row, list[_Row]]]:
+    """Return the rows of a statement, each with those of an inner one, all in one round trip.
+
+    See `graphmem.store.transaction.Engine`.
+    """
+    return _grouped(tx.execute(_nested(statement, inner), (*parameters, most)))
+
+
+@functools.cache
+def _nested(statement: str, inner: str) -> str:
+    of_one = f"SELECT TRUE AS {_INNER}, n.* FROM ({inner.replace('?', 'o.id')}) n"
+    return f"""WITH o AS ({statement}) SELECT o.*, i.* FROM o LEFT JOIN LATERAL ({of_one}) i
+               ON (SELECT COUNT(*) FROM o) < ?"""
+
+
+def _grouped(rows: "PostgresRows") -> Iterator[tuple[_Row, list[_Row]]]:
+    found: dict[Any, tuple[_Row, list[_Row]]] = {}
+    fetched = rows.fetchall()
+    width = next((place for place, column in enumerate(rows.description) if column[0] == _INNER), 0)
+    for row in fetched:
+        if row[0] not in found:
+            found[row[0]] = row[:width], []
+        if row[width]:
+            found[row[0]][1].append(row[width + 1 :])
+    yield from found.values()
 
 
 def tables(_tx: "PostgresTransaction") -> list[str]:
@@ -86,7 +132,7 @@ def attempt(tx: "PostgresTransaction") -> Iterator[None]:
         with tx.savepoint():
             yield
             tx.settle()
-    except (psycopg.IntegrityError, psycopg.DataError, psycopg.ProgrammingError, OverflowError) as error:
+    except _REFUSALS as error:
         raise RowsRefused(str(error)) from error
     finally:
         tx.prepares = before

@@ -182,8 +182,9 @@ class PostgresTransaction:
         if self.connection.closed:
             return
         try:
-            with contextlib.suppress(psycopg.Error):  # of what was sent and not waited for
-                self.connection.settle()
+            if self._sent:
+                with contextlib.suppress(psycopg.Error):  # of what was not waited for
+                    self.connection.settle()
             self.connection.execute("ROLLBACK")
             self.connection.settle()
         except psycopg.Error:
