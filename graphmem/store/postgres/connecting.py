@@ -6,6 +6,7 @@ A connection stays in pipeline mode for all its life: statements are sent withou
 import atexit
 import collections
 import contextlib
+import logging
 import os
 import threading
 import time
@@ -26,6 +27,9 @@ _IDLE_SECONDS = 60.0
 _FIRST_WAIT, _LONGEST_WAIT = 0.02, 0.5  # seconds between two attempts to connect
 TAKING_BACK = ("ROLLBACK TO SAVEPOINT nested", "ROLLBACK", "COMMIT")
 _INT8_OID = 20
+
+# What psycopg warns of is overcome or raised: nothing to print where nobody asked for logs.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 _pools: dict[tuple[int, str], "Pool"] = {}
 _pools_lock = threading.Lock()
