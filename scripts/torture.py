@@ -4,9 +4,9 @@
 crash    A child process enters, commits, merges, dedupes, tags, undoes and keeps upkeep at random, until it is killed
          with SIGKILL at a random moment. After each round: the file passes `check`, every write that was acknowledged
          is there, every operation is wholly there or wholly not.
-server   A PostgreSQL server is killed with SIGKILL, all its processes, and started anew, while four processes act on one
-         tenant as in `crash`. Each of them goes on by itself with the memory it has open; after all every write that
-         was acknowledged is there once, none that was told as failed, every operation is wholly there or wholly not.
+server   A PostgreSQL server is killed with SIGKILL, all its processes, and started anew, while four processes act on
+         one tenant as in `crash`. Each of them goes on by itself with the memory it has open; after all every write
+         that was acknowledged is there once, none that was told as failed, every operation is wholly there or not.
 writers  Processes that write at once, readers and an upkeep loop beside them. Every write is there, nobody failed, the
          longest wait is told.
 digest   A child process digests a session while it goes on, and is killed between the question to a writer and the end

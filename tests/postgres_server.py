@@ -20,7 +20,7 @@ SCRIPT = Path(__file__).parent.parent / "scripts" / "postgres"
 def why_none() -> str:
     """Return why no server can be started here; '' where one can."""
     try:
-        import psycopg_pool  # noqa: F401
+        import psycopg  # noqa: F401
     except ImportError:
         return "psycopg is not installed: pip install 'graphmem[postgres]'"
     if not (shutil.which("initdb") or list(Path("/usr/lib/postgresql").glob("*/bin/initdb"))):
@@ -73,7 +73,7 @@ class OwnServer:
         if reason:
             pytest.skip(reason)
         self._place = tempfile.mkdtemp(prefix="graphmem-postgres-")
-        os.chmod(self._place, 0o711)
+        Path(self._place).chmod(0o711)
         self.folder = f"{self._place}/server"
         atexit.register(self.stop)
         self._environment = {**os.environ, "GRAPHMEM_POSTGRES_DURABLE": str(int(durable))}

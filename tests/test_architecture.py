@@ -61,7 +61,6 @@ HOMES = {
     "mcp_types": "graphmem.surfaces.mcp",
     "uvicorn": "graphmem.surfaces.http",
     "psycopg": "graphmem.store.postgres",
-    "psycopg_pool": "graphmem.store.postgres",
 }
 
 

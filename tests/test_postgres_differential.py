@@ -6,11 +6,13 @@ import functools
 import io
 import math
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
 
+import networkx
 import pytest
 from conftest import FakeClock
 from hypothesis import HealthCheck, given, note, settings
@@ -25,7 +27,7 @@ import psycopg
 from postgres_server import address, fresh_database
 from postgres_store import emptied
 
-from graphmem.core.keys import content_id
+from graphmem.graph.blocks import content_id
 from graphmem.store.postgres.address import schema_of
 from graphmem.store.postgres.engine import numbered
 
@@ -35,7 +37,10 @@ pytestmark = pytest.mark.skipif(
 
 TENANT = "differential"
 # What a store takes, where it lies, and how long something took.
-OF_ITS_OWN = {"path", "file_bytes", "wal", "bytes", "seconds", "size", "remarks"}
+OF_ITS_OWN = {"path", "file_bytes", "wal", "bytes", "seconds", "size", "sizes", "remarks", "backup"}
+
+OWNER = re.compile(r'"owner":"[^"]*"')
+LOG = re.compile(r"pages of the write-ahead log .*")  # a server sees to its own
 
 # ---- what is said
 
@@ -65,14 +70,14 @@ keys = st.sampled_from(["chan:qq", "chan:qq/peer:boss", "CHAN:QQ", "peer:boss", 
 key_lists = st.lists(keys.filter(bool), max_size=2)
 sessions = st.sampled_from(["s1", "s2", "s 3"])
 sources = st.sampled_from(["user", "user", "agent", "tool"])
-ids = st.integers(1, 12)
+ids = st.integers(1, 6)
 limits = st.sampled_from([None, 0, 1, 3, 50])
 flags = st.booleans()
 confidences = st.sampled_from([1.0, 0.9, 0.5, 0.05, 1 / 3])
 moments = st.sampled_from(["2026-09-01T00:00:00+00:00", "2026-09-07T08:00:00+00:00", "2026-09-08T00:00:00+00:00"])
 situations = st.builds(
-    lambda peers, **features: Situation.of(peers=peers, **features),
-    st.lists(st.sampled_from(["boss", "ann", "老大"]), max_size=2),
+    Situation.of,
+    peer=st.sampled_from(["boss", "ann", "老大"]),
     chan=st.sampled_from(["qq", "mail"]),
     topics=st.lists(st.sampled_from(["deploy", "部署"]), max_size=1),
 )
@@ -135,7 +140,11 @@ WRITES = st.one_of(
     call("forget_incident", ids),
     call("edit_relation", ids, confidence=confidences, object=names, sentence=texts),
     call("delete_relation", ids, hard=flags),
-    call("purge", relation=relation_names, session=sessions, entity=names, scene=keys, subject_contains=words, dry_run=flags, hard=flags),
+    call("purge", always_relation=relation_names, dry_run=flags, hard=flags),
+    call("purge", always_session=sessions, dry_run=flags, hard=flags),
+    call("purge", always_entity=names, dry_run=flags, hard=flags),
+    call("purge", always_scene=keys, dry_run=flags, hard=flags),
+    call("purge", always_subject_contains=words, object_contains=words, dry_run=flags, hard=flags),
     call("dedupe_scenes", dry_run=flags),
     call("merge_entities", names, names, dry_run=flags),
     call("keep_apart", names, names, apart=flags),
@@ -207,6 +216,29 @@ LOOKS = [
     ("recall", ("boss deploy 纯文本 部署 pnpm panel never",), {"explain": True}),
     ("brief", (Situation.of(chan="qq", peer="boss"),), {"query": "deploy 部署"}),
 ]
+HERE = Situation.of(chan="qq", peer="boss")
+# What each program begins with, so that there is something to be changed, found, merged and removed.
+BEGUN = [
+    ("enter_scene", (HERE,), {"declared": ["chan:qq"]}),
+    ("enter_scene", (HERE,), {}),
+    ("declare_scene", ("tool:shell",), {}),
+    (
+        "commit",
+        ([Triple("boss", "likes", "pnpm", sentence="boss likes pnpm"), Triple("Boss", "uses", "panel", confidence=0.5)],),
+        {"scenes": ["chan:qq"], "session": "s1", "turn": 1},
+    ),
+    ("commit", ([Triple("老大", "偏好", "纯文本", sentence="老大偏好纯文本。")],), {"session": "s2"}),
+    ("commit", ([Triple("panel", "uses", "npm"), Triple("npm", "is", "pnpm", sentence="npm is never pnpm")],), {}),
+    ("remember", ("Deploy with npm",), {"slot": "deploy", "labels": ["部署"]}),
+    ("remember", ("Never force push",), {"kind": "rule", "scenes": ["chan:qq"]}),
+    ("remember", ("Never deploy on friday",), {"kind": "rule", "source": "agent"}),
+    ("remember", ("The panel is blue",), {"source": "agent"}),
+    ("mirror", ("s1", [Part(id="m1", author="boss", text="部署用什么？ deploy with pnpm"), Part("m2", tool="bash", text="make", outcome="failed")]), {}),
+    ("mirror", ("s2", [Part(id="m1", author="boss", text="plain text, 纯文本")]), {}),
+    ("record_failure", ("bash", "rm: cannot remove 'a'"), {}),
+    ("put_block", ("排班表",), {"scenes": ["chan:qq"]}),
+    ("put_document", ("deploy with pnpm 部署",), {"scenes": ["chan:qq"]}),
+]  # fmt: skip
 pauses = st.sampled_from([{}, {"minutes": 1}, {"days": 1}, {"days": 40}])
 
 
@@ -234,7 +266,7 @@ class Both:
         last = dict(sql(self.path, "SELECT name, seq FROM sqlite_sequence"))
         connection.execute(
             "".join(
-                f"""SELECT setval('"{schema_of(TENANT)}"."{table}_{column}_seq'::regclass,
+                f"""SELECT setval('"{schema_of(TENANT)}"."{table}_{column}_seq"'::regclass,
                                   {last.get(table) or 1}, {"true" if last.get(table) else "false"});"""
                 for table, column in numbered()
             )
@@ -258,15 +290,19 @@ def plain(value):
     if dataclasses.is_dataclass(value):
         fields = {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
         return {"": type(value).__name__} | {name: item for name, item in fields.items() if name not in OF_ITS_OWN}
+    if isinstance(value, networkx.MultiDiGraph):
+        return {"nodes": plain(list(value.nodes(data=True))), "edges": plain(list(value.edges(keys=True, data=True)))}
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, set | frozenset):
         return sorted(map(plain, value), key=repr)
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
+    if isinstance(value, str):
+        return LOG.sub("", value)
     if isinstance(value, Enum | dt.datetime | bytes):
         return repr(value)
-    assert value is None or isinstance(value, str | int | float | bool), type(value)
+    assert value is None or isinstance(value, int | float | bool), type(value)
     return value
 
 
@@ -309,7 +345,7 @@ def run(server, connection, program):
         connection.execute(emptied(TENANT))
         both = Both(server, folder)
         try:
-            for pause, step in program:
+            for pause, step in [*(({}, step) for step in BEGUN), *program]:
                 for clock in both.clocks:
                     clock.advance(**pause)
                 note(repr(step))
@@ -319,7 +355,7 @@ def run(server, connection, program):
             told = [io.StringIO(), io.StringIO()]
             for memory, text in zip((both.file, both.tenant), told, strict=True):
                 memory.export_to("jsonl", text)
-            assert told[0].getvalue() == told[1].getvalue()
+            compare(*(OWNER.sub("", text.getvalue()).splitlines() for text in told), "export")
         finally:
             both.close()
 
@@ -329,14 +365,14 @@ COMMON = functools.partial(
 )
 
 
-@COMMON(max_examples=30)
+@COMMON(max_examples=15)
 @given(program=programs)
 def test_both_stores_answer_the_same(server, connection, program):
     run(server, connection, program)
 
 
 @pytest.mark.slow
-@COMMON(max_examples=1500)
+@COMMON(max_examples=1000)
 @given(program=programs)
 def test_both_stores_answer_the_same_through_many_more_programs(server, connection, program):
     run(server, connection, program)

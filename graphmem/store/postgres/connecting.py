@@ -4,31 +4,34 @@ A connection stays in pipeline mode for all its life: statements are sent withou
 """
 
 import atexit
+import collections
 import contextlib
 import logging
 import os
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import psycopg
 from psycopg.abc import Buffer
 from psycopg.adapt import Dumper, Loader
+from psycopg.pq import TransactionStatus
 from psycopg.types.numeric import FloatDumper, Int8Dumper
-from psycopg_pool import ConnectionPool
 
 # A server has a process for each connection, and a memory has one writer; the others read.
 MOST_CONNECTIONS = 8
 # Statements that a connection keeps prepared. A verb has some ten, and lists come in few lengths.
 _STATEMENTS_KEPT = 500
 _IDLE_SECONDS = 60.0
+_FIRST_WAIT, _LONGEST_WAIT = 0.02, 0.5  # seconds between two attempts to connect
 TAKING_BACK = ("ROLLBACK TO SAVEPOINT nested", "ROLLBACK", "COMMIT")
 _INT8_OID = 20
 
-# What is lost is connected anew, and who waits too long is told: nothing to print where nobody asked for logs.
+# What psycopg warns of is overcome or raised: nothing to print where nobody asked for logs.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
-_pools: dict[tuple[int, str], "ConnectionPool[Connection]"] = {}
+_pools: dict[tuple[int, str], "Pool"] = {}
 _pools_lock = threading.Lock()
 # A process that was forked off has pools of its own.
 os.register_at_fork(before=_pools_lock.acquire, after_in_parent=_pools_lock.release, after_in_child=_pools_lock.release)
@@ -101,11 +104,6 @@ def connect(address: str, seconds: float) -> Connection:
         prepare_threshold=2,
         connect_timeout=max(int(seconds), 2),
     )
-    _ready(connection)
-    return connection
-
-
-def _ready(connection: Connection) -> None:
     connection.prepared_max = _STATEMENTS_KEPT
     adapt(connection)
     # When psycopg first meets a statement that takes something back, it lets the server forget what is prepared, and in
@@ -113,25 +111,77 @@ def _ready(connection: Connection) -> None:
     for statement in ("BEGIN", "SAVEPOINT nested", *TAKING_BACK):
         connection.execute(statement)
     connection.begin_pipelining()
+    return connection
 
 
-def pool_of(address: str) -> "ConnectionPool[Connection]":
-    """Return the pool of this process for a server; what is idle in it is closed after a minute."""
+class NoneFree(psycopg.OperationalError):
+    """All connections that this process may have to a server are in use."""
+
+
+class Pool:
+    """The connections of this process to a server: as many as are used at once, and at most MOST_CONNECTIONS.
+
+    Who needs one makes it, so that nothing works in the background, and who waits for a server that starts anew has a
+    connection as soon as it is up.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self._idle: collections.deque[tuple[float, Connection]] = collections.deque()
+
+    def getconn(self, timeout: float) -> Connection:
+        """Return a connection, which `putconn` takes back.
+
+        Raises NoneFree where none becomes free within so many seconds, psycopg.OperationalError where none can be made.
+        """
+        deadline = time.monotonic() + timeout
+        if not self._free.acquire(timeout=timeout):
+            raise NoneFree(f"none of {MOST_CONNECTIONS} connections became free within {timeout:g} s")
+        try:
+            with contextlib.suppress(IndexError):
+                return self._idle.pop()[1]
+            return self._made(deadline)
+        except BaseException:
+            self._free.release()
+            raise
+
+    def _made(self, deadline: float) -> Connection:
+        wait = _FIRST_WAIT
+        while True:
+            try:
+                return connect(self._address, max(deadline - time.monotonic(), 0.0))
+            except psycopg.OperationalError:
+                if time.monotonic() + wait > deadline:
+                    raise
+            time.sleep(wait)
+            wait = min(2 * wait, _LONGEST_WAIT)
+
+    def putconn(self, connection: Connection) -> None:
+        """Take a connection back: one in no transaction for others, any other to be closed."""
+        now = time.monotonic()
+        if connection.pgconn.transaction_status == TransactionStatus.IDLE:
+            self._idle.append((now, connection))
+        else:
+            connection.close()
+        self._free.release()
+        with contextlib.suppress(IndexError):
+            while now - self._idle[0][0] > _IDLE_SECONDS:
+                self._idle.popleft()[1].close()
+
+    def close(self) -> None:
+        """Close what is idle."""
+        with contextlib.suppress(IndexError):
+            while True:
+                self._idle.pop()[1].close()
+
+
+def pool_of(address: str) -> Pool:
+    """Return the pool of this process for a server."""
     key = os.getpid(), address
     with _pools_lock:
         if key not in _pools:
-            _pools[key] = ConnectionPool(
-                address,
-                connection_class=Connection,
-                kwargs={"autocommit": True, "cursor_factory": psycopg.RawCursor, "prepare_threshold": 2},
-                configure=_ready,
-                min_size=0,
-                max_size=MOST_CONNECTIONS,
-                max_idle=_IDLE_SECONDS,
-                num_workers=1,
-                open=True,
-                name="graphmem",
-            )
+            _pools[key] = Pool(address)
         return _pools[key]
 
 
@@ -153,10 +203,8 @@ def connected(address: str, seconds: float) -> Iterator[Connection]:
 
 
 @atexit.register
-def close_pools() -> None:
-    """Close what this process has of connections to servers."""
+def _close_pools() -> None:
     with _pools_lock:
         for (process, _), pool in _pools.items():
             if process == os.getpid():
-                pool.close(timeout=1.0)
-        _pools.clear()
+                pool.close()

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import psycopg
 from psycopg import errors
-from psycopg_pool import PoolTimeout
 
 from graphmem.config import DEFAULT, Config, require_writing
 from graphmem.core import model
@@ -23,7 +22,7 @@ from graphmem.errors import Conflict, GraphmemError, InvalidInput, StoreBusy, St
 from graphmem.late import late
 from graphmem.store.postgres import engine, tenants
 from graphmem.store.postgres.address import parsed, role_of
-from graphmem.store.postgres.connecting import Connection, connected, plainly_connected, pool_of
+from graphmem.store.postgres.connecting import Connection, NoneFree, connected, plainly_connected, pool_of
 from graphmem.store.postgres.statements import translated
 from graphmem.store.postgres.transaction import PostgresTransaction, is_lost
 from graphmem.store.transaction import RowsRefused
@@ -335,7 +334,7 @@ def tenant_names(path: str, config: Config) -> list[str]:
 def _translated(path: str, timeout: float) -> Iterator[None]:
     try:
         yield
-    except (psycopg.Error, PoolTimeout, RowsRefused, UnicodeEncodeError) as error:
+    except (psycopg.Error, RowsRefused, UnicodeEncodeError) as error:
         raise _translation(error, path, timeout) from error
 
 
@@ -347,7 +346,7 @@ def _translation(error: Exception, path: str, timeout: float) -> GraphmemError:
             return StoreFailed(f"{path} {remedy.format(_line(error))}")
     if isinstance(error, errors.SerializationFailure | errors.DeadlockDetected):
         return StoreBusy(f"{path} had to give way to another writer, nothing was changed; try again")
-    if isinstance(error, PoolTimeout | errors.TooManyConnections):
+    if isinstance(error, NoneFree | errors.TooManyConnections):
         return StoreBusy(f"{path}: no connection was free for {max(timeout, 2):g} s; try again")
     if isinstance(error, errors.DataCorrupted | errors.IndexCorrupted):
         return StoreCorrupt(f"{path} is damaged ({_line(error)}): restore a backup")

@@ -66,6 +66,11 @@ class PostgresRows:
         """A tuple for each column, the first of which is its name."""
         return self._arrived().description
 
+    @property
+    def statusmessage(self) -> str | None:
+        """What the server says it did, such as COMMIT."""
+        return self._arrived().statusmessage
+
     def fetchone(self) -> Any:
         """Return the next row as a tuple, None behind the last one."""
         return self._arrived().fetchone()
@@ -202,8 +207,13 @@ class PostgresTransaction:
             if keep:
                 self.execute("RELEASE SAVEPOINT nested")
                 return
-        except BaseException:
-            self._undo()
+        except BaseException as error:
+            try:
+                self._undo()
+            except psycopg.Error:
+                if isinstance(error, psycopg.Error):  # what failed was sent before the block, and spoilt all
+                    raise error from None
+                raise
             raise
         self._undo()
 
@@ -231,7 +241,7 @@ class PostgresTransaction:
         """
         self._seen = True  # never sent twice
         try:
-            self.execute("COMMIT")
+            told = self.execute("COMMIT")
             self.settle()
         except psycopg.Error as error:
             if not self._has_lost(error):
@@ -239,6 +249,9 @@ class PostgresTransaction:
             self.connection.close()
             if not was_kept(error):
                 raise
+        else:
+            if told.statusmessage != "COMMIT":  # the answer where a statement had failed
+                raise errors.InFailedSqlTransaction("a statement had failed, nothing was kept")
         self._is_over = True
 
     def leave(self) -> None:
