@@ -108,14 +108,14 @@ def empty_tenants() -> None:
         return
     for tenant in dict.fromkeys(_used.values()):
         try:
-            _connection().execute(_emptied(tenant))
+            _connection().execute(emptied(tenant))
         except psycopg.Error:  # one that was never made, or that a test took apart
             continue
         _free.append(tenant)
     _used.clear()
 
 
-def _emptied(tenant: str) -> str:
+def emptied(tenant: str) -> str:
     return _EMPTIED.format(
         schema=schema_of(tenant),
         deletions=";".join(f"DELETE FROM {name}" for name in all_tables() if name != "store_state"),

@@ -46,7 +46,7 @@ NOBODY = 65534
 COMMANDS = [command for command in graphmem.list_commands(click.Context(graphmem)) if command != "hook"]
 CALLED = [command for command in COMMANDS if command != "mcp"]  # which serves, see test_mcp.py
 # What does without a memory.
-WITHOUT = ("config", "completion", "claude", "doctor", "opencode")
+WITHOUT = ("config", "completion", "claude", "copy", "doctor", "opencode")
 PYTHON = [sys.executable, "-m", "graphmem"]
 RULE = "QQ回复禁用Markdown格式"
 SENTENCE = "老大说QQ上一律用纯文本。"
@@ -120,6 +120,7 @@ CALLS = {
     "export": ["jsonl", "all.jsonl"],
     "backup": ["copy.db"],
     "restore": [SAVED],
+    "copy": [SAVED, "copied.db"],
     "serve": ["--port", "0", "--idle", "0.001"],
     "check": [],
     "config": [],

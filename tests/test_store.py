@@ -180,6 +180,8 @@ NO_VERBS = {
     "check_copy",
     "check_source",
     "close",
+    "copy",
+    "copy_tenants",
     "embed",
     "file_state",
     "looking",

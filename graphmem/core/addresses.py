@@ -19,6 +19,10 @@ def without_password(path: str) -> str:
 
     >>> without_password("postgresql://me:secret@db.example/memories?password=secret&tenant=t1")
     'postgresql://me@db.example/memories?tenant=t1'
+    >>> without_password("postgresql://me:a/secret@db.example/memories?tenant=t1")
+    'postgresql://me@db.example/memories?tenant=t1'
     """
-    bare = re.sub(r"(//[^/@:]*):[^/]*@", r"\1@", path)
-    return re.sub(r"(?<=[?&])password=[^&]*&?", "", bare)
+    server, *tenants = re.split(r"[?&](?=tenant=)", path)
+    # Up to the last @, should the password have characters that have to be escaped.
+    bare = re.sub(r"(//[^/?#@:]*):.*@", r"\1@", server).partition("?")[0]
+    return "?".join([bare, *(tenant.partition("&")[0] for tenant in tenants[:1])])

@@ -1,7 +1,9 @@
 """Which store a memory lies in: a SQLite file, or a tenant of a PostgreSQL server."""
 
 import os
+import re
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from graphmem.config import Config
 from graphmem.core.addresses import is_server, without_password
@@ -14,6 +16,33 @@ if TYPE_CHECKING:
 MEMORY_PATH = ":memory:"
 # What to do where a verb takes files alone.
 ON_SERVER = "'graphmem copy SRC DEST' makes a file of a memory on a server, pg_dump a backup of the server's database"
+
+
+def of_tenant(path: str, tenant: str) -> str:
+    """Return the address of a tenant, given that of its server. Raises InvalidInput for one that names a tenant.
+
+    >>> of_tenant("postgresql://db.example/memories?sslmode=require", "a b")
+    'postgresql://db.example/memories?sslmode=require&tenant=a%20b'
+    """
+    if re.search(r"[?&]tenant=", path):
+        raise InvalidInput("path", without_password(path), "leave the tenant out: all of the server are meant")
+    return f"{path}{'&' if '?' in path else '?'}tenant={quote(tenant, safe='')}"
+
+
+def tenants_at(path: str, config: Config) -> list[str]:
+    """Return the names of the tenants of the server of an address. Raises StoreFailed, StoreBusy."""
+    from graphmem.store.postgres.database import tenant_names
+
+    return tenant_names(path, config)
+
+
+def is_there(path: str, config: Config) -> bool:
+    """Tell whether there is a file, or a tenant. Raises StoreFailed, StoreBusy for a server that cannot be asked."""
+    if not is_server(path):
+        return os.path.exists(os.path.expanduser(path))
+    from graphmem.store.postgres.address import parsed
+
+    return parsed(path).tenant in tenants_at(path, config)
 
 
 def is_file(path: str) -> bool:

@@ -3,16 +3,18 @@
 Left out is what is derived from the rest (the text index, vectors, postings) and who is just at work.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from graphmem.store.transaction import Column, Transaction
 
-_LEFT_OUT = ("counters", "leases", "text_sizes", "vectors")
+_AT_WORK = ("counters", "leases", "text_sizes")
+_LEFT_OUT = (*_AT_WORK, "vectors")
 _DERIVED_COLUMNS = frozenset({("scene_features", "posted")})
 # Written when a memory is opened, so a new one has rows there.
 _OF_OPENING = ("scope_aliases", "scopes", "active_days")
+_COPY = "copy"  # the name of the lease of who copies into a memory
 _NUMBERS = "sqlite_sequence"  # its name in files that were exported
 
 
@@ -30,13 +32,25 @@ def tables(tx: Transaction) -> list[Table]:
 
     Scopes come before what would make them known; last is what tables remember of numbers, so that none is used twice.
     """
-    kept = [name for name in tx.engine.tables(tx) if name not in _LEFT_OUT]
+    return [*_without(tx, _LEFT_OUT), Table(_NUMBERS, ("name", "seq"), ("name",))]
+
+
+def with_vectors(tx: Transaction) -> list[Table]:
+    """Return the tables that are carried, in the order of `tables`, and the vectors; what is known of numbers is not.
+
+    But for notes, which name those that superseded them, rows point at rows of tables before theirs alone.
+    """
+    return _without(tx, _AT_WORK)
+
+
+def _without(tx: Transaction, left_out: Container[str]) -> list[Table]:
+    kept = [name for name in tx.engine.tables(tx) if name not in left_out]
     found = []
     for name in sorted(kept, key=lambda name: name != "scopes"):
         columns = tx.engine.columns(tx, name)
         carried = tuple(column.name for column in columns if (name, column.name) not in _DERIVED_COLUMNS)
         found.append(Table(name, carried, key_of(columns)))
-    return [*found, Table(_NUMBERS, ("name", "seq"), ("name",))]
+    return found
 
 
 def key_of(columns: Iterable[Column]) -> tuple[str, ...]:
@@ -59,6 +73,24 @@ def read(tx: Transaction, table: Table) -> Iterator[dict[str, Any]]:
         return
     for row in tx.execute(f"SELECT {_named(table.columns)} FROM {table.name} ORDER BY {_named(table.key)}"):
         yield dict(zip(table.columns, row, strict=True))
+
+
+def page(tx: Transaction, table: Table, after: Sequence[Any] | None, most: int) -> list[tuple[Any, ...]]:
+    """Return the rows of a table behind a key, in the order of keys; None for the first ones."""
+    behind = "" if after is None else f"WHERE ({_named(table.key)}) > ({', '.join('?' * len(table.key))})"
+    return tx.execute(
+        f"SELECT {_named(table.columns)} FROM {table.name} {behind} ORDER BY {_named(table.key)} LIMIT {most}",
+        after or (),
+    ).fetchall()
+
+
+def last_key(tx: Transaction, table: Table) -> tuple[Any, ...] | None:
+    """Return the greatest key of a table, None for an empty one."""
+    backwards = ", ".join(f'"{column}" DESC' for column in table.key)
+    found: tuple[Any, ...] | None = tx.execute(
+        f"SELECT {_named(table.key)} FROM {table.name} ORDER BY {backwards} LIMIT 1"
+    ).fetchone()
+    return found
 
 
 def _numbers(tx: Transaction) -> dict[str, int]:
@@ -91,5 +123,34 @@ def insert(tx: Transaction, table: Table, row: Mapping[str, Any]) -> None:
         if table.name == _NUMBERS:
             tx.engine.set_number(tx, row["name"], row["seq"])
             return
-        marks = ", ".join("?" * len(row))
-        tx.execute(f"INSERT INTO {table.name}({_named(row)}) VALUES ({marks})", tuple(row.values()))
+        tx.execute(_insertion(table, row), tuple(row.values()))
+
+
+def insert_all(tx: Transaction, table: Table, rows: Sequence[Sequence[Any]]) -> None:
+    """Put rows of all columns of a table in. Raises RowsRefused, after which the transaction has to be rolled back."""
+    with tx.engine.attempt(tx):
+        tx.executemany(_insertion(table, table.columns), rows)
+
+
+def _insertion(table: Table, columns: Collection[str]) -> str:
+    return f"INSERT INTO {table.name}({_named(columns)}) VALUES ({', '.join('?' * len(columns))})"
+
+
+def unfinished_copy(tx: Transaction) -> str | None:
+    """Return who copies into a memory, or did when it was broken off; None for a memory that is whole."""
+    found = tx.execute("SELECT owner FROM leases WHERE name = ?", (_COPY,)).fetchone()
+    return found[0] if found else None
+
+
+def mark_unfinished(tx: Transaction, owner: str) -> None:
+    """Note that a memory is being copied into, and by whom."""
+    tx.execute(
+        """INSERT INTO leases(name, owner, until) VALUES (?, ?, '9999-12-31T23:59:59.999Z')
+           ON CONFLICT (name) DO UPDATE SET owner = excluded.owner""",
+        (_COPY, owner),
+    )
+
+
+def mark_finished(tx: Transaction) -> None:
+    """Note that a memory is whole."""
+    tx.execute("DELETE FROM leases WHERE name = ?", (_COPY,))

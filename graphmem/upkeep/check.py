@@ -21,6 +21,7 @@ from graphmem.store import postings, text_index
 from graphmem.store.blobs import blob_sizes, read_blob
 from graphmem.store.database import size_of
 from graphmem.store.opening import is_file
+from graphmem.store.rows import unfinished_copy
 from graphmem.store.transaction import Transaction
 from graphmem.upkeep import check_ledger, merge, scenes
 from graphmem.upkeep.journal import TABLES, Journal, rows_of
@@ -81,6 +82,7 @@ def find(tx: Transaction, path: str) -> list[Finding]:
     payloads = functools.partial(_of_payloads, path=path)
     for look in (
         _of_file,
+        _of_copy,
         _of_text,
         _of_keys,
         _of_aliases,
@@ -232,6 +234,12 @@ def _of_file(tx: Transaction) -> Iterator[Finding]:
             yield Finding(what, f"{_REPAIR} clears what points there", _LEDGER)
         else:
             yield Finding(what, f"{_RESTORE}, or delete them")
+
+
+def _of_copy(tx: Transaction) -> Iterator[Finding]:
+    if (owner := unfinished_copy(tx)) is not None:
+        source = owner.split(" ", 2)[2]
+        yield Finding(f"a copy from {source} is not finished", "'graphmem copy' of both again goes on with it")
 
 
 def _of_text(tx: Transaction) -> Iterator[Finding]:

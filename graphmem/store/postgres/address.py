@@ -2,8 +2,11 @@
 
 import hashlib
 import re
-from dataclasses import dataclass
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from dataclasses import dataclass, field
+from urllib.parse import quote, unquote, urlsplit
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from graphmem.core.addresses import without_password
 from graphmem.errors import InvalidInput
@@ -11,13 +14,19 @@ from graphmem.errors import InvalidInput
 DEFAULT_TENANT = "default"
 _PLAIN = re.compile(r"[a-z0-9_]{1,40}")
 _LONGEST_TENANT = 1000
+_HOSTS = re.compile(r"(|(\[[^]@]*\]|[^][:@]*)(:\d*)?(,(\[[^]@]*\]|[^][:@,]*)(:\d*)?)*)")
+_NAME = re.compile(r"[A-Za-z_]+\Z")
+_NO_ADDRESS = (
+    "is no address of a server: write postgresql://user@host/database?tenant=NAME with parameters that libpq knows, "
+    "and in a password %40, %2F, %3F, %23 and %25 for @, /, ?, # and %"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
     """What is connected to, the tenant, and how messages tell both: without a password."""
 
-    server: str
+    server: str = field(repr=False)
     tenant: str
     shown: str
 
@@ -53,22 +62,29 @@ def parsed(path: str) -> Address:
     >>> one.tenant, one.shown
     ('t1', 'postgresql://me@db.example/memories?tenant=t1')
     """
+    refused = InvalidInput("path", without_password(path), _NO_ADDRESS)
     try:
         parts = urlsplit(path)
-        given = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
-        _ = parts.port
-    except ValueError as error:
-        raise InvalidInput("path", without_password(path), f"is no address of a server ({error})") from None
-    tenants = [value for name, value in given if name == "tenant"]
+    except ValueError:
+        raise refused from None
+    given = [piece.partition("=")[::2] for piece in parts.query.split("&")] if parts.query else []
+    login, _, hosts = parts.netloc.rpartition("@")
+    # A password with a character that has to be escaped is not taken for a host that may be shown.
+    if not _HOSTS.fullmatch(hosts) or "@" in parts.path or parts.fragment or not all(_NAME.match(n) for n, _ in given):
+        raise refused
+    tenants = [unquote(value) for name, value in given if name == "tenant"]
     if len(tenants) > 1 or any(not value.strip() for value in tenants):
         raise InvalidInput("path", without_password(path), "name one tenant: ?tenant=NAME")
     tenant = tenants[0] if tenants else DEFAULT_TENANT
-    if len(tenant) > _LONGEST_TENANT or "\0" in tenant or not tenant.isprintable():
+    if len(tenant) > _LONGEST_TENANT or not tenant.isprintable():
         raise InvalidInput("tenant", tenant[:80], f"give a name of at most {_LONGEST_TENANT} printable characters")
-    rest = [(name, value) for name, value in given if name != "tenant"]
-    host = parts.netloc.rpartition("@")[2]
-    user = parts.netloc.rpartition("@")[0].partition(":")[0]
-    shown = urlunsplit(
-        (parts.scheme, f"{user}@{host}" if user else host, parts.path, f"tenant={quote(tenant, safe='')}", "")
-    )
-    return Address(urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(rest), "")), tenant, shown)
+    # What libpq is told stays as it is written: it takes a + for itself.
+    rest = "&".join(f"{name}={value}" for name, value in given if name != "tenant")
+    server = f"{parts.scheme}://{parts.netloc}{parts.path}" + (f"?{rest}" if rest else "")
+    try:
+        conninfo_to_dict(server)
+    except psycopg.ProgrammingError:
+        raise refused from None
+    user = login.partition(":")[0]
+    shown = f"{parts.scheme}://{f'{user}@' if user else ''}{hosts}{parts.path}?tenant={quote(tenant, safe='')}"
+    return Address(server, tenant, shown)

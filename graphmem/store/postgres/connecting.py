@@ -5,6 +5,7 @@ A connection stays in pipeline mode for all its life: statements are sent withou
 
 import atexit
 import contextlib
+import logging
 import os
 import threading
 from collections.abc import Iterator
@@ -24,8 +25,13 @@ _IDLE_SECONDS = 60.0
 TAKING_BACK = ("ROLLBACK TO SAVEPOINT nested", "ROLLBACK", "COMMIT")
 _INT8_OID = 20
 
+# What is lost is connected anew, and who waits too long is told: nothing to print where nobody asked for logs.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
+
 _pools: dict[tuple[int, str], "ConnectionPool[Connection]"] = {}
 _pools_lock = threading.Lock()
+# A process that was forked off has pools of its own.
+os.register_at_fork(before=_pools_lock.acquire, after_in_parent=_pools_lock.release, after_in_child=_pools_lock.release)
 
 
 class _Pipeline(psycopg.Pipeline):

@@ -6,6 +6,7 @@ at a time, as a SQLite file has, and whatever number of readers, each of which s
 """
 
 import contextlib
+import re
 import secrets
 import threading
 import time
@@ -23,7 +24,8 @@ from graphmem.late import late
 from graphmem.store.postgres import engine, tenants
 from graphmem.store.postgres.address import parsed, role_of
 from graphmem.store.postgres.connecting import Connection, connected, plainly_connected, pool_of
-from graphmem.store.postgres.transaction import PostgresTransaction
+from graphmem.store.postgres.statements import translated
+from graphmem.store.postgres.transaction import PostgresTransaction, is_lost
 from graphmem.store.transaction import RowsRefused
 
 if TYPE_CHECKING:
@@ -36,15 +38,22 @@ _TOKEN = 8  # bytes that tell a transaction
 _TOKENS_KEPT = 32  # of the last ones, in hexadecimal digits behind one another
 _NOTIFIED_FOR = 60.0  # seconds for which somebody who watches is told of commits
 _TENANT = "SELECT set_config('role', ?, true), set_config('search_path', ?, true), set_config('lock_timeout', ?, true)"
-_LOCK = f"UPDATE store_state SET revision = revision + 1, writers = left(? || writers, {2 * _TOKEN * _TOKENS_KEPT})"
+_LOCK = f"""UPDATE store_state SET revision = revision + 1, writers = left(? || writers, {2 * _TOKEN * _TOKENS_KEPT})
+            RETURNING revision"""
 _TELL = "SELECT pg_notify(?, '') FROM store_state WHERE watched_until > clock_timestamp()"
 _REMEDIES: dict[type[psycopg.Error], str] = {
     errors.InsufficientPrivilege: "may not be used by this user: {}; let its owner grant it",
     errors.DiskFull: "cannot grow: the disk of the server is full, nothing was changed; make room and try again",
     errors.ReadOnlySqlTransaction: "is on a server that only reads (a standby): name the one that writes",
-    errors.InvalidPassword: "refuses the password: check the address",
-    errors.InvalidAuthorizationSpecification: "refuses the user: check the address",
-    errors.InvalidCatalogName: "does not exist: {}; make the database first",
+}
+# Why a server lets nobody in comes without a code, in its own words.
+_REFUSALS = {
+    re.compile(r"password authentication failed|no password supplied"): "refuses the password: check the address",
+    re.compile(r'database ".*" does not exist'): "does not exist: make the database first",
+    re.compile(r'role ".*" (does not exist|is not permitted)|no pg_hba\.conf entry|authentication failed'): (
+        "refuses the user: check the address, and pg_hba.conf of the server"
+    ),
+    re.compile(r"permission denied for database"): "may not be used by this user: let its owner grant CONNECT",
 }
 
 
@@ -63,15 +72,16 @@ class PostgresStore:
         self._closed = False
         with self._translated():
             self._prepare(create=create and not config.read_only)
-            self._pool = pool_of(self._address.server)
 
     def _prepare(self, *, create: bool) -> None:
         """Make the tenant where there is none; on a connection of its own, whose failure tells what is wrong."""
         with plainly_connected(self._address.server, self._seconds) as connection:
             self._role = role_of(connection.info.dbname, self._address.schema)
-            if tenants.version_of(connection, self._address) is None:
-                if not create:
-                    raise StoreFailed(f"{self.path} does not exist: check the tenant")
+            is_new = tenants.version_of(connection, self._address) is None
+            if is_new and not create:
+                raise StoreFailed(f"{self.path} does not exist: check the tenant")
+            tenants.share(connection)
+            if is_new:
                 tenants.make(connection, self._address)
 
     @property
@@ -105,52 +115,47 @@ class PostgresStore:
 
     def _write(self, *, keep: bool) -> Iterator[PostgresTransaction]:
         token = secrets.token_hex(_TOKEN)
-        tx = self._transaction("BEGIN", writes=True)
-        self._local.writing = tx
-        try:
-            tx.execute(_LOCK, (token,))
-            yield tx
-            if not keep:
-                tx.roll_back()
-                return
-            if self._embedder is not None:
-                vectors.put_indexed(tx, self._embedder)
-            tx.execute(_TELL, (self._address.schema,))
-            self._commit(tx, token)
-        except BaseException:
-            tx.roll_back()
-            raise
-        finally:
-            self._local.writing = None
-            tx.leave()
+        with self._transaction("BEGIN", writes=True) as tx:
+            self._local.writing = tx
+            try:
+                locked = tx.execute(_LOCK, (token,))
+                yield tx
+                if not keep:
+                    return
+                if self._embedder is not None:
+                    vectors.put_indexed(tx, self._embedder)
+                tx.execute(_TELL, (self._address.schema,))
+                # Has come already, where anything was read in the block.
+                told = locked.fetchone()
+                if told is None:
+                    raise StoreCorrupt(f"{self.path} is damaged (its table store_state is empty): restore a backup")
+                tx.commit(lambda error: self._has_written(token, told[0], error))
+            finally:
+                self._local.writing = None
 
-    def _commit(self, tx: PostgresTransaction, token: str) -> None:
-        try:
-            tx.commit()
-        except psycopg.OperationalError as error:
-            if not tx.connection.broken or not self._has_written(token, error):
-                raise
+    def _has_written(self, token: str, revision: int, error: psycopg.Error) -> bool:
+        """Tell whether a transaction was committed whose connection was lost while it was.
 
-    def _has_written(self, token: str, error: psycopg.Error) -> bool:
-        """Tell whether a transaction was committed whose connection was lost while it was."""
-        deadline = time.monotonic() + max(self.config.busy_timeout, 1.0)
+        revision: what it made of the memory's.
+        """
+        deadline = time.monotonic() + self._seconds
         while True:
             try:
                 with connected(self._address.server, self._seconds) as connection:
                     connection.execute("BEGIN")
-                    connection.execute(
-                        _TENANT.replace("?", "$1", 1).replace("?", "$2", 1).replace("?", "$3", 1),
-                        (self._role, self._search_path, self._lock_timeout),
-                    )
+                    connection.execute(translated(_TENANT), (self._role, self._search_path, self._lock_timeout))
                     # Waits until the transaction has ended, should the server still be at it.
-                    row = connection.execute("SELECT strpos(writers, $1) FROM store_state FOR UPDATE", (token,))
-                    found = row.fetchone()
-                    return bool(found and found[0])
+                    asked = "SELECT revision, strpos(writers, $1) FROM store_state FOR UPDATE"
+                    found = connection.execute(asked, (token,)).fetchone()
+                    if found and (found[1] or found[0] < revision + _TOKENS_KEPT):
+                        return bool(found[1])
+                    deadline = 0.0  # so many have written since that it is no longer known
             except psycopg.OperationalError:
-                if time.monotonic() > deadline:
-                    reason = f"was lost while a change was committed ({_line(error)})"
-                    raise StoreBusy(f"{self.path} {reason}: look whether it is there before you try again") from error
-                time.sleep(0.05)
+                pass
+            if time.monotonic() > deadline:
+                reason = f"was lost while a change was committed ({_line(error)})"
+                raise StoreBusy(f"{self.path} {reason}: look whether it is there before you try again") from error
+            time.sleep(0.05)
 
     @contextlib.contextmanager
     def read(self) -> Iterator[PostgresTransaction]:
@@ -160,27 +165,33 @@ class PostgresStore:
         if current is not None:
             yield current
             return
-        with self._translated():
-            tx = self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", writes=False)
+        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        with self._translated(), self._transaction(begin, writes=False) as tx:
             self._local.reading = tx
             try:
                 tx.revision = tx.execute("SELECT revision FROM store_state")
                 yield tx
             finally:
                 self._local.reading = None
-                tx.roll_back()
-                tx.leave()
 
-    def _transaction(self, begin: str, *, writes: bool) -> PostgresTransaction:
+    @contextlib.contextmanager
+    def _transaction(self, begin: str, *, writes: bool) -> Iterator[PostgresTransaction]:
+        """Yield a transaction of the tenant; what it has not committed when the block ends is not kept."""
         tx = PostgresTransaction(
-            self._lease, self._pool.putconn, self.config.busy_timeout, writes=writes, notes=self._embedder is not None
+            self._lease, self._give_back, self._seconds, writes=writes, notes=self._embedder is not None
         )
-        tx.execute(begin)
-        tx.execute(_TENANT, (self._role, self._search_path, self._lock_timeout))
-        return tx
+        try:
+            tx.execute(begin)
+            tx.execute(_TENANT, (self._role, self._search_path, self._lock_timeout))
+            yield tx
+        finally:
+            tx.leave()
 
     def _lease(self) -> Connection:
-        return self._pool.getconn(timeout=max(self.config.busy_timeout, 0.1))
+        return pool_of(self._address.server).getconn(timeout=self._seconds)
+
+    def _give_back(self, connection: Connection) -> None:
+        pool_of(self._address.server).putconn(connection)
 
     @property
     def _search_path(self) -> str:
@@ -249,35 +260,10 @@ class PostgresStore:
             raise Conflict(f"the memory {self.path} is closed: open it again")
 
     def _busy(self) -> StoreBusy:
-        seconds = self.config.busy_timeout
-        return StoreBusy(f"{self.path} is locked: another process has been writing for over {seconds:g} s; try again")
+        return _busy(self.path, self.config.busy_timeout)
 
-    # ---- errors
-
-    @contextlib.contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except (psycopg.Error, PoolTimeout, RowsRefused, UnicodeEncodeError) as error:
-            raise self._translation(error) from error
-
-    def _translation(self, error: Exception) -> GraphmemError:
-        if isinstance(error, errors.LockNotAvailable):
-            return self._busy()
-        for kind, remedy in _REMEDIES.items():
-            if isinstance(error, kind):
-                return StoreFailed(f"{self.path} {remedy.format(_line(error))}")
-        if isinstance(error, errors.SerializationFailure | errors.DeadlockDetected):
-            return StoreBusy(f"{self.path} had to give way to another writer, nothing was changed; try again")
-        if isinstance(error, PoolTimeout | errors.TooManyConnections):
-            return StoreBusy(f"{self.path}: no connection was free for {self.config.busy_timeout:g} s; try again")
-        if isinstance(error, errors.DataCorrupted | errors.IndexCorrupted):
-            return StoreCorrupt(f"{self.path} is damaged ({_line(error)}): restore a backup")
-        if isinstance(error, psycopg.DataError) and "NUL" in str(error):
-            return InvalidInput("text", "\\0", "PostgreSQL keeps no NUL characters: leave them out")
-        if isinstance(error, psycopg.OperationalError) and error.sqlstate in (None, "57P01", "57P02", "57P03"):
-            return StoreBusy(f"{self.path} cannot be reached ({_line(error)}); nothing was changed, try again")
-        return StoreFailed(f"{self.path} failed: {_line(error)}")
+    def _translated(self) -> contextlib.AbstractContextManager[None]:
+        return _translated(self.path, self.config.busy_timeout)
 
 
 class _Watch:
@@ -322,20 +308,62 @@ class _Watch:
 
     def _renew(self) -> None:
         """Say until when this one wants to be told; not counted as a change of the memory."""
-        store = self._store
-        tx = store._transaction("BEGIN", writes=True)
-        try:
+        with self._store._transaction("BEGIN", writes=True) as tx:
             tx.execute(
                 """UPDATE store_state
                    SET watched_until = greatest(watched_until, clock_timestamp() + ? * interval '1 s')""",
                 (_NOTIFIED_FOR,),
             )
-            tx.commit()
-        except BaseException:
-            tx.roll_back()
-            raise
-        finally:
-            tx.leave()
+            tx.settle()
+            tx.commit(lambda _: False)
+
+
+def tenant_names(path: str, config: Config) -> list[str]:
+    """Return the names of the tenants of the server of an address. Raises StoreFailed, StoreBusy."""
+    address = parsed(path)
+    with (
+        _translated(address.shown, config.busy_timeout),
+        plainly_connected(address.server, max(int(config.busy_timeout), 2)) as connection,
+    ):
+        return list(tenants.names(connection))
+
+
+# ---- errors
+
+
+@contextlib.contextmanager
+def _translated(path: str, timeout: float) -> Iterator[None]:
+    try:
+        yield
+    except (psycopg.Error, PoolTimeout, RowsRefused, UnicodeEncodeError) as error:
+        raise _translation(error, path, timeout) from error
+
+
+def _translation(error: Exception, path: str, timeout: float) -> GraphmemError:
+    if isinstance(error, errors.LockNotAvailable):
+        return _busy(path, timeout)
+    for kind, remedy in _REMEDIES.items():
+        if isinstance(error, kind):
+            return StoreFailed(f"{path} {remedy.format(_line(error))}")
+    if isinstance(error, errors.SerializationFailure | errors.DeadlockDetected):
+        return StoreBusy(f"{path} had to give way to another writer, nothing was changed; try again")
+    if isinstance(error, PoolTimeout | errors.TooManyConnections):
+        return StoreBusy(f"{path}: no connection was free for {max(timeout, 2):g} s; try again")
+    if isinstance(error, errors.DataCorrupted | errors.IndexCorrupted):
+        return StoreCorrupt(f"{path} is damaged ({_line(error)}): restore a backup")
+    if isinstance(error, psycopg.DataError) and "NUL" in str(error):
+        return InvalidInput("text", "\\0", "PostgreSQL keeps no NUL characters: leave them out")
+    if isinstance(error, psycopg.OperationalError) and error.sqlstate is None:
+        for words, remedy in _REFUSALS.items():
+            if words.search(str(error)):
+                return StoreFailed(f"{path} {remedy}")
+    if is_lost(error):
+        return StoreBusy(f"{path} cannot be reached ({_line(error)}); nothing was changed, try again")
+    return StoreFailed(f"{path} failed: {_line(error)}")
+
+
+def _busy(path: str, timeout: float) -> StoreBusy:
+    return StoreBusy(f"{path} is locked: another process has been writing for over {timeout:g} s; try again")
 
 
 def _line(error: Exception) -> str:

@@ -15,6 +15,13 @@ from graphmem.store.transaction import Column, RowsRefused
 if TYPE_CHECKING:
     from graphmem.store.postgres.transaction import PostgresRows, PostgresTransaction
 
+_REFUSALS = (
+    psycopg.IntegrityError,
+    psycopg.DataError,
+    psycopg.ProgrammingError,
+    psycopg.errors.ProgramLimitExceeded,  # a key that is too long for its index
+    OverflowError,
+)
 _OF_THE_STORE = ("store_state", "text_index")
 # Each is found by its own name: to look for all that is in a schema would read what all tenants have.
 _COLUMNS = """SELECT a.attname, a.atttypid = 'text'::regtype, COALESCE(array_position(k.conkey, a.attnum), 0)
@@ -126,7 +133,7 @@ def attempt(tx: "PostgresTransaction") -> Iterator[None]:
         with tx.savepoint():
             yield
             tx.settle()
-    except (psycopg.IntegrityError, psycopg.DataError, psycopg.ProgrammingError, OverflowError) as error:
+    except _REFUSALS as error:
         raise RowsRefused(str(error)) from error
     finally:
         tx.prepares = before

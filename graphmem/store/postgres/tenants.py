@@ -1,5 +1,6 @@
 """Tenants: a schema each, owned by a role that may use nothing else, made when one is first opened."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +15,7 @@ from graphmem.store.schema import VERSION
 # Numbers of advisory locks, which all programs of a database share: "gmem" in front.
 _SHARED_LOCK = 0x676D656D << 16
 # What the functions of shared.sql are; raise it when they change.
-_SHARED_VERSION = "2"
+_SHARED_VERSION = 2
 
 
 def version_of(connection: psycopg.Connection[Any], address: Address) -> int | None:
@@ -33,7 +34,7 @@ def version_of(connection: psycopg.Connection[Any], address: Address) -> int | N
 
 
 def make(connection: psycopg.Connection[Any], address: Address) -> None:
-    """Make a tenant, all of it or nothing; of many processes that do so at once one does.
+    """Make a tenant, all of it or nothing; of many processes that do so at once one does. See `share`.
 
     connection: not in pipeline mode, and of a user who may make roles and schemas. Raises psycopg.Error.
     """
@@ -41,9 +42,6 @@ def make(connection: psycopg.Connection[Any], address: Address) -> None:
     role = sql.Identifier(role_of(connection.info.dbname, address.schema))
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock($1)", (_SHARED_LOCK,))
-        if _shared_version(connection) != _SHARED_VERSION:
-            connection.execute(script("shared.sql"))
-            connection.execute(f"COMMENT ON SCHEMA graphmem IS 'version {_SHARED_VERSION}'")
         if version_of(connection, address) is not None:
             return
         if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = $1", (role.as_string()[1:-1],)).fetchone():
@@ -60,11 +58,26 @@ def make(connection: psycopg.Connection[Any], address: Address) -> None:
         )
 
 
-def _shared_version(connection: psycopg.Connection[Any]) -> str:
+def share(connection: psycopg.Connection[Any]) -> None:
+    """Make the functions that all tenants of a database share, where there are none or older ones.
+
+    connection: as for `make`; where they are up to date any will do. Raises psycopg.Error.
+    """
+    if _shared_version(connection) >= _SHARED_VERSION:
+        return
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock($1)", (_SHARED_LOCK,))
+        if _shared_version(connection) < _SHARED_VERSION:
+            connection.execute(script("shared.sql"))
+            connection.execute(f"COMMENT ON SCHEMA graphmem IS 'version {_SHARED_VERSION}'")
+
+
+def _shared_version(connection: psycopg.Connection[Any]) -> int:
     found = connection.execute(
         "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = 'graphmem'"
     ).fetchone()
-    return str(found[0] or "").removeprefix("version ") if found else ""
+    told = re.fullmatch(r"version (\d+)", str(found[0])) if found else None
+    return int(told[1]) if told else 0
 
 
 def remove(connection: psycopg.Connection[Any], address: Address) -> None:

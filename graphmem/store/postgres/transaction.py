@@ -20,6 +20,17 @@ from graphmem.store.postgres.statements import translated
 _FIRST_WAIT, _LONGEST_WAIT = 0.01, 0.5  # seconds between two attempts
 # What passes by itself: https://www.postgresql.org/docs/current/mvcc-serialization-failure-handling.html
 _PASSING = (errors.SerializationFailure, errors.DeadlockDetected)
+# The server shuts down, has crashed, is not up yet, was tired of an idle connection.
+# https://www.postgresql.org/docs/current/errcodes-appendix.html
+_LOST = ("57P01", "57P02", "57P03", "57P05", "25P03")
+
+
+def is_lost(error: Exception) -> bool:
+    """Tell that a server was not reached, or has ended the connection."""
+    if not isinstance(error, psycopg.Error):
+        return False
+    code = error.sqlstate
+    return isinstance(error, psycopg.OperationalError) if code is None else code in _LOST or code.startswith("08")
 
 
 class PostgresRows:
@@ -77,7 +88,7 @@ class PostgresRows:
 class PostgresTransaction:
     """Where statements are executed; see `graphmem.store.transaction.Transaction`.
 
-    lease: yields a connection, and takes back the one that it gave. patience: seconds for which what passes is waited
+    lease: gives a connection, which `leave` gives back in any case. patience: seconds for which what passes is waited
     for: a server that starts anew, a transaction that has to give way.
     """
 
@@ -98,11 +109,13 @@ class PostgresTransaction:
         self._deadline = time.monotonic() + patience
         self._sent: list[PostgresRows] = []
         self._seen = False
+        self._is_over = False
         self.writes = writes
         self.indexed: dict[str, set[int]] | None = {} if notes else None
         self.revision: PostgresRows | int | None = None
         self.prepares: bool | None = None  # False where statements may fail and the transaction goes on
         self.connection = lease()
+        self._is_lent = True
 
     def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> PostgresRows:
         """Send a statement."""
@@ -138,35 +151,47 @@ class PostgresTransaction:
         self.connection.has_failed = True
         wait = _FIRST_WAIT
         while True:
-            lost = self.connection.broken or self.connection.closed
+            lost = self._has_lost(error)
             if self._seen or not (lost or isinstance(error, _PASSING)) or time.monotonic() + wait > self._deadline:
                 raise error
             time.sleep(wait)
-            wait = min(2 * wait, _LONGEST_WAIT)
+            # After a restart of the server all connections of the pool are lost, each of which is met once.
+            wait = _FIRST_WAIT if lost else min(2 * wait, _LONGEST_WAIT)
             try:
-                self._renew(lost=bool(lost))
+                self._renew(lost=lost)
                 for rows in self._sent:
                     rows.send(self.connection)
                 return
             except psycopg.Error as another:
                 error = another
 
+    def _has_lost(self, error: psycopg.Error) -> bool:
+        return bool(self.connection.closed) or is_lost(error)
+
     def _renew(self, *, lost: bool) -> None:
         if not lost:
             self.roll_back()
-        self.leave()
+            return
+        self.connection.close()
+        self._let_go()
         self.connection = self._lease()
+        self._is_lent = True
 
     def roll_back(self) -> None:
         """End the transaction and keep nothing of it, whatever happened in it."""
         if self.connection.closed:
             return
-        if self._sent:
-            with contextlib.suppress(psycopg.Error):  # of what was not waited for
-                self.connection.settle()
-        with contextlib.suppress(psycopg.OperationalError):
+        try:
+            if self._sent:
+                with contextlib.suppress(psycopg.Error):  # of what was not waited for
+                    self.connection.settle()
             self.connection.execute("ROLLBACK")
             self.connection.settle()
+        except psycopg.Error:
+            self.connection.close()  # nobody is to have it in a state that is not known
+        except BaseException:
+            self.connection.close()
+            raise
 
     @contextlib.contextmanager
     def savepoint(self, *, keep: bool = True) -> Iterator[None]:
@@ -183,20 +208,50 @@ class PostgresTransaction:
         self._undo()
 
     def _undo(self) -> None:
-        with contextlib.suppress(psycopg.Error):
+        failure = None
+        try:
             self.connection.settle()
+        except psycopg.Error as error:
+            failure = error
         self._sent.clear()
         self._seen = True
         self.execute("ROLLBACK TO SAVEPOINT nested")
         self.execute("RELEASE SAVEPOINT nested")
+        if failure is not None:
+            try:
+                self.settle()
+            except psycopg.Error:  # what was sent before the block had failed, and the savepoint with it
+                raise failure from None
 
-    def commit(self) -> None:
-        """Make what was written last. Raises what the server complains of."""
-        self.execute("COMMIT")
-        self.settle()
+    def commit(self, was_kept: Callable[[psycopg.Error], bool]) -> None:
+        """Make what was written last. Raises what the server complains of.
+
+        was_kept: tells, by another connection, whether it was, where the answer of the server was lost; given the error
+        to raise where it cannot be told.
+        """
+        self._seen = True  # never sent twice
+        try:
+            self.execute("COMMIT")
+            self.settle()
+        except psycopg.Error as error:
+            if not self._has_lost(error):
+                raise
+            self.connection.close()
+            if not was_kept(error):
+                raise
+        self._is_over = True
 
     def leave(self) -> None:
-        """Give the connection back, one on which a statement failed to be closed."""
-        if self.connection.has_failed:
-            self.connection.close()
-        self._give_back(self.connection)
+        """Give the connection back; what was not committed is not kept."""
+        try:
+            if self._is_lent and not self._is_over:
+                self.roll_back()
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if self._is_lent:
+            self._is_lent = False
+            if self.connection.has_failed:
+                self.connection.close()
+            self._give_back(self.connection)
