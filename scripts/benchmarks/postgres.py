@@ -350,6 +350,9 @@ _CATALOGUES = (
 _FILES = f"""SELECT COUNT(*) + 2 * COUNT(NULLIF(reltoastrelid, 0)) FROM pg_class
              WHERE relfilenode <> 0 AND relnamespace = to_regnamespace('"{schema_of("many0")}"')"""
 
+_HELD = f"""SELECT SUM(pg_total_relation_size(oid)) FROM pg_class
+            WHERE relkind = 'r' AND relnamespace = to_regnamespace('"{schema_of("many0")}"')"""
+
 
 def turn(memory: Memory, rng: random.Random, n: int) -> None:
     """Enter a scene and commit one fact with its sentence to it."""
@@ -388,14 +391,13 @@ def _tenants_at(finding: Finding, url: str, count: int, turns: int) -> None:
         }
         files = _count(looking, _FILES)
         say(f"tenants: {turns} turns with facts in one")
-        disk = _disk(looking)
+        before = _count(looking, _HELD)
         with Memory.open(addresses[0]) as memory:
             for _ in range(3):
                 memory.enter_scene(situation(rng, 0))  # there is a scene, however few the turns
             for n in range(turns):
                 turn(memory, rng, n)
-            looking.execute("VACUUM ANALYZE")
-            full = _disk(looking) - disk
+            full = _count(looking, _HELD) - before
             recalls = [microseconds(lambda n=n: memory.recall_by_situation(situation(rng, n % 20))) for n in range(200)]
             key = memory.scenes(limit=1)[0].key
             by_scene = [microseconds(lambda: memory.recall_by_scene(key)) for _ in range(200)]
