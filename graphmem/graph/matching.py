@@ -35,7 +35,7 @@ _OF_FEATURE = f"""
     SELECT s.id, s.key, s.strength, s.visits FROM scene_features p CROSS JOIN scenes s ON s.id = p.scene_id
     WHERE {_VISITED} AND p.feature = ? AND p.posted BETWEEN ? AND ?"""
 _WITH_ANOTHER = " AND EXISTS (SELECT 1 FROM scene_features other WHERE other.scene_id = s.id AND other.feature = ?)"
-_FEATURES = "SELECT feature, mass FROM scene_features WHERE scene_id = ?"
+_FEATURES = "SELECT feature, mass FROM scene_features WHERE scene_id = ? ORDER BY feature"
 # Id, key, strength and visits of a scene, and its features with their masses.
 _Found = tuple[tuple[Any, ...], list[tuple[Any, ...]]]
 
@@ -43,7 +43,7 @@ _Found = tuple[tuple[Any, ...], list[tuple[Any, ...]]]
 class Candidate(NamedTuple):
     """A scene that may be joined or recalled: its score, rounded, and the ground of `recall_ground`.
 
-    masses: of each feature, in no order. named: the people, groups and channels among them.
+    masses: of each feature, in the order of their names. named: the people, groups and channels among them.
     """
 
     scene_id: int
@@ -308,7 +308,7 @@ def _score(situation: Situation, masses: dict[str, float], visits: int) -> float
             shared += least
             if feature in identity:
                 shared_identity += least
-    score = shared / (situation.weight + math.fsum(masses.values()) / visits - shared)
+    score = shared / (situation.weight + sum(masses.values()) / visits - shared)
     if shared_identity:
         theirs = _identity_mass(situation.config, masses) / visits
         score = max(score, shared_identity / (situation.identity_weight + theirs - shared_identity))
@@ -320,4 +320,4 @@ def _identity_mass(config: Config, masses: dict[str, float]) -> float:
     others_identify = config.other_weight >= floor
     # The kinds that are listed, and unlike all that are not.
     unlike = tuple([f"{kind}:" for kind, weight in config.weights.items() if (weight >= floor) != others_identify])
-    return math.fsum([mass for feature, mass in masses.items() if feature.startswith(unlike) != others_identify])
+    return sum([mass for feature, mass in masses.items() if feature.startswith(unlike) != others_identify])

@@ -78,9 +78,9 @@ def visit(
 ) -> tuple[Entered, list[DeclaredScene]]:
     """Declare scenes by their keys and enter the scene of a situation, which may be empty."""
     # All that has to be known is asked for before any of it is waited for.
-    strengthened = _strengthen(tx, keys, at)
+    strengthened = _strengthen(tx, keys, at) if keys else ()
     found = matching.best(tx, situation) if situation else None
-    declared = _declared(tx, keys, strengthened, at, config)
+    declared = _declared(tx, keys, strengthened, at, config) if keys else []
     return _enter(tx, situation, at, found) if situation else Entered(), declared
 
 

@@ -119,8 +119,8 @@ class Engine(Protocol):
     ) -> Iterable[tuple[tuple[Any, ...], list[tuple[Any, ...]]]]:
         """Return the rows of a statement, each with those that an inner one gives for its first column, called `id`.
 
-        Where there are as many rows as `most`, they come without the inner ones. Both are executed at once, as in
-        `each`.
+        Where there are as many rows as `most`, they come without the inner ones. Those come in the order of their first
+        column, by which the inner statement sorts. Both are executed at once, as in `each`.
         """
 
     def tables(self, tx: Any, /) -> list[str]:

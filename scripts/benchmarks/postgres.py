@@ -14,7 +14,7 @@ from benchmarks.measure import SCRIPTS, Finding, Must, Row, in_blocks, median, m
 from benchmarks.seeds import AT, SEED, feature_rows, scene_rows, situation
 from benchmarks.writers import PROCESSES, ROUNDS, crowd, enter_in_turn, enter_turns, middle
 from graphmem import Memory, Situation, Triple
-from graphmem.store.postgres.address import parsed, role_of
+from graphmem.store.postgres.address import parsed, role_of, schema_of
 from graphmem.store.postgres.connecting import Connection, connect
 from graphmem.store.postings import FOR_ALL, beside_channel, of_party
 
@@ -346,6 +346,14 @@ _CATALOGUES = (
 )
 
 
+# A table of long values has one beside it, with an index.
+_FILES = f"""SELECT COUNT(*) + 2 * COUNT(NULLIF(reltoastrelid, 0)) FROM pg_class
+             WHERE relfilenode <> 0 AND relnamespace = to_regnamespace('"{schema_of("many0")}"')"""
+
+_HELD = f"""SELECT SUM(pg_total_relation_size(oid)) FROM pg_class
+            WHERE relkind = 'r' AND relnamespace = to_regnamespace('"{schema_of("many0")}"')"""
+
+
 def turn(memory: Memory, rng: random.Random, n: int) -> None:
     """Enter a scene and commit one fact with its sentence to it."""
     visit = memory.enter_scene(situation(rng, n % 20))
@@ -381,14 +389,15 @@ def _tenants_at(finding: Finding, url: str, count: int, turns: int) -> None:
             name: round((_count(looking, f"SELECT COUNT(*) FROM {name}") - rows_before[name]) / count, 1)
             for name in _CATALOGUES
         }
-        files = _count(looking, "SELECT COUNT(*) FROM pg_class WHERE relfilenode <> 0") / (count + 1)
+        files = _count(looking, _FILES)
         say(f"tenants: {turns} turns with facts in one")
-        disk = _disk(looking)
+        before = _count(looking, _HELD)
         with Memory.open(addresses[0]) as memory:
+            for _ in range(3):
+                memory.enter_scene(situation(rng, 0))  # there is a scene, however few the turns
             for n in range(turns):
                 turn(memory, rng, n)
-            looking.execute("VACUUM ANALYZE")
-            full = _disk(looking) - disk
+            full = _count(looking, _HELD) - before
             recalls = [microseconds(lambda n=n: memory.recall_by_situation(situation(rng, n % 20))) for n in range(200)]
             key = memory.scenes(limit=1)[0].key
             by_scene = [microseconds(lambda: memory.recall_by_scene(key)) for _ in range(200)]
@@ -398,7 +407,7 @@ def _tenants_at(finding: Finding, url: str, count: int, turns: int) -> None:
             "make_ms": round(median(made) / 1000, 1),
             "open_ms": round(median(again) / 1000, 2),
             "empty_kib": round(empty / 1024),
-            "files": round(files),
+            "files": files,
             "catalogue_rows": round(sum(rows.values())),
             "turns": turns,
             "after_turns_kib": round(full / 1024),
@@ -408,14 +417,14 @@ def _tenants_at(finding: Finding, url: str, count: int, turns: int) -> None:
         })  # fmt: skip
         finding.notes.append(f"rows of the catalogue that a tenant adds: {rows}")
         for touched in dict.fromkeys(min(each, count) for each in _TOUCHED):
-            _changes(finding, url, addresses[:touched], rng)
+            _changes(finding, [tenant_of(unsynced(url), f"many{n}") for n in range(touched)])
         say(f"tenants: removing {count}")
         with psycopg.connect(url, autocommit=True, cursor_factory=psycopg.RawCursor) as connection:
             for address in (tenant_of(url, "first"), *addresses):
                 tenants.remove(connection, parsed(address))
 
 
-def _changes(finding: Finding, url: str, addresses: Sequence[str], rng: random.Random) -> None:
+def _changes(finding: Finding, addresses: Sequence[str]) -> None:
     """Add what turns take that go round tenants on one connection, and what its server process then holds."""
     from graphmem.store.postgres import connecting
 
@@ -423,7 +432,7 @@ def _changes(finding: Finding, url: str, addresses: Sequence[str], rng: random.R
     connecting.close_pools()  # a new server process, which remembers nothing
     with contextlib.ExitStack() as opened:
         memories = [opened.enter_context(Memory.open(address)) for address in addresses]
-        here = [situation(random.Random(7), 1) for _ in memories]
+        here = [situation(random.Random(7), 1)] * len(memories)
         for _ in range(3):
             for memory, one in zip(memories, here, strict=True):
                 memory.enter_scene(one)

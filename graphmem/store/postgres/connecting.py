@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import psycopg
-from psycopg.abc import Buffer
+from psycopg.abc import Buffer, PQGen
 from psycopg.adapt import Dumper, Loader
 from psycopg.pq import TransactionStatus
 from psycopg.types.numeric import FloatDumper, Int8Dumper
@@ -37,6 +37,24 @@ _pools_lock = threading.Lock()
 os.register_at_fork(before=_pools_lock.acquire, after_in_parent=_pools_lock.release, after_in_child=_pools_lock.release)
 
 
+class _Pipeline(psycopg.Pipeline):
+    """Sends what is executed in one piece with all else that was, when somebody waits.
+
+    psycopg writes each statement to the wire by itself, which costs both sides more than the statement does. Should it
+    come to work in another way, these methods are not called and it sends as it does.
+    """
+
+    def _communicate_gen(self) -> PQGen[None]:
+        while self.command_queue:
+            self.command_queue.popleft()()  # libpq keeps it, and begins to send where it is much
+        yield from ()
+
+    def _sync_gen(self) -> PQGen[None]:
+        self._enqueue_sync()
+        yield from super()._communicate_gen()
+        yield from self._fetch_gen(flush=False)
+
+
 class Connection(psycopg.Connection[tuple[Any, ...]]):
     """A connection in pipeline mode."""
 
@@ -47,6 +65,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
 
     def begin_pipelining(self) -> None:
         """Send statements without waiting from here on."""
+        self._pipeline = _Pipeline(self)
         self._mode = self.pipeline()  # leaves the mode when it is dropped
         self._pipelining = self._mode.__enter__()
 

@@ -76,7 +76,8 @@ def _grouped(rows: "PostgresRows") -> Iterator[tuple[_Row, list[_Row]]]:
             found[row[0]] = row[:width], []
         if row[width]:
             found[row[0]][1].append(row[width + 1 :])
-    yield from found.values()
+    for row, inner in found.values():
+        yield row, sorted(inner)  # no join keeps an order
 
 
 def tables(_tx: "PostgresTransaction") -> list[str]:
