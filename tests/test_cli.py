@@ -2035,7 +2035,14 @@ OF_OTHER_COMMANDS = {
 }
 
 
-SHOWN = {"surfaces.cli.group", "surfaces.opening", "surfaces.output", "surfaces.places", "surfaces.wire"}
+SHOWN = {
+    "core.addresses",
+    "surfaces.cli.group",
+    "surfaces.opening",
+    "surfaces.output",
+    "surfaces.places",
+    "surfaces.wire",
+}
 OF_SCENES = {
     *(
         "memory",
@@ -2051,7 +2058,8 @@ OF_SCENES = {
     ),
     *("core.choices", "core.keys", "core.policies", "core.situations", "core.times"),
     *("graph.matching", "graph.scenes", "graph.validity"),
-    *("store.blobs", "store.database", "store.lists", "store.postings", "store.schema"),
+    *("store.blobs", "store.connection", "store.database", "store.lists", "store.opening", "store.postings"),
+    *("store.schema", "store.transaction"),
 }
 
 
@@ -2065,7 +2073,7 @@ OF_SCENES = {
         ),
         (
             ["--db", "FILE", "enter", "--chan", "qq", "--peer", "boss"],
-            SHOWN | OF_SCENES | {"surfaces.cli.scenes", "core.model.visits"},
+            SHOWN | OF_SCENES | {"surfaces.cli.scenes", "core.model.visits", "store.sqlite"},
         ),
     ],
     ids=["help", "recall", "enter"],

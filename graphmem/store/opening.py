@@ -29,6 +29,7 @@ def of_tenant(path: str, tenant: str) -> str:
     """
     if "tenant=" in path.partition("?")[2]:
         raise InvalidInput("path", without_password(path), "leave the tenant out: all of the server are meant")
+
     return f"{path}{'&' if '?' in path else '?'}tenant={parse.quote(tenant, safe='')}"
 
 

@@ -1,11 +1,15 @@
 """What a transaction is to all code above the store, whatever database it is of."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol
+from __future__ import annotations
 
-from graphmem.config import Config
-from graphmem.core import model
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from graphmem.config import Config
+    from graphmem.core import model
 
 
 class Rows(Protocol):
