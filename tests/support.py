@@ -53,6 +53,17 @@ def node_package(package):
     return folder / "node_modules" / name
 
 
+def connecting(kind):
+    """What connects like sqlite3.connect, by connections that are of a kind as well as of the store's own."""
+    connect = sqlite3.connect
+
+    def connect_both(*arguments, factory=sqlite3.Connection, **named):
+        kinds = (kind,) if factory is sqlite3.Connection else (kind, factory)
+        return connect(*arguments, factory=type(kind.__name__, kinds, {}), **named)
+
+    return connect_both
+
+
 def examples(number):
     """How many examples a long property is tried with: on PostgreSQL, where each takes ten times as long, a tenth."""
     return number // 10 if os.environ.get("GRAPHMEM_TEST_STORE") == "postgres" else number

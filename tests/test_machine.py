@@ -48,6 +48,7 @@ from graphmem import (
 )
 from graphmem.core.keys import feature_key, features_of_key, suffixed_key
 from graphmem.store import postings, text_index
+from graphmem.store.connection import Connection
 
 WEIGHTS = {"chan": 1.0, "peer": 1.2, "peer_group": 1.2, "tool": 0.8, "topic": 0.4, "part": 0.2}
 IDENTITY = ["peer", "peer_group", "chan", "tool"]
@@ -455,7 +456,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.path = Path(self.folder.name) / "memory.db"
         self.clock = FakeClock()
         self.memories = [Memory.open(self.path, clock=self.clock) for _ in range(2)]
-        self.file = sqlite3.connect(self.path, timeout=0, isolation_level=None)
+        self.file = sqlite3.connect(self.path, timeout=0, isolation_level=None, factory=Connection)
         self.model = Model()
         self.sessions = Sessions()
         self.notes = Notes()
@@ -810,7 +811,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
 
 TestMemory = MemoryMachine.TestCase
-TestMemory.settings = settings(max_examples=examples(300), stateful_step_count=30)
+TestMemory.settings = settings(max_examples=examples(200), stateful_step_count=30)
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import another_process, assert_one_line_naming, refusal, unprivileged
+from support import another_process, assert_one_line_naming, connecting, refusal, unprivileged
 
 import graphmem.store
 from graphmem import (
@@ -327,14 +327,7 @@ def graphmem_process(path, code):
 
 
 def connect_with(monkeypatch, kind):
-    """Let connections be of a kind as well as of the store's own."""
-    connect = sqlite3.connect
-
-    def connect_both(*arguments, factory=sqlite3.Connection, **named):
-        kinds = (kind,) if factory is sqlite3.Connection else (kind, factory)
-        return connect(*arguments, factory=type(kind.__name__, kinds, {}), **named)
-
-    monkeypatch.setattr(sqlite3, "connect", connect_both)
+    monkeypatch.setattr(sqlite3, "connect", connecting(kind))
 
 
 # ---- the file

@@ -14,6 +14,7 @@ from support import sql
 from graphmem import InvalidInput, Memory, NotFound, Part, Situation, StoreCorrupt, StoreFailed, Triple
 from graphmem.records import standing
 from graphmem.store import text_index
+from graphmem.store.connection import Connection
 from graphmem.store.database import SqliteStore as Store
 
 pytestmark = pytest.mark.sqlite  # what FTS5 holds
@@ -146,7 +147,7 @@ def test_a_process_that_dies_before_its_commit_leaves_no_words(path):
     with Memory.open(path, clock=FakeClock()) as memory:
         fill(memory)
         before = index_of(path)
-        writer = sqlite3.connect(path, isolation_level=None)
+        writer = sqlite3.connect(path, isolation_level=None, factory=Connection)
         writer.execute("BEGIN IMMEDIATE")
         text_index.put(writer, "note", [(77, text_index.tokens(title="heron"))])
         writer.close()
