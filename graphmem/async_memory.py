@@ -51,6 +51,16 @@ def _in_thread(
     return run
 
 
+def _without_memory(verb: Callable[_P, _T]) -> Callable[_P, Coroutine[Any, Any, _T]]:
+    """Return a coroutine function that runs a verb that needs no open memory in a thread."""
+
+    async def run(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        return await asyncio.to_thread(verb, *args, **kwargs)
+
+    functools.update_wrapper(run, verb)
+    return run
+
+
 def _in_thread_of_turn(
     method: Callable[Concatenate[Turn, _P], _T],
 ) -> Callable[Concatenate[AsyncTurn, _P], Coroutine[Any, Any, _T]]:
@@ -225,6 +235,8 @@ class AsyncMemory:
     recall_by_scene = _in_thread(Memory.recall_by_scene)
     recall_by_situation = _in_thread(Memory.recall_by_situation)
     commit = _in_thread(Memory.commit)
+    copy = staticmethod(_without_memory(Memory.copy))
+    copy_tenants = staticmethod(_without_memory(Memory.copy_tenants))
     edit_relation = _in_thread(Memory.edit_relation)
     delete_relation = _in_thread(Memory.delete_relation)
     purge = _in_thread(Memory.purge)

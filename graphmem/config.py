@@ -41,7 +41,19 @@ LARGEST_COUNT = 2**63 - 1  # what a column of SQLite holds
 ENVIRONMENT = "GRAPHMEM_"
 # Read elsewhere, or told to the program of a writer.
 _OTHER_VARIABLES = frozenset(
-    {"DB", "CONFIG", "PROJECT", "SESSION", "ARBITER_KEY", "WRITER_KEY", "WRITER", "HOOK_ALONE"}
+    {
+        "DB",
+        "CONFIG",
+        "PROJECT",
+        "SESSION",
+        "ARBITER_KEY",
+        "WRITER_KEY",
+        "WRITER",
+        "HOOK_ALONE",
+        "POSTGRES",
+        "POSTGRES_DURABLE",
+        "TEST_STORE",
+    }
 )
 _NO_VARIABLES = frozenset({"weights", "ranking"})  # tables
 _COMMANDS = frozenset({"writer_command"})  # written in a variable as for a shell

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
-import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -19,7 +18,7 @@ from graphmem.core.times import Clock
 from graphmem.curation import Curation
 from graphmem.errors import GraphmemError, InvalidInput, SecretRefused, WriterFailed, WriterUnavailable
 from graphmem.late import late
-from graphmem.store.database import Store
+from graphmem.store.transaction import Store, Transaction
 
 if TYPE_CHECKING:
     from graphmem import writers
@@ -223,7 +222,7 @@ class Consolidation(Curation):
             return _waiting(report, asked)
         told = _with_remarks(report, asked.left)
 
-        def settle(tx: sqlite3.Connection, reply: str, at: str) -> model.ConsolidationReport:
+        def settle(tx: Transaction, reply: str, at: str) -> model.ConsolidationReport:
             plan = consolidating.settle(tx, self._vocabulary, report.kind, report.scope, reply, self.config)
             if plan is None:
                 jobs.fail(tx, asked.job_id, consolidating.NO_LIST, at)
@@ -249,7 +248,7 @@ class Consolidation(Curation):
         return replace(told, state=done.state, error=done.error) if isinstance(done, Undone) else done
 
     def _applied(
-        self, tx: sqlite3.Connection, report: model.ConsolidationReport, plan: plans.Plan, at: str
+        self, tx: Transaction, report: model.ConsolidationReport, plan: plans.Plan, at: str
     ) -> model.ConsolidationReport:
         origin = self._done("remember", f"agent:{report.by}", at, reason="", session="", place="")
         applied = consolidate.apply(tx, plan, report.kind, report.scope, origin, self.config)
@@ -264,7 +263,7 @@ class Consolidation(Curation):
         job_id: int,
         task: model.WriterTask,
         reply: str,
-        settle: Callable[[sqlite3.Connection, str, str], _T],
+        settle: Callable[[Transaction, str, str], _T],
         *,
         writer: model.Writer,
         keep: Callable[[str], str] = str,
@@ -301,7 +300,7 @@ class Consolidation(Curation):
         self,
         job_id: int,
         error: GraphmemError,
-        end: Callable[[sqlite3.Connection, int, str, str], None],
+        end: Callable[[Transaction, int, str, str], None],
         ours: tuple[str, str],
         state: str = "failed",
     ) -> Undone:

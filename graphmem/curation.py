@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
-import sqlite3
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
@@ -20,6 +19,7 @@ from graphmem.graph import matching
 from graphmem.graph import scenes as scene_graph
 from graphmem.late import late
 from graphmem.maintenance import Maintenance
+from graphmem.store.transaction import Transaction
 
 if TYPE_CHECKING:
     from graphmem.compose import grounds, proposing, reminding
@@ -203,7 +203,7 @@ class Curation(Maintenance):
                 return model.ForgetReport(note_id, notes.put_away(tx, note_id, act, self.config).title, hard=False)
         title = ""
 
-        def plan(tx: sqlite3.Connection) -> purge.Plan:
+        def plan(tx: Transaction) -> purge.Plan:
             nonlocal title
             known = notes.require_note(tx, note_id)
             notes.require_person(known, act, self.config)
@@ -448,7 +448,7 @@ class Curation(Maintenance):
 
     # ---- within
 
-    def _spoken_in(self, tx: sqlite3.Connection, session: str, at: str) -> str:
+    def _spoken_in(self, tx: Transaction, session: str, at: str) -> str:
         """Return a session, for '' the one in which the user spoke last, '' where that was not in the last hour."""
         return session or history.speaking(tx, self._scopes(tx, None), days_before(at, _DAYS_AT_HAND))
 
@@ -494,7 +494,7 @@ class Curation(Maintenance):
         return decided
 
 
-def _unreminded(tx: sqlite3.Connection, session: str, at: str) -> tuple[str, str]:
+def _unreminded(tx: Transaction, session: str, at: str) -> tuple[str, str]:
     """Return the standing setting that was told last in a session and not reminded of, and when; '' for none."""
     for text, told_at in history.said_lately(tx, session, days_before(at, _DAYS_AT_HAND)) if session else ():
         sentence = settings.standing_setting(text)

@@ -10,19 +10,19 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
-from graphmem.config import check_count, check_flags
+from graphmem import arguments
+from graphmem.config import DEFAULT, Config, check_count, check_flags
 from graphmem.core import model
 from graphmem.core.keys import require_key
 from graphmem.errors import Conflict, InvalidInput
 from graphmem.late import late
+from graphmem.store.transaction import Transaction
 from graphmem.trees import Trees
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from graphmem import projects
     from graphmem.core import pictures, redaction
-    from graphmem.exchange import importing, kinds, to_mcp_memory, to_okf, whole
+    from graphmem.exchange import copying, importing, kinds, to_mcp_memory, to_okf, whole
     from graphmem.graph import neighbours as around
     from graphmem.graph import view
     from graphmem.store import blobs, database, placing
@@ -31,6 +31,7 @@ else:
     blobs = late("graphmem.store.blobs")
     around = late("graphmem.graph.neighbours")
     pictures = late("graphmem.core.pictures")
+    copying = late("graphmem.exchange.copying")
     database = late("graphmem.store.database")
     importing = late("graphmem.exchange.importing")
     kinds = late("graphmem.exchange.kinds")
@@ -229,12 +230,53 @@ class Files(Trees):
             keep_payload=functools.partial(self._keep_payload, keep=not dry_run),
         )
         tally = importing.Tally()
-        rehearsal: AbstractContextManager[sqlite3.Connection | None] = (
+        rehearsal: AbstractContextManager[Transaction | None] = (
             self._store.write(keep=False) if dry_run else contextlib.nullcontext()
         )
         with source as take_in, rehearsal:
             take_in(target, tally)
         return tally.report(kind, place, applied=not dry_run)
+
+    @staticmethod
+    def copy(
+        source: str | os.PathLike[str],
+        dest: str | os.PathLike[str],
+        *,
+        config: Config = DEFAULT,
+        progress: Callable[[int, int], None] = lambda done, steps: None,
+    ) -> model.CopyReport:
+        """Copy a memory into an empty one, each of them a file or the address of a tenant on a PostgreSQL server.
+
+        The source is seen in one state, and nothing of it changes. Every row comes under its own number, vectors and
+        the journal included; the text index is made anew. A copy that was broken off goes on where it was when it is
+        begun again, or anew where the source is not what it was; until it is finished `check` tells of it. At the end
+        the rows of both are compared, table by table; the same again finds nothing to do. progress is told steps done
+        and all.
+
+        Raises Conflict where dest holds something else or another copy goes on there, InvalidInput naming the row for a
+        text with NUL characters, which PostgreSQL cannot keep, StoreFailed for a source that is not there and for rows
+        that dest does not take, StoreCorrupt where both differ after all, and what `open` raises.
+        """
+        arguments.check_config(config)
+        places = copying.place_of("source", source), copying.place_of("dest", dest)
+        return copying.copy(*places, config=config, progress=progress)
+
+    @staticmethod
+    def copy_tenants(
+        source: str | os.PathLike[str],
+        dest: str | os.PathLike[str],
+        *,
+        config: Config = DEFAULT,
+        progress: Callable[[int, int], None] = lambda done, steps: None,
+    ) -> tuple[model.CopyReport, ...]:
+        """Copy every tenant of a server into a file of a folder, or back, or to another server, as `copy` does.
+
+        The address of a server names no tenant here. A tenant has a file of its name, with what no file name can hold
+        in percent encoding. The first copy that fails ends it; the same again goes on there.
+        """
+        arguments.check_config(config)
+        places = copying.place_of("source", source), copying.place_of("dest", dest)
+        return copying.copy_tenants(*places, config=config, progress=progress)
 
     @staticmethod
     def check_source(kind: str, path: str | os.PathLike[str]) -> None:
@@ -295,7 +337,7 @@ class Files(Trees):
 
     def _export_known(
         self,
-        tx: sqlite3.Connection,
+        tx: Transaction,
         kind: str,
         path: str | os.PathLike[str] | Texts,
         reading: around.Reading,

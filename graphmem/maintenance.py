@@ -7,7 +7,6 @@ import contextvars
 import datetime as dt
 import itertools
 import os
-import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,8 +22,10 @@ from graphmem.core.times import Clock, read_time, utc_text
 from graphmem.errors import Conflict, GraphmemError, InvalidInput
 from graphmem.graph import scenes as scene_graph
 from graphmem.late import late
-from graphmem.store.database import MEMORY_PATH, Store, full_path
+from graphmem.store.database import full_path
+from graphmem.store.opening import is_file
 from graphmem.store.schema import is_current, refuse_newer, require_memory
+from graphmem.store.transaction import Store, Transaction
 
 if TYPE_CHECKING:
     from graphmem.core import embedding, redaction
@@ -192,7 +193,7 @@ class Maintenance:
             scene=scene,
         )
 
-        def plan(tx: sqlite3.Connection) -> Plan:
+        def plan(tx: Transaction) -> Plan:
             return purge.plan_purge(tx, criteria, hard=hard)
 
         if dry_run:
@@ -276,7 +277,7 @@ class Maintenance:
         """
         done = 0
         with self._store.write() as tx:
-            text_index.clear(tx)
+            tx.words.clear(tx)
             texts = text_index.stored(tx)
             for done in text_index.fill(tx):
                 progress(done, texts)
@@ -628,7 +629,7 @@ class Maintenance:
             return replace(report, applied=not dry_run)
         at = self._at(None)
         made = ""
-        if backup is not None or self.path != MEMORY_PATH:
+        if backup is not None or is_file(self.path):
             made = self.backup(_free_path(f"{self.path}.before-reset-", at) if backup is None else backup).path
         with self._writing(at) as tx:
             report, ids = scenes.plan_reset(tx)
@@ -681,7 +682,7 @@ class Maintenance:
                     found, redacted = screening.screen(tx, find, progress, redact=False)
             else:
                 traces.require_room(self.path)
-                with self._writing(self._at(None)) as tx, traces.overwriting(tx):
+                with self._writing(self._at(None)) as tx, tx.engine.overwriting(tx):
                     found, redacted = screening.screen(tx, find, progress, redact=True)
         remarks: tuple[str, ...] = ()
         if more is None:
@@ -691,20 +692,20 @@ class Maintenance:
                 "transcripts whose path or names hold a secret are followed no longer: rename, then harvest them",
             )
         if redact:
-            remarks += traces.clean(self._store) + traces.copies_remark(self.path)
+            remarks += self._store.clean() + traces.copies_remark(self.path)
         return model.SecretReport(found, redacted, applied=redact, remarks=remarks)
 
-    def _purge(self, plan: Callable[[sqlite3.Connection], Plan], kind: str, *, hard: bool) -> model.PurgeReport:
+    def _purge(self, plan: Callable[[Transaction], Plan], kind: str, *, hard: bool) -> model.PurgeReport:
         at = self._at(None)
         if not hard:
             with self._writing(at) as tx:
                 return purge.apply_purge(tx, plan(tx), kind, at)
         traces.require_room(self.path)
-        with self._writing(at) as tx, traces.overwriting(tx):
+        with self._writing(at) as tx, tx.engine.overwriting(tx):
             planned = plan(tx)
             report = purge.apply_purge(tx, planned, kind, at)
             _scenes_changed(tx, planned.gone["scene"])
-        return replace(report, remarks=report.remarks + traces.clean(self._store) + traces.copies_remark(self.path))
+        return replace(report, remarks=report.remarks + self._store.clean() + traces.copies_remark(self.path))
 
     # ---- kept apart
 
@@ -715,7 +716,7 @@ class Maintenance:
 
     # ---- within
 
-    def _scopes(self, tx: sqlite3.Connection, scopes: Iterable[str] | None) -> Sequence[str] | None:
+    def _scopes(self, tx: Transaction, scopes: Iterable[str] | None) -> Sequence[str] | None:
         """Return the scopes that a reading verb is kept to beside the user's own; None where all may be read.
 
         The one way from the argument of a verb to what is read. None also where nothing is stored of any other scope:
@@ -764,14 +765,14 @@ class Maintenance:
     def _at(self, given: dt.datetime | str | None, argument: str = "at") -> str:
         return utc_text(read_time(self._clock() if given is None else given, self.config.zone, argument=argument))
 
-    def _writing(self, at: str, *, keep: bool = True) -> AbstractContextManager[sqlite3.Connection]:
+    def _writing(self, at: str, *, keep: bool = True) -> AbstractContextManager[Transaction]:
         """Open a write transaction whose day is marked as one of use; with keep=False a rehearsal."""
         if at[:10] == self._last_day and not self._uses:
             return self._store.write(keep=keep)
         return self._writing_more(at, keep=keep)
 
     @contextlib.contextmanager
-    def _writing_more(self, at: str, *, keep: bool) -> Iterator[sqlite3.Connection]:
+    def _writing_more(self, at: str, *, keep: bool) -> Iterator[Transaction]:
         with self._store.write(keep=keep) as tx:
             yield tx
             self._mark_day(tx, at)
@@ -800,7 +801,7 @@ class Maintenance:
             self._uses.clear()
         return uses
 
-    def _mark_day(self, tx: sqlite3.Connection, at: str) -> None:
+    def _mark_day(self, tx: Transaction, at: str) -> None:
         if at[:10] != self._last_day:
             tx.execute("INSERT INTO active_days(day) VALUES (?) ON CONFLICT (day) DO NOTHING", (at[:10],))
 
@@ -816,7 +817,7 @@ def _free_path(prefix: str, at: str) -> str:
     return next(free for free in itertools.chain([path], numbered) if not os.path.lexists(free))
 
 
-def _scenes_changed(tx: sqlite3.Connection, changed: set[int]) -> None:
+def _scenes_changed(tx: Transaction, changed: set[int]) -> None:
     """Bring up to date what leads to scenes that an operation changed, made or removed."""
     if changed:
         postings.settle(tx, changed)

@@ -42,7 +42,7 @@ from graphmem.graph import matching
 from graphmem.graph import scenes as scene_graph
 from graphmem.late import late
 from graphmem.store.blobs import lies_in_row, read_blob, remove_blob
-from graphmem.store.database import Store
+from graphmem.store.opening import open_store
 
 if TYPE_CHECKING:
     from graphmem import projects
@@ -131,7 +131,7 @@ class Memory(Files):
         signs = None
         if project is not None:
             signs = projects.read_signs(project, whole_repository=config.project_identity == "repository")
-        store = Store(path, config=config, create=create, embedder=embedder)
+        store = open_store(path, config=config, create=create, embedder=embedder)
         memory = cls(store, config=config, clock=clock, embedder=embedder)
         memory._writer = writer
         try:
@@ -176,8 +176,7 @@ class Memory(Files):
                 return scene_graph.foresee(tx, situation, keys)
         at = utc_text(situation.at) if situation.at else self._at(None)
         with self._writing(at) as tx:
-            made = [scene_graph.declare(tx, key, at, self.config) for key in keys]
-            entered = scene_graph.enter(tx, situation, at) if situation else scene_graph.Entered()
+            entered, made = scene_graph.visit(tx, situation, keys, at, self.config)
             if entered.is_news:  # what is known was looked at when it came
                 names = [named(feature.kind, ":", feature.value) for feature in situation.given]
                 refuse_secret_names("situation", names)

@@ -20,7 +20,7 @@ from graphmem.core.situations import Situation
 from graphmem.core.times import Clock, read_time, utc_text
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, NotFound, SecretRefused, StoreFailed
 from graphmem.late import late
-from graphmem.store.database import Store
+from graphmem.store.transaction import Store
 
 if TYPE_CHECKING:
     from graphmem import projects

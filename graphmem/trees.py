@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import sqlite3
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -15,6 +14,7 @@ from graphmem.core import model
 from graphmem.errors import Conflict, StoreFailed
 from graphmem.late import late
 from graphmem.sessions import Sessions
+from graphmem.store.transaction import Transaction
 
 if TYPE_CHECKING:
     from graphmem import projects
@@ -187,6 +187,6 @@ class Trees(Sessions):
         return known if trust is None else replace(known, trust=trees.TOLD if trust else 0)
 
     def _edit(
-        self, tx: sqlite3.Connection, note_id: int, changes: Mapping[str, Any], act: model.Provenance
+        self, tx: Transaction, note_id: int, changes: Mapping[str, Any], act: model.Provenance
     ) -> model.NoteEditReport:
         return edit_notes.edit(tx, note_id, changes, act, self.config)

@@ -8,6 +8,9 @@ A floor is bare SQLite that does the least which the verb must do, on the same f
 are measured in alternating blocks; each block starts with acts that are not measured. All data is seeded. A line that
 starts with 'must:' is what is asked of a figure, and whether it holds. Progress goes to stderr.
 
+--store postgres measures on a server, that of the URL GRAPHMEM_POSTGRES or else one that scripts/postgres starts:
+{on_server}
+
 --against peers does the same work, at 10 000 items, with what is installed of what a user would take instead:
 {peers}
 Their drivers are looked for in ../shared/bench/peers beside this repository; --peers names another folder, --installed
@@ -177,17 +180,53 @@ SUBJECTS: Mapping[str, Subject] = {
 ALL_MINUTES = 18
 
 
+def _on_server(what: str) -> Callable[[Sequence[int], int], Finding]:
+    def run(sizes: Sequence[int], turns: int) -> Finding:
+        from benchmarks import postgres
+
+        finding: Finding = getattr(postgres, f"run_{what}")(sizes, turns)
+        return finding
+
+    return run
+
+
+# What --store postgres measures.
+ON_SERVER: Mapping[str, Subject] = {
+    "enter": Subject(
+        _on_server("enter"),
+        "one enter_scene that joins, among so many scenes. Floor: a bare pipeline of the same statements.",
+        (100, 10_000, 100_000), (100, 10_000), 2000, 2,
+    ),
+    "writers": Subject(
+        _on_server("writers"),
+        "eight processes on eight tenants of so many scenes, against one. Floor: bare pipelines.",
+        (1_000,), (1_000,), writers.TURNS, 2,
+    ),
+    "tenants": Subject(
+        _on_server("tenants"),
+        "so many tenants: what one takes empty and after 1 000 turns with facts, and what a connection pays to change "
+        "from one to another.",
+        (200,), (20,), 1_000, 5,
+    ),
+}  # fmt: skip
+
+
 def _help() -> str:
     import textwrap
 
-    lines = []
-    for name, subject in SUBJECTS.items():
-        sizes = " ".join(map(str, subject.sizes))
-        text = f"{subject.about} [{sizes}; about {subject.minutes:g} min]"
-        lines.append(textwrap.fill(text, 118, initial_indent=f"{name:<10}", subsequent_indent=" " * 10))
+    def lines(subjects: Mapping[str, Subject]) -> str:
+        told = []
+        for name, subject in subjects.items():
+            sizes = " ".join(map(str, subject.sizes))
+            text = f"{subject.about} [{sizes}; about {subject.minutes:g} min]"
+            told.append(textwrap.fill(text, 118, initial_indent=f"{name:<10}", subsequent_indent=" " * 10))
+        return "\n".join(told)
+
     how = peers.default_places().how_to_install()
     install = "\n".join(f"  {name}: {text}" for name, text in how.items())
-    return (__doc__ or "").format(subjects="\n".join(lines), minutes=ALL_MINUTES, peers=install)
+    return (__doc__ or "").format(
+        subjects=lines(SUBJECTS), on_server=lines(ON_SERVER), minutes=ALL_MINUTES, peers=install
+    )
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -199,13 +238,16 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--turns", type=int, metavar="N", help="measured acts at each size")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--plot", type=Path, metavar="OUT.svg", help="draw growth and ratios (needs matplotlib)")
+    parser.add_argument("--store", choices=["sqlite", "postgres"], default="sqlite",
+                        help=f"postgres: {', '.join(ON_SERVER)}, on a server")  # fmt: skip
     parser.add_argument("--against", choices=["peers"], help="race what is installed of other memories")
     parser.add_argument("--peers", type=Path, default=places.drivers, metavar="FOLDER", help=f"[{places.drivers}]")
     parser.add_argument("--installed", type=Path, default=places.installed, metavar="FOLDER",
                         help=f"where peers are installed  [{places.installed}]")  # fmt: skip
     args = parser.parse_args(arguments)
-    if unknown := [name for name in args.what if name not in (*SUBJECTS, "all")]:
-        parser.error(f"no subject {unknown[0]!r}: choose from {', '.join(SUBJECTS)}, all")
+    subjects = ON_SERVER if args.store == "postgres" else SUBJECTS
+    if unknown := [name for name in args.what if name not in (*subjects, "all")]:
+        parser.error(f"no subject {unknown[0]!r}: choose from {', '.join(subjects)}, all")
     if any(n < 1 for n in [*(args.scale or []), *([] if args.turns is None else [args.turns])]):
         parser.error("--scale and --turns: give numbers from 1 on")
     if args.plot and not plots.is_installed():
@@ -216,10 +258,11 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 def chosen(args: argparse.Namespace) -> dict[str, Callable[[], Finding]]:
     """Return what is to be run, by name."""
     everything = "all" in args.what
-    names = list(SUBJECTS) if everything else args.what or ([] if args.against else ["enter"])
+    subjects = ON_SERVER if args.store == "postgres" else SUBJECTS
+    names = list(subjects) if everything else args.what or ([] if args.against else ["enter"])
     works: dict[str, Callable[[], Finding]] = {}
     for name in names:
-        subject = SUBJECTS[name]
+        subject = subjects[name]
         sizes = args.scale or (subject.moderate if everything else subject.sizes)
         works[name] = lambda subject=subject, sizes=sizes: subject.run(sizes, args.turns or subject.turns)
     if args.against:

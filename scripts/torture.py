@@ -4,6 +4,9 @@
 crash    A child process enters, commits, merges, dedupes, tags, undoes and keeps upkeep at random, until it is killed
          with SIGKILL at a random moment. After each round: the file passes `check`, every write that was acknowledged
          is there, every operation is wholly there or wholly not.
+server   A PostgreSQL server is killed with SIGKILL, all its processes, and started anew, while four processes act on
+         one tenant as in `crash`. Each of them goes on by itself with the memory it has open; after all every write
+         that was acknowledged is there once, none that was told as failed, every operation is wholly there or not.
 writers  Processes that write at once, readers and an upkeep loop beside them. Every write is there, nobody failed, the
          longest wait is told.
 digest   A child process digests a session while it goes on, and is killed between the question to a writer and the end
@@ -37,6 +40,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -57,7 +61,9 @@ class Failure(Exception):
     """A promise that was not kept."""
 
 
-def rows(path: Path, statement: str, *parameters: object) -> list[Any]:
+def rows(path: Path | str, statement: str, *parameters: object) -> list[Any]:
+    if isinstance(path, str):
+        return tenant_rows(path, statement, *parameters)
     with contextlib.closing(sqlite3.connect(path, timeout=30.0)) as connection:
         return connection.execute(statement, parameters).fetchall()
 
@@ -90,9 +96,9 @@ def act(memory: Memory, rng: random.Random, session: str, number: int) -> tuple[
             with memory._store.write() as tx:  # a twin, as another program would write it
                 at = "2026-01-01T00:00:00.000Z"
                 tx.execute(
-                    """INSERT OR IGNORE INTO scenes(key, origin, created_at, updated_at)
-                       SELECT key, 'declared', ?, ? FROM (SELECT ? AS key)
-                       WHERE key NOT IN (SELECT key FROM scene_aliases)""",
+                    """INSERT INTO scenes(key, origin, created_at, updated_at)
+                       SELECT key, 'declared', CAST(? AS TEXT), CAST(? AS TEXT) FROM (SELECT CAST(? AS TEXT) AS key) s
+                       WHERE key NOT IN (SELECT key FROM scene_aliases UNION SELECT key FROM scenes)""",
                     (at, at, f"chan:{rng.choice(CHANNELS).upper()}"),
                 )
                 return "operation", memory.dedupe_scenes().operation
@@ -149,7 +155,7 @@ def crash(rounds: int, seed: int) -> dict[str, object]:
     return {"rounds": rounds, "acknowledged": done}
 
 
-def verify(path: Path, acknowledged: dict[str, list[tuple[str, object]]]) -> None:
+def verify(path: Path | str, acknowledged: dict[str, list[tuple[str, object]]]) -> None:
     with Memory.open(path, config=PATIENT) as memory:
         memory.dedupe_scenes()  # an undo brings twins back
         report = memory.check()
@@ -159,19 +165,27 @@ def verify(path: Path, acknowledged: dict[str, list[tuple[str, object]]]) -> Non
     operations = dict(rows(path, "SELECT id, undone_at FROM operations"))
     for session, told in acknowledged.items():
         turns = {turn for (turn,) in rows(path, "SELECT turn FROM evidence WHERE session = ?", session)}
+        # An edit copies what was said, with another confidence.
+        if twice := rows(
+            path,
+            "SELECT turn FROM evidence WHERE session = ? AND confidence = 1 GROUP BY 1 HAVING COUNT(*) > 1",
+            session,
+        ):
+            raise Failure(f"written twice: {twice} of {session}")
         for kind, what in told:
             lost = (
                 (kind == "commit" and what not in turns)
+                or (kind == "failed" and (what in turns or f"tool:{session}-{what}" in known))
                 or (kind == "enter" and what not in known)
                 or (kind == "operation" and what is not None and what not in operations)
                 or (kind == "undone" and operations.get(what) is None)
             )
             if lost:
-                raise Failure(f"lost: {kind} {what} of {session}")
+                raise Failure(f"not as it was told: {kind} {what} of {session}")
     wholly(path, operations)
 
 
-def wholly(path: Path, operations: dict[int, str | None]) -> None:
+def wholly(path: Path | str, operations: dict[int, str | None]) -> None:
     """Each row that operations made or removed is there, or not, as the last one that still stands left it."""
     first: dict[tuple[str, str], bool] = {}
     last: dict[tuple[str, str], bool] = {}
@@ -188,6 +202,103 @@ def wholly(path: Path, operations: dict[int, str | None]) -> None:
         table, row = place
         if (json.loads(row)[0] in there[table]) != last.get(place, was):
             raise Failure(f"half an operation: row {row} of {table}")
+
+
+# ---- server
+
+CLIENTS = 4
+POSTGRES = Path(__file__).with_name("postgres")
+
+
+def tenant_rows(address: str, statement: str, *parameters: object) -> list[Any]:
+    from graphmem.store.postgres.address import parsed
+    from graphmem.store.postgres.connecting import adapt, plainly_connected
+    from graphmem.store.postgres.statements import translated
+
+    with plainly_connected(parsed(address).server, 30.0) as connection:
+        adapt(connection)
+        connection.execute(f'SET search_path = "{parsed(address).schema}", graphmem')
+        return connection.execute(translated(statement), parameters).fetchall()
+
+
+def server_child(address: str, seed: int, session: str) -> None:
+    """Act for ever; write a line for each thing done, after it was done, and for each that failed."""
+    rng = random.Random(seed)
+    with Memory.open(address, config=PATIENT) as memory:
+        for number in range(1_000_000):
+            try:
+                told = act(memory, rng, session, number)
+            except StoreBusy as busy:
+                told = "unsure" if "look whether" in str(busy) else "failed", number
+            print(json.dumps(told), flush=True)
+
+
+def run_postgres(act: str, folder: str) -> str:
+    given = {**os.environ, "GRAPHMEM_POSTGRES_DURABLE": "1"}
+    done = subprocess.run([POSTGRES, act, folder], env=given, capture_output=True, text=True, timeout=120)
+    if done.returncode:
+        raise Failure(f"scripts/postgres {act}: {done.stderr}")
+    return done.stdout.strip()
+
+
+def server(rounds: int, seed: int) -> dict[str, object]:
+    with contextlib.ExitStack() as stack:
+        place = stack.enter_context(tempfile.TemporaryDirectory(prefix="graphmem-torture-"))
+        Path(place).chmod(0o711)  # the server has its own user
+        folder = f"{place}/server"
+        address = run_postgres("start", folder) + "?tenant=torture"
+        stack.callback(run_postgres, "stop", folder)
+        Memory.open(address).close()
+        logs = [Path(place, f"client-{number}") for number in range(CLIENTS)]
+        clients = []
+        for number, log in enumerate(logs):
+            command = [sys.executable, __file__, "server-child", address, str(seed * CLIENTS + number), log.name]
+            client = stack.enter_context(subprocess.Popen(command, stdout=stack.enter_context(log.open("w"))))
+            stack.callback(client.kill)
+            clients.append(client)
+        longest = survive(folder, rounds, random.Random(seed), logs, clients)
+        for client in clients:
+            client.kill()
+            client.wait()
+        kept = {
+            log.name: [tuple(json.loads(line)) for line in log.read_text().splitlines(True) if line[-1] == "\n"]
+            for log in logs
+        }
+        verify(address, kept)
+    told = Counter(kind for lines in kept.values() for kind, _ in lines)
+    return {
+        "rounds": rounds,
+        "acknowledged": sum(told.values()) - told["failed"] - told["unsure"],
+        "failed": told["failed"],
+        "unsure": told["unsure"],
+        "seconds until all went on": round(longest, 1),
+    }
+
+
+def survive(folder: str, rounds: int, rng: random.Random, logs: list[Path], clients: list[Any]) -> float:
+    """Kill the server and start it anew, round by round; return the longest time until all clients had gone on."""
+    longest = 0.0
+    for each in range(rounds):
+        longest = max(longest, await_progress(logs, clients))
+        time.sleep(rng.uniform(0.0, 0.2))
+        run_postgres("kill", folder)
+        time.sleep(rng.choice([0.0, 0.0, rng.uniform(0.0, 1.0)]))
+        run_postgres("again", folder)
+        progress("server", each + 1, rounds)
+    return max(longest, await_progress(logs, clients))
+
+
+def await_progress(logs: list[Path], clients: list[Any]) -> float:
+    """Wait until each client has done two more things: the first may have been done before."""
+    began = time.monotonic()
+    before = [log.read_bytes().count(b"\n") for log in logs]
+    while any(log.read_bytes().count(b"\n") < count + 2 for log, count in zip(logs, before, strict=True)):
+        time.sleep(0.02)
+        if any(client.poll() is not None for client in clients):
+            raise Failure("a client ended by itself")
+        if time.monotonic() - began > PATIENT.busy_timeout:
+            raise Failure(f"a client has not gone on within {PATIENT.busy_timeout:g} s")
+    return time.monotonic() - began
 
 
 # ---- digest
@@ -676,6 +787,9 @@ def main() -> None:
     if sys.argv[1:2] == ["crash-child"]:
         crash_child(Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
         return
+    if sys.argv[1:2] == ["server-child"]:
+        server_child(sys.argv[2], int(sys.argv[3]), sys.argv[4])
+        return
     if sys.argv[1:2] == ["digest-child"]:
         digest_child(Path(sys.argv[2]), int(sys.argv[3]))
         return
@@ -689,15 +803,18 @@ def main() -> None:
         disk_child(sys.argv[2], Path(sys.argv[3]))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["crash", "digest", "tree", "imports", "writers", "disk", "all"])
-    parser.add_argument("--rounds", type=int, help="of crash, digest, tree and imports  [default: 300, 40 each]")
-    parser.add_argument("--seed", type=int, default=1, help="of crash, digest, tree and imports  [default: 1]")
+    parser.add_argument("what", choices=["crash", "server", "digest", "tree", "imports", "writers", "disk", "all"])
+    parser.add_argument(
+        "--rounds", type=int, help="of crash, server, digest, tree and imports  [default: 300, 200, 40 each]"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of crash, server, digest, tree and imports  [default: 1]")
     parser.add_argument("--processes", type=int, default=8, help="that write  [default: 8]")
     parser.add_argument("--writes", type=int, default=500, help="of each process  [default: 500]")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     runs = {
         "crash": lambda: crash(given.rounds or 300, given.seed),
+        "server": lambda: server(given.rounds or 200, given.seed),
         "digest": lambda: digest(given.rounds or 40, given.seed),
         "tree": lambda: tree(given.rounds or 40, given.seed),
         "imports": lambda: imports(given.rounds or 40, given.seed),

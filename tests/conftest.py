@@ -2,6 +2,8 @@
 
 import contextlib
 import datetime as dt
+import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,8 +13,28 @@ from support import Asked, Served, model_server
 
 from graphmem import Memory
 
+# Where GRAPHMEM_TEST_STORE is 'postgres', each file that a test names is a tenant of the server GRAPHMEM_POSTGRES.
+if os.environ.get("GRAPHMEM_TEST_STORE") == "postgres":
+    import postgres_store
+
+    postgres_store.take_over()
+
 settings.register_profile("graphmem", deadline=None, print_blob=True)
 settings.load_profile("graphmem")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if os.environ.get("GRAPHMEM_TEST_STORE") == "postgres":
+        for item in items:
+            if item.get_closest_marker("sqlite"):
+                item.add_marker(pytest.mark.skip(reason="about SQLite's own files"))
+
+
+@pytest.fixture(autouse=True)
+def _tenants() -> Iterator[None]:
+    yield
+    if store := sys.modules.get("postgres_store"):
+        store.empty_tenants()
 
 
 class FakeClock:

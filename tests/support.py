@@ -53,14 +53,102 @@ def node_package(package):
     return folder / "node_modules" / name
 
 
+def connecting(kind):
+    """What connects like sqlite3.connect, by connections that are of a kind as well as of the store's own."""
+    connect = sqlite3.connect
+
+    def connect_both(*arguments, factory=sqlite3.Connection, **named):
+        kinds = (kind,) if factory is sqlite3.Connection else (kind, factory)
+        return connect(*arguments, factory=type(kind.__name__, kinds, {}), **named)
+
+    return connect_both
+
+
+def examples(number):
+    """How many examples a long property is tried with: on PostgreSQL, where each takes ten times as long, a tenth."""
+    return number // 10 if os.environ.get("GRAPHMEM_TEST_STORE") == "postgres" else number
+
+
+def _on_postgres(path):
+    """Return the module that knows the tenant that stands for a file, None for a file that is one."""
+    known = sys.modules.get("postgres_store")
+    return known if known and known.stands_for(path) else None
+
+
 def sql(path, statement, *parameters):
     """Run one statement on a connection of its own."""
+    if there := _on_postgres(path):
+        return there.sql(path, statement, parameters)
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         return connection.execute(statement, parameters).fetchall()
 
 
+@contextlib.contextmanager
+def planting(path):
+    """Yield what writes into the tables of a memory, as a foreign program would."""
+    with contextlib.ExitStack() as stack:
+        if there := _on_postgres(path):
+            yield stack.enter_context(there.planting(path))
+        else:
+            connection = stack.enter_context(contextlib.closing(sqlite3.connect(path)))
+            yield stack.enter_context(connection)
+
+
+def plant(path, *statements):
+    """Run statements as a foreign program would, whose foreign keys are off; return the rows of the last one."""
+    if there := _on_postgres(path):
+        return there.plant(path, statements)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        return [connection.execute(statement).fetchall() for statement in statements][-1]
+
+
+def place_of(path):
+    """Return where another process finds the memory that a file of a test is."""
+    there = _on_postgres(path)
+    return there.address(there.tenant_of(path)) if there else str(path)
+
+
+def sql_unchecked(path, statement, *parameters):
+    """Run one statement as `sql` does, where no key looks at what it leads to, as SQLite's never do there."""
+    if there := _on_postgres(path):
+        return there.sql(path, statement, parameters, checked=False)
+    return sql(path, statement, *parameters)
+
+
+def traces_of(path, word):
+    """Return where a word still stands: in a file and what lies beside it, or in the rows of a tenant."""
+    there = _on_postgres(path)
+    if there:
+        return tuple(line for line in there.dump(path) if word in line)
+    return Memory.verify_forgotten(path, word, copied=False).found
+
+
+def refuse(path, act, when="TRUE"):
+    """Let an act such as 'INSERT ON notes' fail from now on for the rows NEW that meet a condition."""
+    there = _on_postgres(path)
+    name = act.lower().replace(" ", "_")
+    does = there.refusal(path) if there else "BEGIN SELECT RAISE(ABORT, 'full'); END"
+    row = "FOR EACH ROW" if there else ""
+    sql(path, f"CREATE TRIGGER {name}_fails BEFORE {act} {row} WHEN ({when}) {does}")
+
+
+def relent(path, act):
+    """Take a refusal back."""
+    name = act.lower().replace(" ", "_")
+    sql(path, f"DROP TRIGGER {name}_fails" + (f" ON {act.split()[-1]}" if _on_postgres(path) else ""))
+
+
+def orphans(path):
+    """The rows that point at one that is gone."""
+    if there := _on_postgres(path):
+        return there.orphans(path)
+    return sql(path, "PRAGMA foreign_key_check")
+
+
 def dump(path):
     """Everything the file holds, as SQL."""
+    if there := _on_postgres(path):
+        return there.dump(path)
     with contextlib.closing(sqlite3.connect(path)) as connection:
         return list(connection.iterdump())
 
@@ -71,12 +159,15 @@ DERIVED = {"counters", "leases", "text_sizes", "vectors", "_sqlite_migrations"}
 
 def rows_of(path):
     """The rows of each table that is not derived, with what SQLite knows of numbers; no payload file is looked at."""
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        kept = [name for name in names if name not in DERIVED and not name.startswith("text_")]
-        found = {name: sorted(connection.execute(f"SELECT * FROM {name}"), key=repr) for name in kept}
-    found["sqlite_sequence"] = [row for row in found["sqlite_sequence"] if row[0] not in DERIVED]
-    return found
+    if there := _on_postgres(path):
+        found = there.rows_of(path)
+    else:
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            names = [name for name in names if not name.startswith("text_")]
+            found = {name: sorted(connection.execute(f"SELECT * FROM {name}"), key=repr) for name in names}
+    kept = {name: rows for name, rows in found.items() if name not in DERIVED}
+    return kept | {"sqlite_sequence": [row for row in kept["sqlite_sequence"] if row[0] not in DERIVED]}
 
 
 def assert_comes_back_whole(memory, path, clock):
@@ -288,5 +379,5 @@ with Memory.open(path, clock=clock, writer=writer) as memory:
 
 def die_at(moment, path, reply, settling, verb, *arguments):
     """Let a process work on a job of a writer until it ends: when it asks, when it has the answer, when it settles."""
-    command = [sys.executable, "-c", KILLED, str(path), moment, reply, settling, verb, *arguments]
+    command = [sys.executable, "-c", KILLED, place_of(path), moment, reply, settling, verb, *arguments]
     assert subprocess.run(command, check=False).returncode == 9

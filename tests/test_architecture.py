@@ -60,6 +60,7 @@ HOMES = {
     "markupsafe": "graphmem.surfaces.panel",
     "mcp_types": "graphmem.surfaces.mcp",
     "uvicorn": "graphmem.surfaces.http",
+    "psycopg": "graphmem.store.postgres",
 }
 
 

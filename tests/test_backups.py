@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from sqlite_utils import Database
-from support import another_process, assert_one_line_naming, dump, refusal, sql, unprivileged
+from support import another_process, assert_one_line_naming, connecting, dump, refusal, sql, unprivileged
 
 from graphmem import Conflict, InvalidInput, Memory, SchemaTooNew, StoreBusy, StoreCorrupt, StoreFailed, Triple
 from graphmem.store import schema
@@ -739,8 +739,7 @@ def kill_at(step):
 
     for name in ("link", "replace", "rename", "fsync", "unlink", "open", "mkdir"):
         setattr(os, name, hooked(getattr(os, name)))
-    connect = sqlite3.connect
-    sqlite3.connect = lambda *arguments, **named: connect(*arguments, **{"factory": Connection, **named})
+    sqlite3.connect = connecting(Connection)
 
 
 def test_a_backup_killed_at_any_step_is_whole_or_not_there(path, tmp_path):

@@ -4,6 +4,7 @@ import doctest
 import importlib
 import itertools
 import json
+import os
 import random
 import shutil
 import sqlite3
@@ -306,3 +307,27 @@ def test_a_plot_is_written(benchmarks, tmp_path):
     bench("commit", "--turns", "1", "--scale", "20", "40", "--plot", tmp_path / "out.svg")
 
     assert (tmp_path / "out.svg").read_text("utf-8").count("<svg") == 1
+
+
+ON_SERVER = {
+    "enter": {"scenes", "synced", "median_us", "p99_us", "floor_us", "to_floor", "commit_us", "round_trips"},
+    "writers": {"who", "synced", "processes", "turns_a_second", "times_one", "client_us", "server_us", "busy"},
+    "tenants": {"tenants"},
+}
+
+
+@pytest.mark.skipif("GRAPHMEM_POSTGRES" not in os.environ, reason="needs a server: scripts/postgres run ...")
+@pytest.mark.parametrize("subject", ON_SERVER)
+def test_a_benchmark_on_a_server_tells_rows_and_verdicts(subject):
+    scale = ["2"] if subject == "tenants" else ["20"]
+    told = json.loads(bench(subject, "--store", "postgres", "--json", "--turns", "1", "--scale", *scale))
+
+    found = told["benchmarks"][subject]
+    assert found["rows"]
+    assert all(row.keys() >= ON_SERVER[subject] for row in found["rows"])
+    assert found["notes"][0].startswith("PostgreSQL on loopback: server_version")
+
+
+def test_the_server_can_be_asked_for_what_is_measured_on_it(benchmarks, monkeypatch):
+    monkeypatch.syspath_prepend(SCRIPTS)
+    assert set(importlib.import_module("bench").ON_SERVER) == set(ON_SERVER)

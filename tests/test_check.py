@@ -8,7 +8,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from support import another_process, assert_one_line_naming, refusal, sql, text_index_of
+from support import another_process, assert_one_line_naming, plant, refusal, sql, text_index_of
 
 from graphmem import Config, Conflict, Memory, Part, Situation, StoreBusy, StoreCorrupt, StoreFailed, Triple
 from graphmem.upkeep import check as checks
@@ -39,14 +39,6 @@ def fill(memory):
 def filled(memory):
     fill(memory)
     return memory
-
-
-def plant(memory, *statements):
-    """Run statements as a foreign program would, whose foreign keys are off."""
-    connection = sqlite3.connect(memory.path, isolation_level=None)
-    for statement in statements:
-        connection.execute(statement)
-    connection.close()
 
 
 def only(report):
@@ -89,6 +81,7 @@ def test_a_memory_is_sound_after_each_undo(filled):
         assert filled.check().problems == ()
 
 
+@pytest.mark.sqlite
 def test_the_sizes_of_all_parts_are_told(filled, path):  # GRO-01
     report = filled.check()
 
@@ -100,6 +93,7 @@ def test_the_sizes_of_all_parts_are_told(filled, path):  # GRO-01
     }
 
 
+@pytest.mark.sqlite
 def test_nothing_is_written(filled, path):  # BAK-06
     filled._store.sync()
     files = [path, Path(f"{path}-wal")]
@@ -111,6 +105,7 @@ def test_nothing_is_written(filled, path):  # BAK-06
     assert [hashlib.sha256(file.read_bytes()).hexdigest() for file in files] == before
 
 
+@pytest.mark.sqlite
 def test_a_locked_memory_is_busy(path):
     with (
         Memory.open(path, config=Config(busy_timeout=0.02)) as memory,
@@ -122,6 +117,7 @@ def test_a_locked_memory_is_busy(path):
     assert_one_line_naming(path, str(caught.value))
 
 
+@pytest.mark.sqlite
 def test_a_memory_without_log_is_told_with_its_file_system(path, monkeypatch):  # CON-07
     monkeypatch.setattr("graphmem.store.database._use_wal", lambda *_: None)
     with Memory.open(path) as memory:
@@ -240,7 +236,7 @@ DAMAGE = {
 
 @pytest.mark.parametrize(("planted", "named", "mended"), DAMAGE.values(), ids=DAMAGE)
 def test_what_is_planted_is_told_and_mended_where_it_can_be(filled, planted, named, mended):  # MRG-04, MRG-07
-    plant(filled, *planted)
+    plant(filled.path, *planted)
 
     report = filled.check()
     problem = next(line for line in report.problems if line.startswith(named[0]))
@@ -263,7 +259,7 @@ def test_what_is_planted_is_told_and_mended_where_it_can_be(filled, planted, nam
 
 def test_repair_tells_what_it_did_with_twins(filled):
     scene = f"INSERT INTO scenes(key, origin, created_at, updated_at) VALUES ('%s', 'declared', '{AT}', '{AT}')"
-    plant(filled, scene % "chan:QQ", scene % "CHAN:qq ", scene % "Chan:alone")
+    plant(filled.path, scene % "chan:QQ", scene % "CHAN:qq ", scene % "Chan:alone")
 
     assert filled.repair(dry_run=True).mended[-2:] == (
         "3 scenes merged into 'chan:qq'",
@@ -273,19 +269,19 @@ def test_repair_tells_what_it_did_with_twins(filled):
 
 @pytest.mark.parametrize("key", ["", " / "])
 def test_a_scene_that_nothing_can_name_is_dropped_and_comes_back_by_undo(filled, key):
-    plant(filled, f"UPDATE scenes SET key = '{key}' WHERE key = 'chan:web'")
-    held = sql(filled.path, "SELECT * FROM scenes JOIN scene_refs ON scene_id = scenes.id ORDER BY 1, 2, 3")
+    plant(filled.path, f"UPDATE scenes SET key = '{key}' WHERE key = 'chan:web'")
+    held = sql(filled.path, "SELECT * FROM scenes s JOIN scene_refs r ON r.scene_id = s.id ORDER BY s.id, r.id")
 
     report = filled.repair()
 
     assert ([line.split(",")[0] for line in report.mended].count("scenes"), report.left) == (1, ())
     assert sql(filled.path, "SELECT key FROM scenes WHERE key = ?", key) == []
     filled.undo(*report.operations)
-    assert sql(filled.path, "SELECT * FROM scenes JOIN scene_refs ON scene_id = scenes.id ORDER BY 1, 2, 3") == held
+    assert sql(filled.path, "SELECT * FROM scenes s JOIN scene_refs r ON r.scene_id = s.id ORDER BY s.id, r.id") == held
 
 
 def test_what_repair_removes_comes_back_by_undo(filled):
-    plant(filled, *DAMAGE["a twin"][0], *DAMAGE["a ref to a fact that is gone"][0])
+    plant(filled.path, *DAMAGE["a twin"][0], *DAMAGE["a ref to a fact that is gone"][0])
 
     report = filled.repair()
 
@@ -296,7 +292,7 @@ def test_what_repair_removes_comes_back_by_undo(filled):
 
 
 def test_a_loop_does_not_come_back_by_undo(filled):
-    plant(filled, *DAMAGE["a loop of scenes"][0])
+    plant(filled.path, *DAMAGE["a loop of scenes"][0])
 
     (operation,) = filled.repair().operations
 
@@ -306,7 +302,7 @@ def test_a_loop_does_not_come_back_by_undo(filled):
 
 
 def test_the_journal_of_a_repair_holds_numbers_alone(filled):
-    plant(filled, *DAMAGE["a loop of entities"][0], *DAMAGE["a ref to a fact that is gone"][0])
+    plant(filled.path, *DAMAGE["a loop of entities"][0], *DAMAGE["a ref to a fact that is gone"][0])
 
     filled.repair()
 
@@ -315,13 +311,13 @@ def test_the_journal_of_a_repair_holds_numbers_alone(filled):
 
 def test_many_rows_are_one_line(filled, path):
     refs = ", ".join(f"(1, 'relation', {1000 + n}, '{AT}', '{AT}')" for n in range(50))
-    plant(filled, f"INSERT INTO scene_refs(scene_id, kind, ref_id, decayed_at, created_at) VALUES {refs}")
+    plant(filled.path, f"INSERT INTO scene_refs(scene_id, kind, ref_id, decayed_at, created_at) VALUES {refs}")
 
     assert "and 40 more" in only(filled.check())
 
 
 def test_a_loop_is_an_error_for_who_asks_for_the_name(filled):  # MRG-04
-    plant(filled, *DAMAGE["a loop of entities"][0])
+    plant(filled.path, *DAMAGE["a loop of entities"][0])
 
     with pytest.raises(StoreCorrupt, match="repair") as caught:
         filled.graph(entity="panel")
@@ -331,6 +327,7 @@ def test_a_loop_is_an_error_for_who_asks_for_the_name(filled):  # MRG-04
     assert filled.graph(entity="panel").number_of_nodes() > 1
 
 
+@pytest.mark.sqlite
 def test_a_payload_file_that_is_lost_is_told(filled):
     file = blob_of(filled)
     file.unlink()
@@ -343,6 +340,7 @@ def test_a_payload_file_that_is_lost_is_told(filled):
     assert filled.repair().left == (damaged,)
 
 
+@pytest.mark.sqlite
 def test_a_block_that_is_deleted_meanwhile_is_no_problem(filled, monkeypatch):
     ((block,),) = sql(filled.path, "SELECT id FROM blocks WHERE payload IS NULL")
     looked = checks.find
@@ -358,6 +356,7 @@ def test_a_block_that_is_deleted_meanwhile_is_no_problem(filled, monkeypatch):
     assert filled.check().problems == ()
 
 
+@pytest.mark.sqlite
 def test_a_payload_file_that_no_block_names_is_no_problem(filled):
     digest = "ab" * 32
     file = Path(f"{filled.path}.blobs", digest[:2], digest)
@@ -385,6 +384,7 @@ def add_behind_the_index(path):
         connection.close()
 
 
+@pytest.mark.sqlite
 def test_an_index_that_lacks_rows_is_made_anew(path, clock):
     with Memory.open(path, clock=clock) as memory:
         fill(memory)
@@ -404,13 +404,14 @@ def test_an_index_that_lacks_rows_is_made_anew(path, clock):
 
 @pytest.mark.parametrize("part", SHADOWS)
 @pytest.mark.parametrize("reopened", [False, True])
+@pytest.mark.sqlite
 def test_a_damaged_text_index_is_told_and_healed_and_facts_stay_readable(path, clock, part, reopened):  # SCH-04
     with Memory.open(path, clock=clock) as memory:
         fill(memory)
         memory.mirror("s2", [Part(id=f"m{n}", text=f"word{n} token{n} term{n} name{n}") for n in range(500)])
         good = text_index_of(path)
         if not reopened:
-            plant(memory, f"DELETE FROM text_index_{part}")
+            plant(memory.path, f"DELETE FROM text_index_{part}")
             assert_heals(memory, good)
     if reopened:
         sql(path, f"DELETE FROM text_index_{part}")
@@ -438,6 +439,7 @@ def dump_of_shadows(path):
     return [sql(path, f"SELECT * FROM text_index_{part}") for part in SHADOWS]
 
 
+@pytest.mark.sqlite
 def test_a_text_that_was_changed_in_the_index_is_told(filled, path):
     sql(path, "UPDATE text_index_content SET c2 = ' other  words ' WHERE c2 LIKE '% listen %'")
 
@@ -451,6 +453,7 @@ def test_a_text_that_was_changed_in_the_index_is_told(filled, path):
 # ---- copies
 
 
+@pytest.mark.sqlite
 def test_a_backup_is_checked_and_not_touched(filled, path):  # BAK-06
     dest = path.with_name("copy.db")
     filled.backup(dest)
@@ -467,6 +470,7 @@ def folder_state(folder, start):
     return {file: (file.stat().st_mtime_ns, file.read_bytes()) for file in folder.iterdir() if file.name == start}
 
 
+@pytest.mark.sqlite
 def test_damage_in_a_backup_is_told(filled, path):
     dest = path.with_name("copy.db")
     filled.backup(dest)
@@ -480,11 +484,12 @@ def test_damage_in_a_backup_is_told(filled, path):
     assert len(report.problems) == 3
 
 
+@pytest.mark.sqlite
 def test_a_copy_with_its_log_is_checked_with_it(tmp_path, path):
     with Memory.open(path) as memory:
         memory.declare_scene("chan:qq")
         memory._store.sync()
-        plant(memory, *DAMAGE["a loop of scenes"][0][:0], "INSERT INTO scene_aliases VALUES ('chan:qq', 1)")
+        plant(memory.path, *DAMAGE["a loop of scenes"][0][:0], "INSERT INTO scene_aliases VALUES ('chan:qq', 1)")
         for side in ("", "-wal"):
             shutil.copyfile(f"{path}{side}", tmp_path / f"copy.db{side}")
 
@@ -494,6 +499,7 @@ def test_a_copy_with_its_log_is_checked_with_it(tmp_path, path):
     assert any("-wal" in remark for remark in report.remarks)
 
 
+@pytest.mark.sqlite
 def test_a_memory_that_is_open_is_no_copy(memory, path):
     with pytest.raises(Conflict, match="open in this process"):
         Memory.check_copy(path)
@@ -508,6 +514,7 @@ def test_what_is_no_memory_cannot_be_checked(tmp_path):
     assert refusal(lambda: Memory.check_copy(text))[0] == "StoreCorrupt"
 
 
+@pytest.mark.sqlite
 def test_a_newer_copy_is_refused(filled, path):  # SCH-01
     dest = path.with_name("copy.db")
     filled.backup(dest)
@@ -516,6 +523,7 @@ def test_a_newer_copy_is_refused(filled, path):  # SCH-01
     assert refusal(lambda: Memory.check_copy(dest))[0] == "SchemaTooNew"
 
 
+@pytest.mark.sqlite
 def test_a_file_tells_its_schema_and_its_trees_and_is_not_touched(path, tmp_path):
     with Memory.open(path) as memory:
         for title in ("Tea at four", "Salt"):
@@ -536,6 +544,7 @@ def test_a_file_tells_its_schema_and_its_trees_and_is_not_touched(path, tmp_path
     assert folder_state(path.parent, path.name) == before
 
 
+@pytest.mark.sqlite
 def test_a_file_of_an_older_graphmem_tells_no_trees(path):
     Memory.open(path).close()
     sql(path, "PRAGMA user_version = 9")
@@ -545,6 +554,7 @@ def test_a_file_of_an_older_graphmem_tells_no_trees(path):
     assert (state.schema, state.is_current, state.trees) == (9, False, ())
 
 
+@pytest.mark.sqlite
 def test_what_is_no_memory_has_no_state(memory, path, tmp_path):
     other, text = tmp_path / "other.db", tmp_path / "text.db"
     sql(other, "CREATE TABLE songs(title)")
@@ -554,6 +564,7 @@ def test_what_is_no_memory_has_no_state(memory, path, tmp_path):
         assert refusal(lambda file=file: Memory.file_state(file))[0] == kind
 
 
+@pytest.mark.sqlite
 def test_pages_that_are_damaged_are_told_or_refused(path):
     with Memory.open(path) as memory:
         fill(memory)
@@ -575,6 +586,7 @@ def test_pages_that_are_damaged_are_told_or_refused(path):
 
 
 @pytest.mark.parametrize("seed", range(12))
+@pytest.mark.sqlite
 def test_flipped_bytes_are_damage_and_a_restore_mends_it(path, tmp_path, seed):
     rng = random.Random(seed)
     backup = tmp_path / "backup.db"

@@ -1,10 +1,9 @@
 """Check and repair of scopes and of what stands beside notes; a planted loop of successors hangs nothing (MRG-04)."""
 
 import contextlib
-import sqlite3
 
 import pytest
-from support import sql
+from support import plant, sql
 
 from graphmem import Memory, Situation, StoreCorrupt, Triple
 
@@ -21,13 +20,6 @@ def filled(memory):
     memory.commit([Triple("Ann", "likes", "tea")], scope="project:0123456789ab")
     memory.record_failure("bash", "no such file")
     return memory
-
-
-def plant(memory, *statements):
-    """Run statements as a foreign program would, whose foreign keys are off."""
-    with contextlib.closing(sqlite3.connect(memory.path, isolation_level=None)) as connection:
-        for statement in statements:
-            connection.execute(statement)
 
 
 DAMAGE = {
@@ -54,7 +46,7 @@ DAMAGE = {
 @pytest.mark.parametrize(("statement", "told"), DAMAGE.values(), ids=DAMAGE)
 def test_what_follows_from_the_rest_is_found_and_mended(filled, path, statement, told):
     before = filled.notes(statuses=(), scopes="all")
-    plant(filled, statement)
+    plant(filled.path, statement)
 
     (problem,) = filled.check().problems
     assert problem.startswith(told)
@@ -72,7 +64,7 @@ def test_what_follows_from_the_rest_is_found_and_mended(filled, path, statement,
 
 
 def test_a_mended_trigger_calls_and_a_mended_scope_is_kept_apart(filled):
-    plant(filled, "UPDATE note_triggers SET token = 'nothing', note_id = 3", "UPDATE scopes SET filled = 0")
+    plant(filled.path, "UPDATE note_triggers SET token = 'nothing', note_id = 3", "UPDATE scopes SET filled = 0")
     filled.repair()
 
     told = filled.recall_by_situation(HERE, text="run the shell words now")
@@ -83,7 +75,7 @@ def test_a_mended_trigger_calls_and_a_mended_scope_is_kept_apart(filled):
 
 @pytest.mark.parametrize("name", [name for name in DAMAGE if name.startswith("loop")])
 def test_a_planted_loop_of_successors_hangs_nothing(filled, name):
-    plant(filled, DAMAGE[name][0])
+    plant(filled.path, DAMAGE[name][0])
 
     with contextlib.suppress(StoreCorrupt):
         filled.remember("told late", slot="port", at="2020-01-01")
@@ -95,7 +87,7 @@ def test_a_planted_loop_of_successors_hangs_nothing(filled, name):
 
 
 def test_what_is_told_late_into_a_loop_is_an_error_with_its_remedy(filled):
-    plant(filled, DAMAGE["loop with the live one"][0])
+    plant(filled.path, DAMAGE["loop with the live one"][0])
 
     with pytest.raises(StoreCorrupt, match="repair"):
         filled.remember("told late", slot="port", at="2020-01-01")

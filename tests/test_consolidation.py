@@ -1,5 +1,6 @@
 """Consolidating and distilling: what stays true and what repeats, by a writer or by rules, when it is due."""
 
+import datetime as dt
 import json
 import re
 import shlex
@@ -9,13 +10,14 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import Served, answer_of, die_at, dump, sql
+from support import Served, answer_of, die_at, dump, place_of, sql, sql_unchecked
 
 from graphmem import Config, Conflict, InvalidInput, Memory, Part, StoreBusy, StoreFailed, WriterFailed
 from graphmem.config import DEFAULT
 from graphmem.core import consolidating, distilling
 from graphmem.core.candidates import DUPLICATE, likeness, note_text, repeats
 from graphmem.core.injected import WRITER_MARK
+from graphmem.core.times import utc_text
 from graphmem.errors import BudgetSpent
 from graphmem.surfaces.cli import main
 
@@ -565,7 +567,7 @@ def test_a_process_that_is_killed_leaves_its_job_to_the_next(opened, path, clock
     clock.advance(minutes=1)
     memory.remember(memory.inspect(ids[1]).note.title)  # told once more since
     (unseen,) = told(memory, "Not shown to the writer")
-    assert unseen == 11
+    assert unseen in (11, 12)  # PostgreSQL gives no number again that was taken back
 
     report = memory.consolidate()
 
@@ -682,7 +684,7 @@ def test_nothing_is_loaded_while_nobody_else_can_write(path):
     program = """if True:
         import sys
         from graphmem import Memory
-        from graphmem.store.database import Store
+        from graphmem.store.database import SqliteStore as Store
         write = Store.write
         loaded = []
         class Writing:
@@ -700,7 +702,7 @@ def test_nothing_is_loaded_while_nobody_else_can_write(path):
             assert memory.consolidate().state == "unchanged"
         print(loaded)
     """
-    ran = subprocess.run([sys.executable, "-c", program, str(path)], check=True, capture_output=True, text=True)
+    ran = subprocess.run([sys.executable, "-c", program, place_of(path)], check=True, capture_output=True, text=True)
 
     assert ran.stdout == "[]\n"
 
@@ -980,7 +982,7 @@ def test_sources_of_nothing_are_found_and_mended(opened, path):
     memory, _ = opened()
     many(memory, 1)
     memory.close()
-    sql(path, "INSERT INTO note_sources VALUES (1, 99), (98, 1)")
+    sql_unchecked(path, "INSERT INTO note_sources VALUES (1, 99), (98, 1)")
     memory, _ = opened()
 
     assert any("note_sources" in problem for problem in memory.check().problems)
@@ -1279,7 +1281,7 @@ def test_consolidate_tells_what_it_did_and_how_to_reverse_it(repeated):
 
 def test_consolidate_says_when_it_is_due(repeated, path):
     repeated("consolidate")
-    sql(path, "UPDATE jobs SET updated_at = strftime('%Y-%m-%dT%H:%M:%f', 'now', '-2.2 days') || 'Z'")
+    sql(path, "UPDATE jobs SET updated_at = ?", utc_text(dt.datetime.now(dt.UTC) - dt.timedelta(days=2.2)))
 
     assert repeated("consolidate") == (
         0,

@@ -4,12 +4,10 @@ Twins are planted as the reference engine left them: rows under keys that are no
 those of the acceptance list in the specification, read as section 5 of the design rules them.
 """
 
-import contextlib
 import dataclasses
-import sqlite3
 
 import pytest
-from support import dump, sql
+from support import dump, orphans, planting, refuse, relent, sql
 
 from graphmem import Config, Conflict, InvalidInput, Memory, NotFound, Situation, StoreFailed, Triple, normalize_key
 from graphmem.store import postings
@@ -25,7 +23,7 @@ def scene_rows(path):
 
 def plant(path, key, *, strength=1, visits=1, origin="emergent", features=(), refs=(), at=TIME):
     """Write a scene as another program would; features are (key, weight, mass), refs (entity id, weight, clock)."""
-    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+    with planting(path) as connection:
         (scene_id,) = connection.execute(
             "INSERT INTO scenes(key, strength, visits, origin, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)"
             " RETURNING id",
@@ -36,7 +34,8 @@ def plant(path, key, *, strength=1, visits=1, origin="emergent", features=(), re
             [(scene_id, feature, weight, mass, visits) for feature, weight, mass in features],
         )
         connection.executemany(
-            "INSERT OR IGNORE INTO entities(id, name, key, created_at, updated_at) VALUES (?1, ?2, ?2, ?3, ?3)",
+            "INSERT INTO entities(id, name, key, created_at, updated_at) VALUES (?1, ?2, ?2, ?3, ?3)"
+            " ON CONFLICT DO NOTHING",
             [(ref_id, f"planted {ref_id}", TIME) for ref_id, _, _ in refs],
         )
         connection.executemany(
@@ -309,12 +308,12 @@ def test_a_merged_scene_keeps_to_its_number_of_features(path, clock):
 
 def test_a_dedupe_that_fails_leaves_everything(memory, path, twins):
     before = dump(path)
-    sql(path, "CREATE TRIGGER fail BEFORE INSERT ON operation_rows BEGIN SELECT RAISE(ABORT, 'full'); END")
+    refuse(path, "INSERT ON operation_rows")
 
     with pytest.raises(StoreFailed):
         memory.dedupe_scenes()
 
-    sql(path, "DROP TRIGGER fail")
+    relent(path, "INSERT ON operation_rows")
     assert dump(path) == before
 
 
@@ -552,21 +551,20 @@ def test_an_undo_whose_place_is_taken_is_a_conflict_and_changes_nothing(memory, 
 def test_an_undo_that_fails_changes_nothing(memory, path, twins):
     operation = memory.dedupe_scenes().operation
     before = dump(path)
-    sql(path, "CREATE TRIGGER fail BEFORE UPDATE ON operations BEGIN SELECT RAISE(ABORT, 'full'); END")
+    refuse(path, "UPDATE ON operations")
 
     with pytest.raises(StoreFailed):
         memory.undo(operation)
 
-    sql(path, "DROP TRIGGER fail")
+    relent(path, "UPDATE ON operations")
     assert dump(path) == before
     assert memory.undo(operation).applied
 
 
 def test_no_orphans_are_left(memory, path, twins):
     operation = memory.dedupe_scenes().operation
-    assert sql(path, "PRAGMA foreign_key_check") == []
+    assert orphans(path) == []
 
     memory.undo(operation)
 
-    assert sql(path, "PRAGMA foreign_key_check") == []
-    assert sql(path, "PRAGMA integrity_check") == [("ok",)]
+    assert orphans(path) == []

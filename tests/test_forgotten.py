@@ -9,7 +9,7 @@ import sqlite3
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import HashEmbedder, another_process, dump, sql, text_index_of
+from support import HashEmbedder, another_process, dump, orphans, sql, text_index_of
 
 from graphmem import (
     Conflict,
@@ -24,6 +24,8 @@ from graphmem import (
 )
 from graphmem.core.model import Trace
 from graphmem.store import traces
+
+pytestmark = pytest.mark.sqlite  # what is left in bytes of a file
 
 SECRETS = ["pelican-42", "Zyxwv Qrst", "绝密项目北斗", 'hush "ü" C#', "ＦＵＬＬ width", "x" * 40]
 DOOMED = {"scope": "doomed", "session": "d1"}
@@ -172,7 +174,7 @@ def test_a_hard_purge_leaves_no_trace_in_the_file(careless, path, secret, act): 
     assert (report.applied, report.left, report.remarks) == (True, (), ())
     assert careless.recall_by_scene("chan:mail", limit=None, scopes="all") == others
     assert os.stat(f"{path}-wal").st_size == 0
-    assert sql(path, "PRAGMA foreign_key_check") == []  # MRG-07
+    assert orphans(path) == []  # MRG-07
     indexed = text_index_of(path)
     careless.reindex()
     assert text_index_of(path) == indexed
@@ -302,7 +304,7 @@ def test_all_facts_of_an_entity_go_with_it_and_its_aliases(careless, path):
     assert report.left == (("document", document.id),)
     assert {fact.object for fact in careless.recall_by_scene(HERE).relations} == {"tall"}
     assert {entity.name for entity in careless.recall_by_scene(HERE).entities} == {"boss", "tall"}
-    assert sql(path, "PRAGMA foreign_key_check") == []
+    assert orphans(path) == []
     with pytest.raises(NotFound, match="pelican"):
         careless.purge(entity="pelican-42")
     careless.close()
@@ -406,7 +408,7 @@ def test_a_hard_purge_by_scene_takes_the_scenes_too(scenes, path, softly_before)
     assert not any("pelican" in key for key in keys(scenes))
     assert {fact.object for fact in scenes.recall_by_scene("chan:mail", limit=None).relations} >= {"in both"}
     assert scenes.recall("five open", kinds="relation")
-    assert sql(path, "PRAGMA foreign_key_check") == []
+    assert orphans(path) == []
     scenes.enter_scene(Situation.of(topics=["other"]))
     scenes.close()
     assert left(path, "pelican-42") == ()
@@ -492,7 +494,7 @@ def test_no_way_to_delete_leaves_orphans(careless, path, criteria):  # MRG-07
     careless.delete_block(block)
     careless.consume_document(document)
 
-    assert sql(path, "PRAGMA foreign_key_check") == []
+    assert orphans(path) == []
     for kind, table in (("entity", "entities"), ("note", "notes"), ("block", "blocks"), ("document", "documents")):
         column = "ref_text" if kind in ("block", "document") else "ref_id"
         lost = f"SELECT * FROM scene_refs WHERE kind = ? AND {column} NOT IN (SELECT id FROM {table})"
@@ -781,7 +783,7 @@ def test_whatever_was_written_a_hard_purge_leaves_nothing_of_it(tmp_path_factory
                 take(memory, path, step, one, other)
         with contextlib.suppress(NotFound):  # where no step wrote to it
             memory.purge(scope="doomed", hard=True)
-        assert sql(path, "PRAGMA foreign_key_check") == []
+        assert orphans(path) == []
         kept = sql(path, "SELECT COUNT(*) FROM relations WHERE scope = ''")
 
     assert left(path, MARK) == ()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import dump, sql
+from support import dump, refuse, relent, sql
 
 from graphmem import InvalidInput, Memory, NotFound, Situation, StoreFailed, Triple, entity_key
 
@@ -475,15 +475,12 @@ def test_a_time_that_cannot_be_is_refused_and_nothing_is_written(memory, path, t
 def test_a_commit_that_fails_half_way_leaves_nothing(memory, path):
     memory.commit([RULE])
     before = dump(path)
-    sql(
-        path,
-        "CREATE TRIGGER fail BEFORE INSERT ON evidence WHEN NEW.target_key = 'z' BEGIN SELECT RAISE(ABORT, ''); END",
-    )
+    refuse(path, "INSERT ON evidence", when="NEW.target_key = 'z'")
 
     with pytest.raises(StoreFailed):
         memory.commit([RULE, Triple("x", "y", "z")], scenes="chan:new")
 
-    sql(path, "DROP TRIGGER fail")
+    relent(path, "INSERT ON evidence")
     assert dump(path) == before
     assert memory.commit([Triple("x", "y", "z")]).created == 1
 

@@ -3,7 +3,7 @@
 import dataclasses
 
 import pytest
-from support import dump, sql
+from support import dump, sql, traces_of
 
 from graphmem import Config, Conflict, InvalidInput, Memory, NotFound, Part, SecretRefused, Situation
 
@@ -382,7 +382,7 @@ def test_what_is_forgotten_for_good_leaves_no_trace(memory):  # FTS-08
     assert memory.check().ok
     memory.close()
     for word in ("pelican-42", "secretword", "birdname", "nestcall", "featherquill", "beakline", "/talon"):
-        assert Memory.verify_forgotten(memory.path, word, copied=False).ok, word
+        assert traces_of(memory.path, word) == ()
 
 
 def test_a_restored_note_cannot_take_a_slot_that_another_has(memory):
@@ -832,7 +832,7 @@ def test_what_a_tool_said_is_kept_without_its_secrets(memory):
 
     assert KEY not in repr(report)
     memory.close()
-    assert Memory.verify_forgotten(memory.path, KEY, copied=False).ok
+    assert traces_of(memory.path, KEY) == ()
 
 
 # ---- found by words

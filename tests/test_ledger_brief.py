@@ -1,6 +1,7 @@
 """The sections of a brief that hold what binds, what is known for good, and what keeps failing."""
 
 import re
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -35,11 +36,12 @@ def configured(tmp_path, clock, **settings):
 
 
 def in_a_project(memory):
-    folder = Path(memory.path).parent / "panel"
-    folder.mkdir()
-    with Memory.open(memory.path, project=folder) as there:
-        there.remember("Deploy with pnpm", kind="fact", scope="project")
-        return text(there)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place, "panel")
+        folder.mkdir()
+        with Memory.open(memory.path, project=folder) as there:
+            there.remember("Deploy with pnpm", kind="fact", scope="project")
+            return text(there)
 
 
 # ---- constraints

@@ -345,6 +345,7 @@ def test_a_tool_alone_joins_without_reading_about_the_channels_where_it_is_used(
         assert len(memory.match_scenes(Situation.of(**named))) == len(calls) == 150  # each of them answers
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("find", [matching.best, matching.answering])
 def test_topics_alone_take_no_step_more_among_more_channels(memory, find):
     taken = []
@@ -400,6 +401,7 @@ def test_a_member_of_a_large_group_recalls_without_reading_about_all_others(memo
     assert len(calls) == 2
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("named", [{"chan": "x", "peer": "a"}, {"chan": "x"}, {"peer": ["a", "b"]}])
 def test_a_look_up_goes_by_an_index(memory, named):
     for _ in range(3):
@@ -418,6 +420,7 @@ def test_a_look_up_goes_by_an_index(memory, named):
 # ---- whatever happened before
 
 
+@pytest.mark.sqlite
 def test_a_visit_that_cannot_be_written_leaves_all_as_it_was(memory, path):
     here = Situation.of(chan="x", topics="a")
     for _ in range(3):
@@ -499,6 +502,7 @@ def test_a_memory_without_a_file_matches_too(clock):
         assert check(memory, Situation()) == 0
 
 
+@pytest.mark.sqlite
 def test_a_file_of_before_is_posted_when_it_is_opened(path):
     with raw(path) as connection:
         schema._migrations().apply(Database(connection), stop_before="m006_speed")

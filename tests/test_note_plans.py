@@ -54,6 +54,7 @@ READS = {
 }
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("verb", READS)
 def test_a_verb_that_reads_notes_asks_little_and_by_indexes(ledger, reach, verb):
     act, most = READS[verb]
@@ -65,6 +66,7 @@ def test_a_verb_that_reads_notes_asks_little_and_by_indexes(ledger, reach, verb)
     assert len(plans) <= most + scopes_beside
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(
     ("told", "most"),
     [
@@ -83,6 +85,7 @@ def test_remember_asks_little_and_by_indexes(ledger, told, most):
     assert len(plans) <= most
 
 
+@pytest.mark.sqlite
 def test_nothing_is_asked_of_slots_where_none_binds(path, clock):
     with Memory.open(path, clock=clock, config=Config(constraint_keys=())) as memory:
         memory.remember("Never force push", kind="rule", source="user")

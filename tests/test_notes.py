@@ -9,7 +9,7 @@ import pytest
 from conftest import FakeClock
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import dump, sql, text_index_of
+from support import dump, refuse, sql, text_index_of
 
 from graphmem import InvalidInput, Memory, StoreFailed
 
@@ -400,7 +400,7 @@ def test_characters_that_cannot_be_stored_are_replaced_with_a_remark(memory, giv
 
 def test_what_fails_half_way_leaves_nothing(memory, path):
     memory.remember("Use npm", slot="deploy")
-    sql(path, "CREATE TRIGGER no BEFORE INSERT ON note_labels BEGIN SELECT RAISE(ABORT, 'no'); END")
+    refuse(path, "INSERT ON note_labels")
     before = dump(path)
 
     with pytest.raises(StoreFailed):

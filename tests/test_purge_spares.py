@@ -1,7 +1,7 @@
 """What a purge by session or scene spares, what it says of it, and what it does with names that nothing is known of."""
 
 import pytest
-from support import dump, sql
+from support import dump, orphans, sql
 
 from graphmem import Conflict, Memory, NotFound, Part, Triple
 
@@ -85,7 +85,7 @@ def test_images_of_a_spared_fact_tell_nothing_of_the_session(sessions, path, und
             sessions.undo(operation)
         except Conflict as error:
             assert "removed for good" in str(error)  # noqa: PT017
-    assert sql(path, "PRAGMA foreign_key_check") == []
+    assert orphans(path) == []
     sessions.close()
     assert Memory.verify_forgotten(path, "pelican-42").ok
 

@@ -7,7 +7,7 @@ import itertools
 import logging
 
 import pytest
-from support import dump, sql
+from support import dump, refuse, relent, sql
 
 from graphmem import Config, Feature, InvalidInput, Memory, Part, Situation, StoreFailed, Triple, normalize_key
 
@@ -319,16 +319,17 @@ def test_a_visit_and_a_declaration_of_one_scene_both_count_when_a_tie_is_broken(
     assert memory.enter_scene(Situation.of(chan="x")).key == "auto:chan:x_tool:b"
 
 
+@pytest.mark.sqlite
 def test_a_visit_that_fails_to_be_written_leaves_no_trace(memory, path):
     here = Situation.of(chan="x")
     grow(memory, here)
     before = dump(path)
-    sql(path, "CREATE TRIGGER fail BEFORE UPDATE ON scene_features BEGIN SELECT RAISE(ABORT, 'full'); END")
+    refuse(path, "UPDATE ON scene_features")
 
     with pytest.raises(StoreFailed):
         memory.enter_scene(here, declared=["chan:x", "chan:new"])
 
-    sql(path, "DROP TRIGGER fail")
+    relent(path, "UPDATE ON scene_features")
     assert dump(path) == before
     assert memory.enter_scene(here).strength == 2
     (match,) = memory.match_scenes(here)

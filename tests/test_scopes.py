@@ -5,7 +5,7 @@ import contextlib
 import json
 
 import pytest
-from support import dump, sql
+from support import dump, sql, sql_unchecked
 
 from graphmem import AsyncMemory, Config, Conflict, Event, InvalidInput, Memory, NotFound, Part, Situation, Triple
 from graphmem.store import schema
@@ -363,7 +363,7 @@ def test_a_project_that_is_purged_for_good_leaves_no_name(full, opened, folders)
         memory.purge(scope="project", hard=True)
         assert key not in {one.key for one in memory.scopes()}
         # Where notes that stay were told first is theirs to keep.
-        assert not any(str(folders["mine"]) in line for line in dump(full) if '"provenance"' not in line)
+        assert not any(str(folders["mine"]) in line for line in dump(full) if "provenance" not in line)
         memory.commit([Triple("a", "b", "c")], scope="project")
     with opened() as memory:
         assert memory.project.key == key
@@ -383,6 +383,7 @@ def statements_of(memory, act):
     return said
 
 
+@pytest.mark.sqlite
 def test_where_all_that_is_stored_is_the_users_nothing_is_filtered(opened):
     with opened() as memory:
         memory.commit([Triple("a", "b", "d")], scenes=KEY)
@@ -425,6 +426,7 @@ def test_whoever_writes_a_scope_it_is_known(memory, path):
     assert sql(path, "SELECT COUNT(*) FROM scopes WHERE filled = 1") == [(5,)]
 
 
+@pytest.mark.sqlite
 def test_the_look_at_other_scopes_reads_an_index(memory, path):
     plan = sql(path, "EXPLAIN QUERY PLAN SELECT 1 FROM scopes WHERE filled = 1 AND key NOT IN ('', 'a') LIMIT 1")
 
@@ -455,6 +457,7 @@ def test_a_memory_that_cannot_be_opened_for_its_project_is_closed(path, tmp_path
         pass
 
 
+@pytest.mark.sqlite
 def test_a_file_of_before_knows_its_scopes(memory, path):
     memory.commit([Triple("a", "b", "c"), Triple("a", "b", "d")], scope="one")
     for act in ("written", "changed"):
@@ -574,7 +577,7 @@ def test_a_planted_alias_that_leads_to_no_project_shuts_nobody_out(path, opened,
         memory.remember("a", scope="work")
     sql(path, "DELETE FROM scope_aliases")
     for number, scope in enumerate(("project:gone", "work")):
-        sql(path, "INSERT OR REPLACE INTO scope_aliases VALUES ('path', ?, ?)", str(folders["theirs"]), scope)
+        sql_unchecked(path, "INSERT INTO scope_aliases VALUES ('path', ?, ?)", str(folders["theirs"]), scope)
 
         with opened("theirs", f"s{number}") as memory:
             assert memory.project.place == str(folders["theirs"])

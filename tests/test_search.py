@@ -10,6 +10,7 @@ import sys
 import unicodedata
 
 import pytest
+from support import place_of
 
 from graphmem import Config, InvalidInput, Memory, Part, Situation, Triple
 from graphmem.core.tokens import is_stop_token, tokens_of
@@ -696,7 +697,7 @@ def test_the_order_does_not_hang_on_the_hashes_of_a_process(rich):
         print(json.dumps(told))"""
     answers = {
         subprocess.run(
-            [sys.executable, "-c", script, rich.path, json.dumps(QUERIES)],
+            [sys.executable, "-c", script, place_of(rich.path), json.dumps(QUERIES)],
             env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)}, capture_output=True, check=True, text=True,
         ).stdout
         for seed in ("1", "2", "3")
@@ -737,7 +738,7 @@ def test_keyword_mode_finds_the_one_text_with_every_word_among_many_with_one(mem
 
 @pytest.mark.parametrize("mode", ["hybrid", "keyword"])
 def test_a_text_with_both_of_two_very_common_words_is_found(memory, mode, monkeypatch):
-    monkeypatch.setattr(text_index, "_MOST_MATCHES", 400)
+    monkeypatch.setattr(text_index, "MOST_MATCHES", 400)
     say(memory, "alpha beta together", session="both", start=9_000)
     say(memory, *["alpha"] * 450, *["beta"] * 450, session="one")
     assert ids(memory.recall("alpha beta", mode=mode))[0] == "9000"
@@ -1100,6 +1101,7 @@ def test_precise_facts_answer_what_is_asked_of_a_name(memory):
 NOW = "2026-09-07T08:00:00.000Z"
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(
     "look",
     [

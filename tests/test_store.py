@@ -2,7 +2,6 @@
 
 import ast
 import contextlib
-import functools
 import gc
 import hashlib
 import inspect
@@ -21,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import another_process, assert_one_line_naming, refusal, unprivileged
+from support import another_process, assert_one_line_naming, connecting, refusal, unprivileged
 
 import graphmem.store
 from graphmem import (
@@ -181,6 +180,8 @@ NO_VERBS = {
     "check_copy",
     "check_source",
     "close",
+    "copy",
+    "copy_tenants",
     "embed",
     "file_state",
     "looking",
@@ -314,7 +315,7 @@ def handles(folder):
 def living():
     """How many objects there are of what an open memory is made of."""
     gc.collect()
-    return Counter(type(each) for each in gc.get_objects() if type(each) in (Memory, database.Store, Vocabulary))
+    return Counter(type(each) for each in gc.get_objects() if type(each) in (Memory, database.SqliteStore, Vocabulary))
 
 
 def graphmem_process(path, code):
@@ -325,8 +326,8 @@ def graphmem_process(path, code):
     ).stdout.strip()
 
 
-def connect_with(monkeypatch, factory):
-    monkeypatch.setattr(sqlite3, "connect", functools.partial(sqlite3.connect, factory=factory))
+def connect_with(monkeypatch, kind):
+    monkeypatch.setattr(sqlite3, "connect", connecting(kind))
 
 
 # ---- the file

@@ -14,7 +14,10 @@ from support import sql
 from graphmem import InvalidInput, Memory, NotFound, Part, Situation, StoreCorrupt, StoreFailed, Triple
 from graphmem.records import standing
 from graphmem.store import text_index
-from graphmem.store.database import Store
+from graphmem.store.connection import Connection
+from graphmem.store.database import SqliteStore as Store
+
+pytestmark = pytest.mark.sqlite  # what FTS5 holds
 
 EVERYTHING = ["note", "relation", "part", "document", "block", "entity", "scene"]
 TABLES = ["notes", "relations", "sentences", "parts", "documents", "blocks", "entities", "scenes"]
@@ -23,7 +26,7 @@ TABLES = ["notes", "relations", "sentences", "parts", "documents", "blocks", "en
 def index_of(path):
     """Every row of the index; of labels, which are a set, the tokens without their order."""
     rows = sql(path, "SELECT rowid, title, labels, body FROM text_index ORDER BY rowid")
-    sizes = sql(path, "SELECT kind, texts, tokens FROM text_sizes WHERE texts OR tokens ORDER BY kind")
+    sizes = sql(path, "SELECT kind, texts, tokens FROM text_sizes WHERE texts <> 0 OR tokens <> 0 ORDER BY kind")
     terms = sql(path, "SELECT term, doc, cnt FROM text_terms ORDER BY term")
     return [(row, title, sorted(labels.split()), body) for row, title, labels, body in rows], sizes, terms
 
@@ -144,7 +147,7 @@ def test_a_process_that_dies_before_its_commit_leaves_no_words(path):
     with Memory.open(path, clock=FakeClock()) as memory:
         fill(memory)
         before = index_of(path)
-        writer = sqlite3.connect(path, isolation_level=None)
+        writer = sqlite3.connect(path, isolation_level=None, factory=Connection)
         writer.execute("BEGIN IMMEDIATE")
         text_index.put(writer, "note", [(77, text_index.tokens(title="heron"))])
         writer.close()

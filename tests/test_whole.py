@@ -20,6 +20,7 @@ from test_store import fill
 from graphmem import Conflict, InvalidInput, Memory, Part, SchemaTooNew, Situation, StoreFailed, Triple
 from graphmem.exchange import whole
 from graphmem.store import rows
+from graphmem.store.connection import Connection
 from graphmem.store.schema import VERSION
 
 LARGE = b"\x89PNG" + bytes(range(256)) * 300
@@ -193,6 +194,7 @@ def test_a_new_memory_of_a_project_finds_it_again_in_what_came(tmp_path, clock):
         assert {scope.key for scope in memory.scopes()} == {"", key, "session:s1", "session:s2"}
 
 
+@pytest.mark.sqlite
 def test_a_memory_without_a_file_gives_and_takes_payloads_too(filled, tmp_path, clock):
     with Memory.open(":memory:", clock=clock) as memory:
         (tmp_path / "a.jsonl").write_text("".join(written(filled)), "utf-8", newline="")
@@ -205,6 +207,7 @@ def test_a_memory_without_a_file_gives_and_takes_payloads_too(filled, tmp_path, 
     assert {file.name for file in Path(f"{back}.blobs").glob("*/*")} == {hashlib.sha256(LARGE).hexdigest()}
 
 
+@pytest.mark.sqlite
 def test_a_payload_that_is_missing_is_told_on_both_sides(filled, tmp_path, clock):
     (file,) = Path(f"{filled.path}.blobs").glob("*/*")
     file.unlink()
@@ -226,11 +229,12 @@ def test_secrets_that_come_are_told_and_no_character_of_them(memory, tmp_path, c
 
 
 @pytest.mark.parametrize("version", range(3, len(NAMES)))  # since there are blocks
+@pytest.mark.sqlite
 def test_what_an_older_schema_held_is_brought_up_to_date(tmp_path, version, clock, monkeypatch):
     old = tmp_path / "old.db"
     old_file(old, version)
     monkeypatch.setattr(whole, "VERSION", version)
-    with contextlib.closing(sqlite3.connect(old)) as connection:
+    with contextlib.closing(sqlite3.connect(old, factory=Connection)) as connection:
         lines = list(whole.to_lines(connection, str(old), "", whole.Tally(), lambda done, rows: None))
     monkeypatch.undo()
 

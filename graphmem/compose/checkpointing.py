@@ -6,7 +6,6 @@ where it is: with the same parts, or with the reply that is there already.
 """
 
 import datetime as dt
-import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,6 +19,7 @@ from graphmem.core.snippets import cut
 from graphmem.core.times import utc_text
 from graphmem.records import drafts, history, jobs, notes
 from graphmem.store.text_index import Vocabulary
+from graphmem.store.transaction import Transaction
 
 KIND = "checkpoint"
 _SHOWN_NAME = 80
@@ -59,7 +59,7 @@ class Settled:
     error: str = ""
 
 
-def enqueue(tx: sqlite3.Connection, name: str, cause: str, at: str, *, force: bool) -> str:
+def enqueue(tx: Transaction, name: str, cause: str, at: str, *, force: bool) -> str:
     """Put a checkpoint of a session into the queue; return the state of the report."""
     session = history.require_session(tx, name)
     if session.own:
@@ -77,9 +77,7 @@ def enqueue(tx: sqlite3.Connection, name: str, cause: str, at: str, *, force: bo
     return "queued"
 
 
-def begin(
-    tx: sqlite3.Connection, name: str, cause: str, owner: str, at: str, config: Config, *, force: bool
-) -> Begun | str:
+def begin(tx: Transaction, name: str, cause: str, owner: str, at: str, config: Config, *, force: bool) -> Begun | str:
     """Take up the job of a session, a new one where none is at work; return why there is none to do."""
     session = history.require_session(tx, name)
     if session.own:
@@ -138,7 +136,7 @@ def by_rules(task: WriterTask, config: Config) -> str:
 
 
 def settle(
-    tx: sqlite3.Connection, vocabulary: Vocabulary, begun: Begun, reply: str, name: str, at: str, config: Config
+    tx: Transaction, vocabulary: Vocabulary, begun: Begun, reply: str, name: str, at: str, config: Config
 ) -> Settled:
     """Write what a reply holds and end its job.
 
@@ -176,7 +174,7 @@ def settle(
     return Settled(note, tuple(proposed), tuple(remarks))
 
 
-def _write(tx: sqlite3.Connection, text: str, name: str, scope: str, origin: Provenance, config: Config) -> Note:
+def _write(tx: Transaction, text: str, name: str, scope: str, origin: Provenance, config: Config) -> Note:
     shown = cut(name, _SHOWN_NAME)
     draft = drafts.check_note(
         f"Checkpoint of {shown}, {origin.at[:16].replace('T', ' ')}", body=text, kind=KIND, slot="", labels=(),
@@ -187,7 +185,7 @@ def _write(tx: sqlite3.Connection, text: str, name: str, scope: str, origin: Pro
 
 
 def _propose(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     vocabulary: Vocabulary,
     candidates: Iterable[Candidate],
     scope: str,

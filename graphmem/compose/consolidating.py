@@ -8,7 +8,6 @@ nothing else is superseded. Without a writer the plan is made of rules, and its 
 import datetime as dt
 import json
 import math
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -25,6 +24,7 @@ from graphmem.core.model import Note, WriterTask
 from graphmem.core.times import days_before, utc_text
 from graphmem.records import drafts, gathering, jobs, notes
 from graphmem.store.text_index import Vocabulary
+from graphmem.store.transaction import Transaction
 
 CONSOLIDATE, DISTILL = "consolidate", "distill"
 _CAUSE = "manual"
@@ -65,7 +65,7 @@ class Asked:
 # ---- when
 
 
-def wait_of(tx: sqlite3.Connection, kind: str, scope: str, at: str, config: Config, *, force: bool) -> Wait | None:
+def wait_of(tx: Transaction, kind: str, scope: str, at: str, config: Config, *, force: bool) -> Wait | None:
     """Return why a scope is left alone for now; None where it is due."""
     days = config.dream_interval_days if kind == CONSOLIDATE else config.distill_interval_days
     last = jobs.last_done(tx, kind, scope)
@@ -77,7 +77,7 @@ def wait_of(tx: sqlite3.Connection, kind: str, scope: str, at: str, config: Conf
 
 
 def begin(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     kind: str,
     scope: str,
     asked: Asked | None,
@@ -115,22 +115,20 @@ def begin(
     return replace(asked, job_id=job_id)
 
 
-def left_job(tx: sqlite3.Connection, kind: str, scope: str, at: str) -> int | None:
+def left_job(tx: Transaction, kind: str, scope: str, at: str) -> int | None:
     """Return the job of a scope whose process is gone since it asked a writer, None where there is none."""
     held = jobs.at_work(tx, kind, scope, None)
     return None if held is None or held.state != "asked" or jobs.is_taken(held, at) else held.id
 
 
-def end_left(tx: sqlite3.Connection, kind: str, scope: str, at: str) -> None:
+def end_left(tx: Transaction, kind: str, scope: str, at: str) -> None:
     """End the job of a scope that was left, where no writer is asked again."""
     job_id = left_job(tx, kind, scope, at)
     if job_id is not None:
         jobs.fail(tx, job_id, _LEFT, at)
 
 
-def begin_by_rules(
-    tx: sqlite3.Connection, kind: str, scope: str, at: str, config: Config, *, force: bool
-) -> int | Wait:
+def begin_by_rules(tx: Transaction, kind: str, scope: str, at: str, config: Config, *, force: bool) -> int | Wait:
     """Begin the job of a scope that no writer is asked for, and return its number; or why there is none to do."""
     held, taken = jobs.take_up(tx, kind, scope, None, at)
     if taken:
@@ -146,13 +144,13 @@ def begin_by_rules(
 # ---- what is read
 
 
-def ask_unless_answered(tx: sqlite3.Connection, kind: str, scope: str, at: str, config: Config) -> Asked | None:
+def ask_unless_answered(tx: Transaction, kind: str, scope: str, at: str, config: Config) -> Asked | None:
     """Return what a writer is asked of a scope, None where its reply waits and nothing has to be read."""
     held = jobs.at_work(tx, kind, scope, None)
     return None if held is not None and held.state == "answered" else ask(tx, kind, scope, at, config)
 
 
-def ask(tx: sqlite3.Connection, kind: str, scope: str, at: str, config: Config) -> Asked:
+def ask(tx: Transaction, kind: str, scope: str, at: str, config: Config) -> Asked:
     """Return what a writer is asked of a scope; the text is '' where there is nothing to read."""
     limit, budget, language = config.checkpoint_output_bytes, config.checkpoint_input_bytes, config.language
     if kind == DISTILL:
@@ -170,7 +168,7 @@ def ask(tx: sqlite3.Connection, kind: str, scope: str, at: str, config: Config) 
     return Asked(_task(kind, told, material.text, at, config), shown, material.left, material.read_to or read)
 
 
-def _said(tx: sqlite3.Connection, scope: str, at: str, config: Config) -> list[Said]:
+def _said(tx: Transaction, scope: str, at: str, config: Config) -> list[Said]:
     return gathering.said_since(tx, scope, days_before(at, config.distill_interval_days or _LOOKED_BACK))
 
 
@@ -186,9 +184,7 @@ def kept(reply: str, shown: Mapping[int, str]) -> str:
 # ---- what is to be done
 
 
-def settle(
-    tx: sqlite3.Connection, vocabulary: Vocabulary, kind: str, scope: str, reply: str, config: Config
-) -> Plan | None:
+def settle(tx: Transaction, vocabulary: Vocabulary, kind: str, scope: str, reply: str, config: Config) -> Plan | None:
     """Return what a kept reply asks for, as things are now; None for one that holds no list."""
     items, said = json.loads(reply)
     stored = _stored(tx, vocabulary, scope)
@@ -205,7 +201,7 @@ def settle(
 
 
 def plan_by_rules(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     vocabulary: Vocabulary,
     kind: str,
     scope: str,
@@ -236,7 +232,7 @@ def _binding(known: Mapping[int, Note], config: Config) -> frozenset[int]:
     return frozenset(note_id for note_id, note in known.items() if notes.binds(note, config))
 
 
-def _stored(tx: sqlite3.Connection, vocabulary: Vocabulary, scope: str) -> Stored:
+def _stored(tx: Transaction, vocabulary: Vocabulary, scope: str) -> Stored:
     def stored(candidate: Candidate) -> list[Note]:
         return proposing.alike(tx, vocabulary, candidate, scope)
 

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import re
-import sqlite3
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -16,6 +15,7 @@ from graphmem.records import history
 from graphmem.records.history import Turn
 from graphmem.store import text_index
 from graphmem.store.text_index import Passage, Vocabulary
+from graphmem.store.transaction import Transaction
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,7 +62,7 @@ class Corpus:
         return max(tokens, 1) / max(texts, 1)
 
 
-def corpus_of(tx: sqlite3.Connection) -> Corpus:
+def corpus_of(tx: Transaction) -> Corpus:
     """Return the sizes of the text index."""
     sizes = text_index.sizes(tx)
     return Corpus(sum(texts for texts, _ in sizes.values()), sizes)
@@ -149,7 +149,7 @@ def of_symbols(matches: Matches, terms: Terms) -> dict[Item, float]:
 
 
 def of_turns(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     turns: Mapping[int, Turn],
     matches: Matches,
     words: Mapping[Item, float],
@@ -229,7 +229,7 @@ def of_dates(told: Mapping[Item, str], times: Sequence[NamedTime], zone: dt.tzin
 
 
 def of_association(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     vocabulary: Vocabulary,
     best: Iterable[tuple[Item, Passage, float]],
     said: Collection[str],

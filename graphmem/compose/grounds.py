@@ -4,7 +4,6 @@ A note comes back with its scene, by a trigger in the situation or in the words 
 or pinned. What only scenes of other people hold comes back on no ground at all.
 """
 
-import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +15,7 @@ from graphmem.graph import found
 from graphmem.graph.scenes import Selection, are_notes, noted
 from graphmem.records import notes, standing
 from graphmem.records.standing import Found
+from graphmem.store.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Ground:
 
 
 def of_scenes(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     held: Mapping[int, float],
     *,
     limit: int,
@@ -41,7 +41,7 @@ def of_scenes(
 
 
 def of_situation(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     situation: Situation,
     selection: Selection | None,
     text: str,
@@ -62,7 +62,7 @@ def of_situation(
 
 
 def of_ledger(
-    tx: sqlite3.Connection, kinds: Sequence[str], *, scopes: Sequence[str] | None, limit: int
+    tx: Transaction, kinds: Sequence[str], *, scopes: Sequence[str] | None, limit: int
 ) -> tuple[RecalledNote, ...]:
     """Return the notes of some kinds that were told last, in no scene, for everybody."""
     if not limit:
@@ -72,7 +72,7 @@ def of_ledger(
 
 
 def governing(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     situation: Situation,
     selection: Selection | None,
     text: str,
@@ -108,7 +108,7 @@ def is_rule(note: Found) -> bool:
     return note.kind == "rule"
 
 
-def triggered(tx: sqlite3.Connection, situation: Situation, text: str) -> dict[int, Ground]:
+def triggered(tx: Transaction, situation: Situation, text: str) -> dict[int, Ground]:
     """Return the notes that the features of a situation, its topics or the words of a turn call to mind."""
     topics = [feature.value for feature in situation.features if feature.kind == "topic"]
     said = {token for words in (text, *topics) for token in _tokens_said(words)}
@@ -130,7 +130,7 @@ def _tokens_said(text: str) -> Iterator[str]:
         yield from (word for word in words_of(text) if len(word) == 1)
 
 
-def _open(tx: sqlite3.Connection, situation: Situation, grounds: Mapping[int, Ground]) -> dict[int, Ground]:
+def _open(tx: Transaction, situation: Situation, grounds: Mapping[int, Ground]) -> dict[int, Ground]:
     """Leave out the notes that only scenes of other people hold."""
     held = found.holders(tx, "note", list(grounds))
     closed = found.closed_to(tx, situation, [holding for own in held.values() for holding in own])
@@ -142,7 +142,7 @@ def _open(tx: sqlite3.Connection, situation: Situation, grounds: Mapping[int, Gr
 
 
 def _recalled(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     grounds: Mapping[int, Ground],
     *,
     limit: int,

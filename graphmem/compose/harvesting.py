@@ -1,7 +1,6 @@
 """What a harvest of transcripts stores, and what it comes to."""
 
 import datetime as dt
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +9,7 @@ from graphmem.core.model import HarvestReport, MirrorReport, Part
 from graphmem.core.redaction import redact
 from graphmem.errors import InvalidInput, SecretRefused
 from graphmem.records import history
+from graphmem.store.transaction import Transaction
 
 _REMARKS_KEPT = 100
 
@@ -46,7 +46,7 @@ class Reading:
     met: set[str] = field(default_factory=set)
     elsewhere: dict[str, None] = field(default_factory=dict)
 
-    def meet(self, tx: sqlite3.Connection, name: str, told: Sequence[history.Told]) -> None:
+    def meet(self, tx: Transaction, name: str, told: Sequence[history.Told]) -> None:
         """Take note of a session that is to be told."""
         if self.is_new and name not in self.met and (known := history.known_as(tx, name, told)):
             self.elsewhere[known] = None

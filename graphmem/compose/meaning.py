@@ -1,6 +1,5 @@
 """What means much the same as a query: the vectors of a memory, kept in arrays, and their cosines."""
 
-import sqlite3
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from graphmem.records import history
 from graphmem.records.history import Turn
 from graphmem.store import text_index, vectors
 from graphmem.store.text_index import Passage
+from graphmem.store.transaction import Transaction
 from graphmem.store.vectors import StoredVector
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class MeaningIndex:
         self._places = np.empty((0, 3), dtype=np.int64)
         self._vectors = np.empty((0, embedder.dimensions), dtype=np.float32)
 
-    def nearest(self, tx: sqlite3.Connection, text: str, kinds: Collection[str], batch: int) -> Iterator[list[Near]]:
+    def nearest(self, tx: Transaction, text: str, kinds: Collection[str], batch: int) -> Iterator[list[Near]]:
         """Yield the passages of some kinds that are closer to a text than the average one, the closest first.
 
         Ten batches at the most, so that what may not be shown costs little.
@@ -74,7 +74,7 @@ class MeaningIndex:
         for start in range(0, len(near), batch):
             yield near[start : start + batch]
 
-    def _caught_up(self, tx: sqlite3.Connection) -> "tuple[NDArray[np.int64], NDArray[np.float32]]":
+    def _caught_up(self, tx: Transaction) -> "tuple[NDArray[np.int64], NDArray[np.float32]]":
         with self._lock:
             state = vectors.state(tx)
             if state[1] != self._state[1]:

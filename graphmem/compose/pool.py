@@ -2,7 +2,6 @@
 
 import datetime as dt
 import re
-import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
@@ -21,6 +20,7 @@ from graphmem.graph.neighbours import Edge, Reading, facts_around
 from graphmem.records import history, standing
 from graphmem.records.history import Turn
 from graphmem.store.text_index import Passage, Vocabulary
+from graphmem.store.transaction import Transaction
 
 if TYPE_CHECKING:
     from graphmem.compose.meaning import MeaningIndex
@@ -127,7 +127,7 @@ class Pool:
     meanings: the vectors of the memory, None without an embedder. nearest: the passage of an item that means the query.
     """
 
-    tx: sqlite3.Connection
+    tx: Transaction
     vocabulary: Vocabulary
     request: Request
     within: Collection[int] | None
@@ -224,7 +224,7 @@ def heard(pool: Pool, passages: Sequence[Passage]) -> list[tuple[Item, Passage]]
     return shown
 
 
-def _items_of(tx: sqlite3.Connection, passages: Sequence[Passage]) -> list[tuple[Item, Passage]]:
+def _items_of(tx: Transaction, passages: Sequence[Passage]) -> list[tuple[Item, Passage]]:
     """Return the items that passages belong to: a sentence is part of the facts that it told."""
     items = [(passage.item, passage) for passage in passages]
     sentences = [item[1] for item, _ in items if item[0] == "sentence"]

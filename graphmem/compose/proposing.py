@@ -1,6 +1,5 @@
 """What a model proposes to remember: compared with what is stored, written where it is new."""
 
-import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -12,13 +11,14 @@ from graphmem.core.tokens import tokens_of
 from graphmem.records import drafts, notes
 from graphmem.store import text_index
 from graphmem.store.text_index import Vocabulary
+from graphmem.store.transaction import Transaction
 
 _ENDS = " .。!！"
 _COMPARED = 50  # notes that share the rarest words with a candidate
 
 
 def propose(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     vocabulary: Vocabulary,
     candidates: tuple[Candidate, ...],
     scope_of: Callable[[str], str],
@@ -38,7 +38,7 @@ def propose(
     return tuple(settled)
 
 
-def alike(tx: sqlite3.Connection, vocabulary: Vocabulary, candidate: Candidate, scope: str) -> list[Note]:
+def alike(tx: Transaction, vocabulary: Vocabulary, candidate: Candidate, scope: str) -> list[Note]:
     """Return the notes of a scope that may say the same: those of the title, those that share its rarest words."""
     tokens = vocabulary.frequencies(tx, dict.fromkeys(tokens_of(f"{candidate.title} {candidate.body}")))
     passages = text_index.first_candidates(tx, tokens, tokens, ["note"], _COMPARED)
@@ -47,7 +47,7 @@ def alike(tx: sqlite3.Connection, vocabulary: Vocabulary, candidate: Candidate, 
 
 
 def _settled(
-    tx: sqlite3.Connection, one: Screened, same_id: int | None, scope: str, origin: Provenance, config: Config
+    tx: Transaction, one: Screened, same_id: int | None, scope: str, origin: Provenance, config: Config
 ) -> Proposed:
     candidate, note = one.candidate, None
     if one.outcome == "accepted":

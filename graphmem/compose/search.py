@@ -9,7 +9,6 @@ import datetime as dt
 import itertools
 import math
 import re
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +31,7 @@ from graphmem.late import late
 from graphmem.records import history, standing
 from graphmem.store import text_index
 from graphmem.store.text_index import Passage, Vocabulary
+from graphmem.store.transaction import Transaction
 
 if TYPE_CHECKING:
     from graphmem.compose import naming
@@ -52,7 +52,7 @@ _IDENTIFIES = re.compile(r"\d{3}|\d\.\d")
 
 
 def search(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     vocabulary: Vocabulary,
     request: Request,
     ranking: Ranking,

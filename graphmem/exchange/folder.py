@@ -14,7 +14,6 @@ import contextlib
 import functools
 import hashlib
 import posixpath
-import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +30,7 @@ from graphmem.exchange.naming import Names
 from graphmem.exchange.noting import ForeignNote, take_in_note
 from graphmem.exchange.rooted import Rooted, is_text, printable
 from graphmem.records import notes, trees
+from graphmem.store.transaction import Transaction
 
 _AT_ONCE = 50  # files, in one transaction
 _LIST, _LOG = pages.INDEX_PAGE, "log.md"
@@ -248,7 +248,7 @@ class _Import:
             self._refuse(path, error)
             return None
 
-    def _take_in(self, tx: sqlite3.Connection, file: _File, page: ForeignPage) -> None:
+    def _take_in(self, tx: Transaction, file: _File, page: ForeignPage) -> None:
         self._tally.remark(*(f"{shown(file.path)}: {odd}" for odd in page.odd))
         facts = to_okf.facts_of(file.path, page.body) if self._folder.is_bundle else None
         if facts is not None:

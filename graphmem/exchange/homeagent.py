@@ -27,6 +27,7 @@ from graphmem.graph import blocks, documents, entities, relations, scenes, taken
 from graphmem.store.copies import open_copy
 from graphmem.store.lists import in_parts
 from graphmem.store.schema import APPLICATION_ID
+from graphmem.store.transaction import Transaction
 
 _AT_ONCE = 100  # others wait as long as a batch takes
 _REFUSED = "it holds a secret ({}); tell it without"
@@ -269,7 +270,7 @@ class _Import:
             found.setdefault(target, []).append(_ref(target, scene, weight, clock, since))
         return found
 
-    def _take_in_fact(self, tx: sqlite3.Connection, row: _Fact, sentence: str, refs: Sequence[_Ref]) -> None:
+    def _take_in_fact(self, tx: Transaction, row: _Fact, sentence: str, refs: Sequence[_Ref]) -> None:
         name = " - ".join(str(part or "?") for part in (row.subject, row.relation, row.target))
         if row.subject is None or row.target is None:
             self._refuse_fact(name, "an end of it is gone", refs)
@@ -313,7 +314,7 @@ class _Import:
             self._tally.refuse("ref", name, "its fact is refused")
 
     def _put_refs(
-        self, tx: sqlite3.Connection, target: tuple[str, int, str], refs: Sequence[_Ref], sentence: str = ""
+        self, tx: Transaction, target: tuple[str, int, str], refs: Sequence[_Ref], sentence: str = ""
     ) -> None:
         """Attach something to scenes. target: its kind and id. sentence: tells it there, '' for the one that does."""
         sentence_id = None
@@ -329,8 +330,8 @@ class _Import:
                 continue
             place = (scene.id, *target)
             row = tx.execute(
-                """SELECT id > ?, weight >= ? AND decayed_at >= ? AND (? IS NULL OR sentence_id IS ?) FROM scene_refs
-                   WHERE scene_id = ? AND kind = ? AND ref_id = ? AND ref_text = ?""",
+                """SELECT id > ?, weight >= ? AND decayed_at >= ? AND (CAST(? AS BIGINT) IS NULL OR sentence_id = ?)
+                   FROM scene_refs WHERE scene_id = ? AND kind = ? AND ref_id = ? AND ref_text = ?""",
                 (self._newest_ref, ref.weight, ref.clock, sentence_id, sentence_id, *place),
             ).fetchone()
             is_new, is_known = row or (False, False)
@@ -349,7 +350,7 @@ class _Import:
                 self._write_entities(tx, [(f"entity {row[0]}", *row[1:]) for row in rows])
             self._steps.advance(len(rows))
 
-    def _write_entities(self, tx: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+    def _write_entities(self, tx: Transaction, rows: Sequence[tuple[Any, ...]]) -> None:
         """Write entities: id there, name, type, mentions, two times. A name that none may have is kept as a text."""
         foreign: list[taken_in.ForeignEntity] = []
         for place, name, type_, mentions, created, updated in rows:
@@ -430,7 +431,7 @@ class _Import:
 
     def _write_block(
         self,
-        tx: sqlite3.Connection,
+        tx: Transaction,
         place: str,
         text: str,
         row: dict[str, Any],

@@ -1,6 +1,5 @@
 """What all imports share: where they write, and what they tell of what they did."""
 
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -11,6 +10,7 @@ from graphmem.config import Config
 from graphmem.core.keys import clean_text
 from graphmem.core.model import ImportCount, ImportMerge, ImportRefusal, ImportReport, NoteEditReport, Provenance
 from graphmem.core.redaction import redact
+from graphmem.store.transaction import Transaction
 
 OUTCOMES = ("added", "merged", "changed", "known", "refused")
 
@@ -27,14 +27,14 @@ class Target:
     much is done and how much there is.
     """
 
-    writing: Callable[[], AbstractContextManager[sqlite3.Connection]]
+    writing: Callable[[], AbstractContextManager[Transaction]]
     config: Config
     source: str
     scope: str | None
     scope_of: Callable[[str], str]
     at: str
     progress: Callable[[int, int], None]
-    edit: Callable[[sqlite3.Connection, int, Mapping[str, Any], Provenance], NoteEditReport]
+    edit: Callable[[Transaction, int, Mapping[str, Any], Provenance], NoteEditReport]
     keep_payload: Callable[[str, bytes], bool]
 
 

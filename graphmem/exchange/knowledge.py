@@ -1,6 +1,5 @@
 """What may be read of a memory, for files that hold knowledge and no bookkeeping: entities, facts and notes."""
 
-import sqlite3
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -9,6 +8,7 @@ from graphmem.core.model import Note
 from graphmem.graph.entities import visible
 from graphmem.graph.neighbours import Reading
 from graphmem.records.notes import list_notes
+from graphmem.store.transaction import Transaction
 
 _MOST = (1 << 63) - 1
 
@@ -31,27 +31,29 @@ class Fact(NamedTuple):
     sentence: str
 
 
-def entities(tx: sqlite3.Connection, reading: Reading) -> list[Entity]:
+def entities(tx: Transaction, reading: Reading) -> list[Entity]:
     """Return the entities that may be read, in the order they came."""
     seen, parameters = visible(reading.scopes)
-    rows = tx.execute(f"SELECT id, name, type, key FROM entities e WHERE 1 {seen} ORDER BY id", parameters)
+    rows = tx.execute(f"SELECT id, name, type, key FROM entities e WHERE TRUE {seen} ORDER BY id", parameters)
     return [Entity(*row) for row in rows]
 
 
-def facts(tx: sqlite3.Connection, reading: Reading) -> Iterator[Fact]:
+def facts(tx: Transaction, reading: Reading) -> Iterator[Fact]:
     """Yield the facts that hold and may be read, in the order they came; what several scopes say comes once."""
     condition, parameters = reading.condition()
     rows = tx.execute(
-        f"""SELECT r.source_id, r.relation_type, r.target_id, COALESCE(MAX(s.text), '')
-            FROM relations r LEFT JOIN sentences s ON s.id = r.sentence_id
-            WHERE {condition} GROUP BY r.source_id, r.relation_key, r.target_id ORDER BY MIN(r.id)""",
+        f"""SELECT f.source_id, f.relation_type, f.target_id, told.sentence
+            FROM (SELECT MIN(r.id) AS first, COALESCE(MAX(s.text), '') AS sentence
+                  FROM relations r LEFT JOIN sentences s ON s.id = r.sentence_id
+                  WHERE {condition} GROUP BY r.source_id, r.relation_key, r.target_id) told
+            JOIN relations f ON f.id = told.first ORDER BY told.first""",
         parameters,
     )
     for row in rows:
         yield Fact(*row)
 
 
-def notes(tx: sqlite3.Connection, reading: Reading) -> list[Note]:
+def notes(tx: Transaction, reading: Reading) -> list[Note]:
     """Return the notes that are live or proposed, in the order they came."""
     found = list_notes(tx, kinds=NOTE_KINDS, statuses=("live", "proposed"), scopes=reading.scopes, limit=_MOST)
     return sorted(found, key=lambda note: note.id)

@@ -8,7 +8,6 @@ import contextlib
 import functools
 import json
 import re
-import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from graphmem.exchange.formats.heard import named_errors, refuse_memory
 from graphmem.exchange.importing import Steps, Tally, Target
 from graphmem.exchange.noting import ForeignNote, take_in_note
 from graphmem.records import incidents, scopes
+from graphmem.store.transaction import Transaction
 
 _AT_ONCE = 500
 _OF_PROJECT = re.compile(r"(?P<label>.+)-(?P<hash>[0-9a-f]{6,64})\.json")
@@ -104,7 +104,7 @@ def _scope_of(file: Path, entries: list[Any], target: Target, tally: Tally) -> s
         return scopes.key_of_other(tx, "dsh", match["hash"])
 
 
-def _take_in_entry(tx: sqlite3.Connection, entry: object, scope: str, target: Target, tally: Tally) -> None:
+def _take_in_entry(tx: Transaction, entry: object, scope: str, target: Target, tally: Tally) -> None:
     if not isinstance(entry, dict) or not _text(entry.get("title")).strip():
         tally.refuse("note", _name(entry), "has no title")
         return
@@ -132,7 +132,7 @@ def _take_in_entry(tx: sqlite3.Connection, entry: object, scope: str, target: Ta
     take_in_note(tx, note, scope, target, tally)
 
 
-def _take_in_incident(tx: sqlite3.Connection, found: object, scope: str, target: Target, tally: Tally) -> None:
+def _take_in_incident(tx: Transaction, found: object, scope: str, target: Target, tally: Tally) -> None:
     incident = found if isinstance(found, dict) else {}
     tool, sample = _text(incident.get("tool")), _text(incident.get("sample"))
     written = _text(incident.get("signature"))

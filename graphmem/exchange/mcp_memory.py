@@ -9,7 +9,6 @@ import contextlib
 import functools
 import itertools
 import json
-import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from graphmem.exchange.formats.heard import named_errors, refuse_memory
 from graphmem.exchange.importing import Steps, Tally, Target
 from graphmem.exchange.naming import Names
 from graphmem.exchange.noting import ForeignNote, take_in_note
+from graphmem.store.transaction import Transaction
 
 _AT_ONCE = 500
 _BOM = b"\xef\xbb\xbf"
@@ -70,7 +70,7 @@ class _Import:
         self._tally = tally
         self._names = Names(target, tally)
 
-    def take_in(self, tx: sqlite3.Connection, number: int, line: bytes) -> None:
+    def take_in(self, tx: Transaction, number: int, line: bytes) -> None:
         """Take in a line."""
         self._names.begin(tx)
         if not line.strip().removeprefix(_BOM):
@@ -83,7 +83,7 @@ class _Import:
         else:
             self._take_in_relation(tx, found)
 
-    def _take_in_entity(self, tx: sqlite3.Connection, found: dict[str, Any]) -> None:
+    def _take_in_entity(self, tx: Transaction, found: dict[str, Any]) -> None:
         name = clean_text(found["name"]).strip()
         type_ = clean_text(found["entityType"]).strip() if isinstance(found.get("entityType"), str) else ""
         self._names.take_in_entity(tx, name, type_)
@@ -95,13 +95,13 @@ class _Import:
             else:
                 self._tally.refuse("observation", f"{name}: {observation}", "is no text about a name")
 
-    def _take_in_relation(self, tx: sqlite3.Connection, found: dict[str, Any]) -> None:
+    def _take_in_relation(self, tx: Transaction, found: dict[str, Any]) -> None:
         names = [clean_text(found[name]).strip() for name in ("from", "relationType", "to")]
         told = " ".join(names)
         if not self._names.take_in_fact(tx, Triple(*names)) and not find_secrets(told) and any(names):
             self._take_in_note(tx, ForeignNote(told, labels=(names[0], names[2])), "note of a fact")
 
-    def _take_in_note(self, tx: sqlite3.Connection, note: ForeignNote, what: str) -> None:
+    def _take_in_note(self, tx: Transaction, note: ForeignNote, what: str) -> None:
         take_in_note(tx, note, self._target.scope or "", self._target, self._tally, what)
 
 

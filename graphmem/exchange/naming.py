@@ -1,12 +1,11 @@
 """Entities and facts that come in from other memories which tell no times."""
 
-import sqlite3
-
 from graphmem.core.keys import clean_text, name_problem
 from graphmem.core.model import Refusal, Triple
 from graphmem.core.redaction import find_secrets
 from graphmem.exchange.importing import Tally, Target
 from graphmem.graph import entities, relations, taken_in
+from graphmem.store.transaction import Transaction
 
 
 class Names:
@@ -18,12 +17,12 @@ class Names:
         self._newest: int | None = None
         self._came: set[int] = set()
 
-    def begin(self, tx: sqlite3.Connection) -> None:
+    def begin(self, tx: Transaction) -> None:
         """Note which entities there are before anything comes in; nothing happens from the second time on."""
         if self._newest is None:
             self._newest = entities.newest(tx)
 
-    def take_in_entity(self, tx: sqlite3.Connection, name: str, type_: str) -> None:
+    def take_in_entity(self, tx: Transaction, name: str, type_: str) -> None:
         """Make an entity, or let the one of this name have this type. name, type_: without white space around them."""
         self.begin(tx)
         secrets, at = find_secrets(f"{name}\n{type_}"), self._target.at
@@ -37,7 +36,7 @@ class Names:
         else:
             self._tally.count("entity", outcome)
 
-    def take_in_fact(self, tx: sqlite3.Connection, triple: Triple) -> bool:
+    def take_in_fact(self, tx: Transaction, triple: Triple) -> bool:
         """Tell a fact in no scene, unless it was told from this source before; tell whether it may be a fact."""
         self.begin(tx)
         (fact,), _ = relations.check_triples([triple], self._target.config.zone)

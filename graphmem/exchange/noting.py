@@ -1,6 +1,5 @@
 """Notes that come in from other memories."""
 
-import sqlite3
 from dataclasses import dataclass, replace
 
 from graphmem.core.keys import clean_text
@@ -12,6 +11,7 @@ from graphmem.errors import Conflict, InvalidInput, SecretRefused
 from graphmem.exchange.importing import Tally, Target
 from graphmem.records import drafts, notes, provenance
 from graphmem.records.drafts import Draft
+from graphmem.store.transaction import Transaction
 
 _FOLLOWED = ("title", "body", "kind", "slot", "labels", "load_when", "summary", "highlight")
 _SHORTENED = 200  # characters of a title that is too long: all of it stands in the body then
@@ -50,7 +50,7 @@ class ForeignNote:
 
 
 def take_in_note(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     foreign: ForeignNote,
     scope: str,
     target: Target,
@@ -112,7 +112,7 @@ def take_in_note(
 
 
 def _follow(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     stored: Note,
     draft: Draft,
     foreign: ForeignNote,
@@ -143,7 +143,7 @@ def _follow(
     return stored.id
 
 
-def _require_untouched(tx: sqlite3.Connection, stored: Note, act: Provenance) -> None:
+def _require_untouched(tx: Transaction, stored: Note, act: Provenance) -> None:
     """Raise Conflict for a note that is out of force, or that was changed since who acts took it in last."""
     if stored.status not in ("live", "proposed"):
         raise Conflict(f"note {stored.id}, which it was, is {stored.status} here, and it was changed since")

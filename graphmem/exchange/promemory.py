@@ -29,6 +29,7 @@ from graphmem.exchange.noting import ForeignNote, take_in_note
 from graphmem.records import history, scopes
 from graphmem.records.drafts import LONGEST_SUMMARY
 from graphmem.store.copies import open_copy
+from graphmem.store.transaction import Transaction
 
 _AT_ONCE = 500
 _INDEX, _HISTORY = "memory.db", "history.db"
@@ -110,7 +111,7 @@ def _take_in(source: _Source, target: Target, tally: Tally) -> None:
         steps.advance(1)
 
 
-def _scope_of(tx: sqlite3.Connection, match: re.Match[str], homes: dict[str, str], target: Target) -> str:
+def _scope_of(tx: Transaction, match: re.Match[str], homes: dict[str, str], target: Target) -> str:
     if target.scope is not None:
         return target.scope
     if match["kind"] == "sessions":
@@ -118,7 +119,7 @@ def _scope_of(tx: sqlite3.Connection, match: re.Match[str], homes: dict[str, str
     return _project(tx, match["id"], target) if match["kind"] == "projects" else ""
 
 
-def _project(tx: sqlite3.Connection, project: object, target: Target) -> str:
+def _project(tx: Transaction, project: object, target: Target) -> str:
     if target.scope is not None:
         return target.scope
     is_one = bool(project) and target.config.project_memory
@@ -145,7 +146,7 @@ def _take_in_history(file: Path, target: Target, tally: Tally) -> dict[str, str]
 
 
 def _mirror(
-    tx: sqlite3.Connection, session: str, rows: list[tuple[object, ...]], home: str, target: Target, tally: Tally
+    tx: Transaction, session: str, rows: list[tuple[object, ...]], home: str, target: Target, tally: Tally
 ) -> None:
     parts = [
         Part(
@@ -196,7 +197,7 @@ def _parted(lines: list[str]) -> tuple[list[str], list[list[str]]]:
     return memory, found
 
 
-def _take_in_item(tx: sqlite3.Connection, item: Item, session: str, scope: str, target: Target, tally: Tally) -> None:
+def _take_in_item(tx: Transaction, item: Item, session: str, scope: str, target: Target, tally: Tally) -> None:
     if item.text in checkpoints.NOTHING.values() or item.text in ("-->", checkpoints.DONE):
         return
     title, _, rest = item.text.partition("\n")
@@ -208,7 +209,7 @@ def _take_in_item(tx: sqlite3.Connection, item: Item, session: str, scope: str, 
 
 
 def _take_in_checkpoint(
-    tx: sqlite3.Connection, lines: list[str], session: str, scope: str, target: Target, tally: Tally
+    tx: Transaction, lines: list[str], session: str, scope: str, target: Target, tally: Tally
 ) -> None:
     text = "\n".join(line for line in lines if line.strip() != checkpoints.DONE).strip()
     plain = redact(clean_text(text))

@@ -4,7 +4,6 @@ What it calls observations are the notes that `core.observations` makes of them,
 back into one. Other notes, sentences, times and confidences have no place there, and that is remarked.
 """
 
-import sqlite3
 from collections.abc import Iterator
 
 from graphmem.core.keys import entity_key
@@ -12,9 +11,10 @@ from graphmem.core.lines import json_line
 from graphmem.core.observations import observation_of
 from graphmem.exchange import knowledge
 from graphmem.graph.neighbours import Reading
+from graphmem.store.transaction import Transaction
 
 
-def to_lines(tx: sqlite3.Connection, reading: Reading, counts: dict[str, int], remarks: list[str]) -> Iterator[str]:
+def to_lines(tx: Transaction, reading: Reading, counts: dict[str, int], remarks: list[str]) -> Iterator[str]:
     """Yield the lines, each with its end; what was written and what was not is told in counts and remarks."""
     observed: dict[str, tuple[str, list[str]]] = {}
     passed_over = 0

@@ -6,7 +6,6 @@ Format: https://github.com/GoogleCloudPlatform/knowledge-catalog/blob/main/okf/S
 """
 
 import re
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 
 from graphmem.core.keys import slug
@@ -14,6 +13,7 @@ from graphmem.core.lines import json_line
 from graphmem.core.model import Note
 from graphmem.exchange import knowledge
 from graphmem.graph.neighbours import Reading
+from graphmem.store.transaction import Transaction
 
 VERSION = "0.2"
 _RESERVED = frozenset({"index", "log"})
@@ -27,7 +27,7 @@ _OTHER = re.compile(rf"\* \[{_PART}\]\(/{_ENTITIES}/[^()\s]+\.md\) .*|# (?:{_FAC
 _STATUS = {"live": "stable", "proposed": "draft"}
 
 
-def to_files(tx: sqlite3.Connection, reading: Reading, counts: dict[str, int]) -> Iterator[tuple[str, str]]:
+def to_files(tx: Transaction, reading: Reading, counts: dict[str, int]) -> Iterator[tuple[str, str]]:
     """Yield the files of a bundle: the path of each within it, with `/`, and its text."""
     listed: dict[str, list[str]] = {}
     names = _Names()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,6 +18,7 @@ from graphmem.exchange import tree_found
 from graphmem.exchange.tree_run import REFUSALS, File, Run, digest_of
 from graphmem.records import drafts, notes, trees
 from graphmem.records.trees import Row
+from graphmem.store.transaction import Transaction
 
 _UID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 
@@ -96,7 +96,7 @@ def uid_of(page: Page | None) -> str:
     return page.uid if page is not None and _UID.fullmatch(page.uid) else ""
 
 
-def _take_one(run: Run, tx: sqlite3.Connection, pair: tuple[File, Row | None]) -> None:
+def _take_one(run: Run, tx: Transaction, pair: tuple[File, Row | None]) -> None:
     file, expected = pair
     assert file.page is not None
     row = None if expected is None else _still(run, tx, expected)
@@ -117,7 +117,7 @@ def _take_one(run: Run, tx: sqlite3.Connection, pair: tuple[File, Row | None]) -
             _note_held(run, tx, row)
 
 
-def _still(run: Run, tx: sqlite3.Connection, expected: Row) -> Row | None:
+def _still(run: Run, tx: Transaction, expected: Row) -> Row | None:
     """Return what is kept of a file by now, None where another sync changed it."""
     row = trees.row(tx, run.root, expected.uid)
     if row is None or (row.path, row.hash, row.conflict) != (expected.path, expected.hash, expected.conflict):
@@ -125,7 +125,7 @@ def _still(run: Run, tx: sqlite3.Connection, expected: Row) -> Row | None:
     return row
 
 
-def _take_known(run: Run, tx: sqlite3.Connection, file: File, page: Page, row: Row) -> None:
+def _take_known(run: Run, tx: Transaction, file: File, page: Page, row: Row) -> None:
     note = notes.notes(tx, [row.note_id or 0]).get(row.note_id or 0)
     if note is None:
         _take_purged(run, tx, file, row)
@@ -180,7 +180,7 @@ def _take_known(run: Run, tx: sqlite3.Connection, file: File, page: Page, row: R
         run.remark(file.path, remark)
 
 
-def _take_purged(run: Run, tx: sqlite3.Connection, file: File, row: Row) -> None:
+def _take_purged(run: Run, tx: Transaction, file: File, row: Row) -> None:
     """Remove the file of a note that was removed for good, unless a person wrote to it, or put it back."""
     if file.hash != row.hash or not row.changes:
         raise Conflict("its note was removed for good: remove the file, or its id to remember it as a new note")
@@ -190,7 +190,7 @@ def _take_purged(run: Run, tx: sqlite3.Connection, file: File, row: Row) -> None
     run.tell(file.path, "removed", row.note_id, "its note is gone")
 
 
-def _turn(run: Run, tx: sqlite3.Connection, note: Note, status: str, path: str) -> Note:
+def _turn(run: Run, tx: Transaction, note: Note, status: str, path: str) -> Note:
     if (note.status, status) == ("proposed", "live"):
         if not is_person(run.hands.source):
             run.held = True
@@ -208,7 +208,7 @@ def _turn(run: Run, tx: sqlite3.Connection, note: Note, status: str, path: str) 
     return note
 
 
-def _keep_both(run: Run, tx: sqlite3.Connection, made: Row, note: Note) -> None:
+def _keep_both(run: Run, tx: Transaction, made: Row, note: Note) -> None:
     text = run.page_of(note, made.uid)
     # Before it is noted: where a conflict is noted and there is no copy, a person took it away.
     run.write_copy(made.path, text)
@@ -217,7 +217,7 @@ def _keep_both(run: Run, tx: sqlite3.Connection, made: Row, note: Note) -> None:
     run.tell(made.path, "conflict", note.id, reason)
 
 
-def _take_new(run: Run, tx: sqlite3.Connection, file: File, page: Page) -> None:
+def _take_new(run: Run, tx: Transaction, file: File, page: Page) -> None:
     told = page.told
     uid = uid_of(page)
     other = trees.elsewhere(tx, uid, run.scope, run.form.name) if uid else None
@@ -272,7 +272,7 @@ def _take_new(run: Run, tx: sqlite3.Connection, file: File, page: Page) -> None:
         run.remark(file.path, remark)
 
 
-def _take_gone(run: Run, tx: sqlite3.Connection, expected: Row) -> None:
+def _take_gone(run: Run, tx: Transaction, expected: Row) -> None:
     row = _still(run, tx, expected)
     if row is None:
         return
@@ -300,7 +300,7 @@ def _take_gone(run: Run, tx: sqlite3.Connection, expected: Row) -> None:
         run.tell(row.path, "archived", note.id)
 
 
-def _note_held(run: Run, tx: sqlite3.Connection, row: Row) -> None:
+def _note_held(run: Run, tx: Transaction, row: Row) -> None:
     """Note where a file was refused because nobody is trusted in it."""
     note = notes.notes(tx, [row.note_id or 0]).get(row.note_id or 0)
     if note is not None and not is_person(run.hands.source) and notes.binds(note, run.hands.config):

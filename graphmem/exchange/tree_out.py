@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -12,6 +11,7 @@ from graphmem.errors import Conflict
 from graphmem.exchange.tree_run import REFUSALS, Run, digest_of, parts
 from graphmem.records import notes, trees
 from graphmem.records.trees import Row
+from graphmem.store.transaction import Transaction
 
 
 def give(run: Run, *, incoming: bool) -> None:
@@ -62,7 +62,7 @@ def _is_missing(run: Run, row: Row) -> bool:
     return row.note_id is not None and row.path != "" and row.path not in run.stamps
 
 
-def _placed(run: Run, tx: sqlite3.Connection, fresh: Sequence[int], back: Sequence[Row]) -> list[Row]:
+def _placed(run: Run, tx: Transaction, fresh: Sequence[int], back: Sequence[Row]) -> list[Row]:
     """Choose places for notes without a file, and keep them; return what is to be written."""
     used = {pages.place_key(path) for path in (*run.stamps, *trees.paths(tx, run.root))}
     placed = []

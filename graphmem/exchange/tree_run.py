@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from graphmem.exchange.rooted import Rooted
 from graphmem.exchange.tree_forms import Form
 from graphmem.records import drafts, trees
 from graphmem.records.trees import Row
+from graphmem.store.transaction import Transaction
 
 _T = TypeVar("_T")
 
@@ -34,9 +34,9 @@ class Hands:
     who that is. keep: false for a rehearsal, which writes no file.
     """
 
-    read: Callable[[], AbstractContextManager[sqlite3.Connection]]
-    write: Callable[[], AbstractContextManager[sqlite3.Connection]]
-    edit: Callable[[sqlite3.Connection, int, Mapping[str, Any], Provenance], NoteEditReport]
+    read: Callable[[], AbstractContextManager[Transaction]]
+    write: Callable[[], AbstractContextManager[Transaction]]
+    edit: Callable[[Transaction, int, Mapping[str, Any], Provenance], NoteEditReport]
     act: Callable[[str], Provenance]
     source: str
     config: Config
@@ -92,7 +92,7 @@ class Run:
             note.status == "proposed" and row.hash != "" and note.scope == self.scope and note.kind in self.form.kinds
         )
 
-    def without_file(self, tx: sqlite3.Connection) -> list[int]:
+    def without_file(self, tx: Transaction) -> list[int]:
         """Return the notes that belong into the files and were never in them."""
         return trees.without_file(tx, self.root, self.scope, self.form.statuses, self.form.kinds)
 
@@ -156,7 +156,7 @@ class Run:
 
     # ---- work, and what is told of it
 
-    def in_batches(self, work: Sequence[_T], act: Callable[[sqlite3.Connection, _T], None]) -> None:
+    def in_batches(self, work: Sequence[_T], act: Callable[[Transaction, _T], None]) -> None:
         """Do all work, so much in a transaction."""
         done = 0
         for part in parts(work, self.rooted.at_once):
@@ -167,7 +167,7 @@ class Run:
             done += len(part)
             self.hands.progress(done, len(work))
 
-    def note_stirred(self, tx: sqlite3.Connection) -> None:
+    def note_stirred(self, tx: Transaction) -> None:
         """Keep which lists are due, together with what they are to show: who dies before they are made loses none."""
         if self.stirred and self.form.parting is None:
             trees.stir(tx, self.root, {pages.index_path(path) for path in self.stirred})

@@ -18,7 +18,6 @@ import hashlib
 import json
 import os
 import re
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +28,7 @@ from graphmem.errors import Conflict, GraphmemError, InvalidInput, SchemaTooNew,
 from graphmem.store import postings, rows, text_index
 from graphmem.store.blobs import LARGEST_IN_ROW, blob_path, lies_in_row, read_blob, write_blob
 from graphmem.store.schema import VERSION, migrate, open_empty
-from graphmem.store.soundness import orphans
+from graphmem.store.transaction import RowsRefused, Transaction
 
 Progress = Callable[[int, int], None]
 
@@ -47,7 +46,7 @@ class Tally:
     remarks: list[str] = field(default_factory=list)
 
 
-def to_lines(tx: sqlite3.Connection, database: str, at: str, tally: Tally, progress: Progress) -> Iterator[str]:
+def to_lines(tx: Transaction, database: str, at: str, tally: Tally, progress: Progress) -> Iterator[str]:
     """Yield a memory line by line, each with its end; progress is told rows done and all.
 
     A payload whose file is missing or damaged is remarked in the tally. Raises StoreFailed.
@@ -99,9 +98,7 @@ def check_head(place: str) -> None:
         _schema_told(next(_numbered(lines, place), None), place)
 
 
-def load(
-    tx: sqlite3.Connection, lines: Iterable[bytes], place: str, *, database: str, keep: bool, tally: Tally
-) -> None:
+def load(tx: Transaction, lines: Iterable[bytes], place: str, *, database: str, keep: bool, tally: Tally) -> None:
     """Read the lines of a file into an empty memory, and make anew what is derived. The caller rolls back on an error.
 
     keep: payload files are written too; without, it is a rehearsal. Raises Conflict for a memory that holds something,
@@ -114,7 +111,7 @@ def load(
         )
     numbered = _numbered(lines, place)
     schema = _schema_told(next(numbered, None), place)
-    tx.execute("PRAGMA defer_foreign_keys = ON")
+    tx.engine.defer_foreign_keys(tx)
     payloads = _Payloads(database, keep=keep)
     if schema == VERSION:
         _put_rows(tx, numbered, place, payloads, tally)
@@ -129,13 +126,13 @@ def load(
                 for row in rows.read(old, each):
                     rows.insert(tx, each, row)
     tally.remarks += payloads.settle(tx, place)
-    if lost := orphans(tx):
+    if lost := tx.engine.orphans(tx):
         (table, target), numbers = next(iter(lost.items()))
         raise InvalidInput(
             "path", place, f"{table} row {numbers[0]} points at a row of {target} that is not in the file"
         )
     postings.settle_all(tx)
-    text_index.clear(tx)
+    tx.words.clear(tx)
     for _ in text_index.fill(tx):
         pass
 
@@ -148,7 +145,7 @@ def _plain(value: Any) -> Any:
     return {"base64": base64.b64encode(value).decode("ascii")} if isinstance(value, bytes) else value
 
 
-def _payload_files(tx: sqlite3.Connection, database: str, remarks: list[str]) -> Iterator[tuple[str, bytes]]:
+def _payload_files(tx: Transaction, database: str, remarks: list[str]) -> Iterator[tuple[str, bytes]]:
     digests = tx.execute(
         "SELECT DISTINCT payload_digest FROM blocks WHERE payload IS NULL AND payload_digest <> '' ORDER BY 1"
     ).fetchall()
@@ -200,7 +197,7 @@ def _schema_told(first: tuple[int, dict[str, Any]] | None, place: str) -> int:
 
 
 def _put_rows(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     numbered: Iterator[tuple[int, dict[str, Any]]],
     place: str,
     payloads: _Payloads,
@@ -227,13 +224,7 @@ def _put_rows(
             raise _wrong(place, number, "is no row of a table of this schema: export it anew")
         try:
             rows.insert(tx, table, {column: _stored(value) for column, value in row.items()})
-        except (
-            sqlite3.IntegrityError,
-            sqlite3.InterfaceError,
-            sqlite3.ProgrammingError,
-            ValueError,
-            OverflowError,
-        ) as error:
+        except (RowsRefused, ValueError, OverflowError) as error:
             raise _wrong(place, number, f"is no row that {name} takes ({error}): export it anew") from None
         tally.rows[name] = tally.rows.get(name, 0) + 1
     raise _wrong(place, number, "is the last line, and the end is missing: the file was cut, take the whole one")
@@ -264,7 +255,7 @@ class _Payloads:
         self._keep = keep
         self._beside: set[str] = set()
 
-    def take(self, tx: sqlite3.Connection, line: dict[str, Any], place: str, number: int) -> None:
+    def take(self, tx: Transaction, line: dict[str, Any], place: str, number: int) -> None:
         """Keep the payload of a line, whose blocks have come before it."""
         digest = line["payload"]
         try:
@@ -285,7 +276,7 @@ class _Payloads:
         if self._keep:
             write_blob(self._database, digest, payload)
 
-    def settle(self, tx: sqlite3.Connection, place: str) -> list[str]:
+    def settle(self, tx: Transaction, place: str) -> list[str]:
         """Move payloads that are too large for their rows beside the database; return what is to be told of others."""
         for (digest,) in tx.execute("SELECT DISTINCT payload_digest FROM blocks WHERE payload_digest <> ''").fetchall():
             if not _DIGEST.fullmatch(digest):  # it becomes the name of a file

@@ -5,7 +5,6 @@ the other. Writing a block again adds to what is known of it and clears nothing.
 """
 
 import hashlib
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ from graphmem.core.redaction import redact
 from graphmem.errors import InvalidInput, NotFound
 from graphmem.graph.scenes import attach_text, detach_text, scenes_of_text
 from graphmem.store import text_index
+from graphmem.store.transaction import Transaction
 
 _ID_DIGITS = 24
 
@@ -87,7 +87,7 @@ def checked_text(name: str, value: object) -> str:
 
 
 def put(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     new: NewBlock,
     scene_ids: Sequence[int],
     at: str,
@@ -104,21 +104,22 @@ def put(
     return get(tx, new.id)
 
 
-def write(tx: sqlite3.Connection, new: NewBlock, at: str, *, at_is_given: bool, in_row: bool, openly: bool) -> None:
+def write(tx: Transaction, new: NewBlock, at: str, *, at_is_given: bool, in_row: bool, openly: bool) -> None:
     """Write a block as `put` does, and attach it to no scene. openly: it is in none, so for everybody."""
     (number,) = tx.execute(
         """INSERT INTO blocks(id, modality, text, payload, payload_digest, mime, size, width, height,
                               source, tool, semantic_type, openly, created_at, updated_at)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
            ON CONFLICT (id) DO UPDATE SET
-               mime = CASE excluded.mime WHEN '' THEN mime ELSE excluded.mime END,
-               width = COALESCE(excluded.width, width), height = COALESCE(excluded.height, height),
-               source = CASE excluded.source WHEN '' THEN source ELSE excluded.source END,
-               tool = CASE excluded.tool WHEN '' THEN tool ELSE excluded.tool END,
-               semantic_type = CASE excluded.semantic_type WHEN '' THEN semantic_type ELSE excluded.semantic_type END,
-               openly = MAX(openly, excluded.openly),
-               created_at = CASE ? WHEN 1 THEN excluded.created_at ELSE created_at END,
-               updated_at = MAX(updated_at, excluded.updated_at)
+               mime = CASE excluded.mime WHEN '' THEN blocks.mime ELSE excluded.mime END,
+               width = COALESCE(excluded.width, blocks.width), height = COALESCE(excluded.height, blocks.height),
+               source = CASE excluded.source WHEN '' THEN blocks.source ELSE excluded.source END,
+               tool = CASE excluded.tool WHEN '' THEN blocks.tool ELSE excluded.tool END,
+               semantic_type =
+                   CASE excluded.semantic_type WHEN '' THEN blocks.semantic_type ELSE excluded.semantic_type END,
+               openly = MAX(blocks.openly, excluded.openly),
+               created_at = CASE ? WHEN 1 THEN excluded.created_at ELSE blocks.created_at END,
+               updated_at = MAX(blocks.updated_at, excluded.updated_at)
            RETURNING num""",
         (new.id, new.modality, new.text, new.payload if in_row else None, new.digest, new.mime, new.size,
          new.width, new.height, new.source, new.tool, new.semantic_type, openly, at, at, int(at_is_given)),
@@ -126,12 +127,12 @@ def write(tx: sqlite3.Connection, new: NewBlock, at: str, *, at_is_given: bool, 
     text_index.replace(tx, "block", [number])
 
 
-def knows(tx: sqlite3.Connection, block_id: str) -> bool:
+def knows(tx: Transaction, block_id: str) -> bool:
     """Tell whether there is a block of this id."""
     return tx.execute("SELECT 1 FROM blocks WHERE id = ?", (block_id,)).fetchone() is not None
 
 
-def get(tx: sqlite3.Connection, block_id: str) -> Block:
+def get(tx: Transaction, block_id: str) -> Block:
     """Return a block, with its payload when that lies in the row. Raises NotFound."""
     row = tx.execute(
         """SELECT id, modality, text, mime, size, payload_digest, width, height, source, tool, semantic_type,
@@ -144,7 +145,7 @@ def get(tx: sqlite3.Connection, block_id: str) -> Block:
     return Block(*values)
 
 
-def delete(tx: sqlite3.Connection, block_id: str) -> Block:
+def delete(tx: Transaction, block_id: str) -> Block:
     """Remove a block from its scenes, its documents and the memory, and return it. Raises NotFound."""
     block = get(tx, block_id)
     detach_text(tx, "block", block_id)
@@ -154,7 +155,7 @@ def delete(tx: sqlite3.Connection, block_id: str) -> Block:
     return block
 
 
-def uses_payload(tx: sqlite3.Connection, digest: str) -> bool:
+def uses_payload(tx: Transaction, digest: str) -> bool:
     """Tell whether a block has the payload of a digest."""
     row = tx.execute(
         "SELECT 1 FROM blocks WHERE payload_digest = ? AND payload_digest <> '' LIMIT 1", (digest,)
@@ -163,7 +164,7 @@ def uses_payload(tx: sqlite3.Connection, digest: str) -> bool:
 
 
 def bind(
-    tx: sqlite3.Connection, block_ids: Sequence[str], scene_ids: Sequence[int], at: str
+    tx: Transaction, block_ids: Sequence[str], scene_ids: Sequence[int], at: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Attach those of the blocks that are in no scene to these scenes; return those attached, and those in none yet."""
     loose = tuple(block_id for block_id in block_ids if not scenes_of_text(tx, "block", block_id))

@@ -1,7 +1,6 @@
 """Documents: texts kept as a whole, such as an archived stretch of conversation, until they are turned into facts."""
 
 import json
-import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from graphmem.errors import InvalidInput, NotFound
 from graphmem.graph.blocks import checked_text, content_id, knows
 from graphmem.graph.scenes import attach_text, detach_text, scenes_of_text
 from graphmem.store import text_index
+from graphmem.store.transaction import Transaction
 
 _TAGS_KEPT = 10
 _ENTITIES_KEPT = 20
@@ -73,7 +73,7 @@ def default_summary(text: str, source: str, entities: Sequence[str]) -> str:
     return f"{head}: {', '.join(list(about)[:_WORDS_IN_A_SUMMARY])}" if about else head
 
 
-def put(tx: sqlite3.Connection, new: NewDocument, scene_ids: Sequence[int], at: str, *, at_is_given: bool) -> Document:
+def put(tx: Transaction, new: NewDocument, scene_ids: Sequence[int], at: str, *, at_is_given: bool) -> Document:
     """Write a document and attach it to scenes; one of the same text takes in what is new.
 
     Raises NotFound for a block that does not exist.
@@ -83,7 +83,7 @@ def put(tx: sqlite3.Connection, new: NewDocument, scene_ids: Sequence[int], at: 
     return get(tx, new.id)
 
 
-def write(tx: sqlite3.Connection, new: NewDocument, at: str, *, at_is_given: bool, openly: bool) -> None:
+def write(tx: Transaction, new: NewDocument, at: str, *, at_is_given: bool, openly: bool) -> None:
     """Write a document as `put` does, and attach it to no scene. openly: it is in none, so for everybody."""
     known = _find(tx, new.id)
     tags = _united(known.tags if known else (), new.tags, _TAGS_KEPT)
@@ -95,7 +95,8 @@ def write(tx: sqlite3.Connection, new: NewDocument, at: str, *, at_is_given: boo
         """INSERT INTO documents(id, summary, text, source, tags, entities, openly, created_at)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
            ON CONFLICT (id) DO UPDATE SET summary = excluded.summary, source = excluded.source, tags = excluded.tags,
-               entities = excluded.entities, openly = MAX(openly, excluded.openly), created_at = excluded.created_at
+               entities = excluded.entities, openly = MAX(documents.openly, excluded.openly),
+               created_at = excluded.created_at
            RETURNING num""",
         (new.id, summary, new.text, source, _json(tags), _json(entities), openly, created_at),
     ).fetchone()
@@ -119,7 +120,7 @@ def _json(words: Sequence[str]) -> str:
     return json.dumps(words, ensure_ascii=False)
 
 
-def get(tx: sqlite3.Connection, document_id: str) -> Document:
+def get(tx: Transaction, document_id: str) -> Document:
     """Return a document. Raises NotFound."""
     found = _find(tx, document_id)
     if found is None:
@@ -127,12 +128,12 @@ def get(tx: sqlite3.Connection, document_id: str) -> Document:
     return found
 
 
-def is_known(tx: sqlite3.Connection, document_id: str) -> bool:
+def is_known(tx: Transaction, document_id: str) -> bool:
     """Tell whether there is a document of this id."""
     return _find(tx, document_id) is not None
 
 
-def _find(tx: sqlite3.Connection, document_id: str) -> Document | None:
+def _find(tx: Transaction, document_id: str) -> Document | None:
     row = tx.execute(
         """SELECT id, summary, text, source, tags, entities, access_count, last_access, created_at
            FROM documents WHERE id = ?""",
@@ -153,7 +154,7 @@ def _find(tx: sqlite3.Connection, document_id: str) -> Document | None:
     return Document(*values)
 
 
-def count_access(tx: sqlite3.Connection, document_ids: Sequence[str], at: str) -> None:
+def count_access(tx: Transaction, document_ids: Sequence[str], at: str) -> None:
     """Count that documents were asked for."""
     tx.executemany(
         """UPDATE documents SET access_count = access_count + 1,
@@ -162,7 +163,7 @@ def count_access(tx: sqlite3.Connection, document_ids: Sequence[str], at: str) -
     )
 
 
-def delete(tx: sqlite3.Connection, document_id: str) -> Document:
+def delete(tx: Transaction, document_id: str) -> Document:
     """Remove a document from its scenes and the memory and return it. Its blocks stay, under their own ids."""
     document = get(tx, document_id)
     detach_text(tx, "document", document_id)

@@ -3,20 +3,20 @@
 import difflib
 import fnmatch
 import re
-import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from graphmem.core.keys import clean_text, entity_key
 from graphmem.errors import InvalidInput, NotFound, StoreCorrupt
 from graphmem.store.lists import in_parts, of_scopes
+from graphmem.store.transaction import Transaction
 
 # Names that an unknown one is compared with: a fraction of a second.
 COMPARED = 5000
 USUAL_TYPE = "Concept"
 
 
-def mention(tx: sqlite3.Connection, names: Sequence[str], at: str) -> tuple[list[int], list[int]]:
+def mention(tx: Transaction, names: Sequence[str], at: str) -> tuple[list[int], list[int]]:
     """Return the ids of entities, made or counted once more a name, and of those the new ones, to be indexed."""
     keys = [entity_key(name) for name in names]
     mentions = Counter(keys)
@@ -28,22 +28,21 @@ def mention(tx: sqlite3.Connection, names: Sequence[str], at: str) -> tuple[list
     fresh: list[int] = []
     for name, key in zip(names, keys, strict=True):
         if key not in ids:
-            made = tx.execute(
-                "INSERT INTO entities(name, key, mention_count, created_at, updated_at) VALUES (?, ?, ?, ?, ?)",
+            (ids[key],) = tx.execute(
+                """INSERT INTO entities(name, key, mention_count, created_at, updated_at) VALUES (?, ?, ?, ?, ?)
+                   RETURNING id""",
                 (name, key, mentions[key], at, at),
-            )
-            assert made.lastrowid is not None
-            ids[key] = made.lastrowid
+            ).fetchone()
             fresh.append(ids[key])
     return [ids[key] for key in keys], fresh
 
 
-def newest(tx: sqlite3.Connection) -> int:
+def newest(tx: Transaction) -> int:
     """Return the id of the entity that was made last, 0 where there is none."""
     return int(tx.execute("SELECT COALESCE(MAX(id), 0) FROM entities").fetchone()[0])
 
 
-def known(tx: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
+def known(tx: Transaction, keys: Iterable[str]) -> dict[str, int]:
     """Return the entities that keys lead to, by an alias rather than by their own key."""
     found: dict[str, int] = {}  # of two rows of one key the later stays, so aliases come last
     for part, marks in in_parts(keys):
@@ -58,7 +57,7 @@ def known(tx: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def matching_glob(tx: sqlite3.Connection, pattern: str) -> list[int]:
+def matching_glob(tx: Transaction, pattern: str) -> list[int]:
     """Return the ids of entities whose name matches a case-sensitive pattern with `*`, `?` and `[...]`."""
     matches = re.compile(fnmatch.translate(pattern)).match
     return [entity_id for entity_id, name in tx.execute("SELECT id, name FROM entities ORDER BY id") if matches(name)]
@@ -74,7 +73,7 @@ def visible(scopes: Sequence[str] | None) -> tuple[str, list[str]]:
     return f"AND ({known} OR NOT EXISTS (SELECT 1 {ends}))", parameters
 
 
-def require(tx: sqlite3.Connection, name: str, scopes: Sequence[str] | None, *, argument: str) -> tuple[int, str]:
+def require(tx: Transaction, name: str, scopes: Sequence[str] | None, *, argument: str) -> tuple[int, str]:
     """Return id and name of an entity.
 
     Raises NotFound for a name that is not known, telling the names close to it, StoreCorrupt for one that is the name

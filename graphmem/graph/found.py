@@ -1,6 +1,5 @@
 """What the graph holds as search sees it: what may be shown to whom, and what is shown."""
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,6 +10,7 @@ from graphmem.graph.entities import visible
 from graphmem.graph.scenes import TEXT_TABLES, scene_ids
 from graphmem.graph.validity import holding
 from graphmem.store.lists import in_list, in_parts, of_scopes
+from graphmem.store.transaction import Transaction
 
 _NO_SCENE = 0
 # What was told in no scene, by kind: the item, and the sentence that told it.
@@ -41,7 +41,7 @@ class StoredFact:
 
 
 def standing(
-    tx: sqlite3.Connection, relation_ids: Sequence[int], at: str, scopes: Sequence[str] | None, *, past: bool
+    tx: Transaction, relation_ids: Sequence[int], at: str, scopes: Sequence[str] | None, *, past: bool
 ) -> dict[int, str]:
     """Return the facts that hold at an instant and, with `past`, those that did before and were superseded.
 
@@ -54,13 +54,13 @@ def standing(
         for ids, marks in in_parts(relation_ids)
         for relation_id, told_at in tx.execute(
             f"""SELECT r.id, r.updated_at FROM relations r
-                WHERE r.id IN ({marks}) AND ({holds} OR (? AND r.status = 'superseded')) {in_scope}""",
+                WHERE r.id IN ({marks}) AND ({holds} OR (? = 1 AND r.status = 'superseded')) {in_scope}""",
             (*ids, *moments, past, *parameters),
         )
     }
 
 
-def told_by(tx: sqlite3.Connection, sentence_ids: Sequence[int]) -> dict[int, list[int]]:
+def told_by(tx: Transaction, sentence_ids: Sequence[int]) -> dict[int, list[int]]:
     """Return the facts that sentences told, by sentence."""
     marks, ids = in_list(sentence_ids)
     rows = tx.execute(f"SELECT DISTINCT sentence_id, relation_id FROM evidence WHERE sentence_id IN ({marks})", ids)
@@ -79,7 +79,7 @@ class Holding(NamedTuple):
     weight: float
 
 
-def holders(tx: sqlite3.Connection, kind: str, ids: Sequence[int]) -> dict[int, list[Holding]]:
+def holders(tx: Transaction, kind: str, ids: Sequence[int]) -> dict[int, list[Holding]]:
     """Return the scenes that hold each of some items, by item; the heaviest first. A scene holds itself.
 
     What was told in no scene is held by the scene without a key, which is open to everybody.
@@ -104,7 +104,7 @@ def holders(tx: sqlite3.Connection, kind: str, ids: Sequence[int]) -> dict[int, 
     return held
 
 
-def closed_to(tx: sqlite3.Connection, situation: Situation, scenes: Iterable[Holding]) -> set[int]:
+def closed_to(tx: Transaction, situation: Situation, scenes: Iterable[Holding]) -> set[int]:
     """Return which of the scenes name people, none of whom is in the situation: what they hold is not for it."""
     keys = {scene.scene_id: scene.key for scene in scenes if scene.scene_id != _NO_SCENE}
     people = {scene_id: [*features_of_key(key)] for scene_id, key in keys.items()}
@@ -119,7 +119,7 @@ def closed_to(tx: sqlite3.Connection, situation: Situation, scenes: Iterable[Hol
     }
 
 
-def facts(tx: sqlite3.Connection, relation_ids: Sequence[int]) -> dict[int, StoredFact]:
+def facts(tx: Transaction, relation_ids: Sequence[int]) -> dict[int, StoredFact]:
     """Return facts by id, with who told them last."""
     marks, ids = in_list(relation_ids)
     rows = tx.execute(
@@ -132,20 +132,20 @@ def facts(tx: sqlite3.Connection, relation_ids: Sequence[int]) -> dict[int, Stor
     return {relation_id: StoredFact(*row) for relation_id, *row in rows}
 
 
-def sentences(tx: sqlite3.Connection, sentence_ids: Sequence[int]) -> dict[int, str]:
+def sentences(tx: Transaction, sentence_ids: Sequence[int]) -> dict[int, str]:
     """Return the texts of sentences by id."""
     marks, ids = in_list(sentence_ids)
     return dict(tx.execute(f"SELECT id, text FROM sentences WHERE id IN ({marks})", ids))
 
 
-def entity_names(tx: sqlite3.Connection, entity_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
+def entity_names(tx: Transaction, entity_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
     """Return names and times of the last mention of entities by id."""
     marks, ids = in_list(entity_ids)
     rows = tx.execute(f"SELECT id, name, updated_at FROM entities WHERE id IN ({marks})", ids)
     return {entity_id: (name, at) for entity_id, name, at in rows}
 
 
-def entity_standing(tx: sqlite3.Connection, entity_ids: Sequence[int], scopes: Sequence[str] | None) -> dict[int, str]:
+def entity_standing(tx: Transaction, entity_ids: Sequence[int], scopes: Sequence[str] | None) -> dict[int, str]:
     """Return the entities that facts of these scopes or of none know, with the time of their last mention."""
     seen, parameters = visible(scopes)
     marks, ids = in_list(entity_ids)
@@ -153,7 +153,7 @@ def entity_standing(tx: sqlite3.Connection, entity_ids: Sequence[int], scopes: S
     return dict(rows.fetchall())
 
 
-def scene_standing(tx: sqlite3.Connection, scene_ids: Sequence[int]) -> dict[int, str]:
+def scene_standing(tx: Transaction, scene_ids: Sequence[int]) -> dict[int, str]:
     """Return scenes by id, with the time of their last visit."""
     return {scene_id: at for scene_id, (_, at) in scene_keys(tx, scene_ids).items()}
 
@@ -169,7 +169,7 @@ class StoredText:
     at: str
 
 
-def texts(tx: sqlite3.Connection, kind: str, numbers: Sequence[int]) -> dict[int, StoredText]:
+def texts(tx: Transaction, kind: str, numbers: Sequence[int]) -> dict[int, StoredText]:
     """Return blocks or documents by number."""
     title = {"block": "''", "document": "summary"}[kind]
     marks, wanted = in_list(numbers)
@@ -179,7 +179,7 @@ def texts(tx: sqlite3.Connection, kind: str, numbers: Sequence[int]) -> dict[int
     return {number: StoredText(*row) for number, *row in rows}
 
 
-def numbers_of(tx: sqlite3.Connection, kind: str, ids: Sequence[str]) -> dict[str, int]:
+def numbers_of(tx: Transaction, kind: str, ids: Sequence[str]) -> dict[str, int]:
     """Return the numbers of blocks or documents by id."""
     marks, wanted = in_list(ids)
     return dict(tx.execute(f"SELECT id, num FROM {TEXT_TABLES[kind]} WHERE id IN ({marks})", wanted))
@@ -194,33 +194,33 @@ _TOLD_BY = {
 }
 
 
-def sources(tx: sqlite3.Connection, kind: str, ids: Sequence[int]) -> list[tuple[int, str]]:
+def sources(tx: Transaction, kind: str, ids: Sequence[int]) -> list[tuple[int, str]]:
     """Return who told items of a kind, with their ids: each teller of a fact, the role in which a part was said."""
     marks, wanted = in_list(ids)
     return tx.execute(_TOLD_BY[kind].format(marks=marks), wanted).fetchall()
 
 
-def text_standing(tx: sqlite3.Connection, kind: str, numbers: Sequence[int]) -> dict[int, str]:
+def text_standing(tx: Transaction, kind: str, numbers: Sequence[int]) -> dict[int, str]:
     """Return blocks or documents by number, with the time they were written."""
     marks, wanted = in_list(numbers)
     rows = tx.execute(f"SELECT num, created_at FROM {TEXT_TABLES[kind]} WHERE num IN ({marks})", wanted)
     return dict(rows.fetchall())
 
 
-def scenes_of_keys(tx: sqlite3.Connection, keys: Sequence[str]) -> list[int]:
+def scenes_of_keys(tx: Transaction, keys: Sequence[str]) -> list[int]:
     """Return the ids of the scenes with these keys, read exactly."""
     ids = scene_ids(tx, keys)
     return [ids[key] for key in keys if key in ids]
 
 
-def scene_keys(tx: sqlite3.Connection, scene_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
+def scene_keys(tx: Transaction, scene_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
     """Return keys and times of the last visit of scenes by id."""
     marks, ids = in_list(scene_ids)
     rows = tx.execute(f"SELECT id, key, updated_at FROM scenes WHERE id IN ({marks})", ids)
     return {scene_id: (key, at) for scene_id, key, at in rows}
 
 
-def predecessors(tx: sqlite3.Connection, relation_ids: Sequence[int]) -> dict[int, int]:
+def predecessors(tx: Transaction, relation_ids: Sequence[int]) -> dict[int, int]:
     """Return the superseded values of the functional relations of some facts, each with that fact."""
     return {
         old: new

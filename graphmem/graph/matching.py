@@ -8,22 +8,23 @@ how much its channels weigh, which a situation without channels never shares.
 """
 
 import functools
+import itertools
 import math
-import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from graphmem.config import Config
 from graphmem.core.keys import PERSON_KINDS
 from graphmem.core.situations import DIGITS, Situation, recall_ground
 from graphmem.store.lists import in_list, in_parts
 from graphmem.store.postings import FOR_ALL, beside_channel, least_beside, of_channel, of_party
+from graphmem.store.transaction import Transaction
 
 # A feature that leads to more scenes is looked up only where the others do not suffice.
 _COMMON = 64
 # A channel that leads to so many scenes of people is looked up only by these.
 _BUSY = 1000
-_NO_LIMIT = -1
+_NO_LIMIT = (1 << 63) - 1
 _ROUNDING = 0.5 * 10.0**-DIGITS
 _PEOPLE = tuple(f"{kind}:" for kind in PERSON_KINDS)
 _CHANNEL = "chan:"
@@ -34,7 +35,9 @@ _OF_FEATURE = f"""
     SELECT s.id, s.key, s.strength, s.visits FROM scene_features p CROSS JOIN scenes s ON s.id = p.scene_id
     WHERE {_VISITED} AND p.feature = ? AND p.posted BETWEEN ? AND ?"""
 _WITH_ANOTHER = " AND EXISTS (SELECT 1 FROM scene_features other WHERE other.scene_id = s.id AND other.feature = ?)"
-_Row = tuple[int, str, int, int]  # id, key, strength and visits of a scene
+_FEATURES = "SELECT feature, mass FROM scene_features WHERE scene_id = ? ORDER BY feature"
+# Id, key, strength and visits of a scene, and its features with their masses.
+_Found = tuple[tuple[Any, ...], list[tuple[Any, ...]]]
 
 
 class Candidate(NamedTuple):
@@ -68,20 +71,21 @@ class Candidate(NamedTuple):
         return {feature: self.masses[feature] for feature in self.named if feature.startswith(_CHANNEL)}
 
 
-def best(tx: sqlite3.Connection, situation: Situation) -> Candidate | None:
+def best(tx: Transaction, situation: Situation) -> Candidate | None:
     """Return the scene that the situation joins: the best score, then the strongest, then the oldest."""
     if situation.people:
         return _first(_of_party(tx, situation), situation)
+    asked = _on_channels(tx, situation, limit=_COMMON)
     beside = _beside_channels(tx, situation, situation.config.join_score)
-    here = _on_channels(tx, situation, limit=_COMMON)
+    here = _by_id(asked)
     if len(here) >= _COMMON:
         # The heaviest of the others most likely tells the scenes of a crowd apart.
         for heaviest in [feature for feature in situation.weights if feature not in situation.channels][:1]:
-            likely = _of_nobody(tx, situation, _on_channels(tx, situation, heaviest), beside)
+            likely = _of_nobody(tx, situation, _by_id(_on_channels(tx, situation, heaviest)), beside)
             joined = _first(likely, situation)
             if joined and not _suffices(situation, joined.score, *_rest(situation, [heaviest])):
                 return joined
-        here = _on_channels(tx, situation)
+        here = _by_id(_on_channels(tx, situation))
     return _first(_of_nobody(tx, situation, here, beside), situation)
 
 
@@ -90,15 +94,19 @@ def _first(found: Iterable[Candidate], situation: Situation) -> Candidate | None
     return min(fit, key=lambda one: one.rank) if fit else None
 
 
-def answering(tx: sqlite3.Connection, situation: Situation) -> list[Candidate]:
+def answering(tx: Transaction, situation: Situation) -> list[Candidate]:
     """Return the scenes that a situation recalls, best first."""
     least = situation.config.recall_score
-    beside = _beside_channels(tx, situation, least)
     without_people = _rest(situation, situation.peers | situation.groups)
-    here = _on_channels(tx, situation) if _suffices(situation, least, *without_people) else {}
-    of_nobody = _of_nobody(tx, situation, here, beside)
+    on_channels = _on_channels(tx, situation) if _suffices(situation, least, *without_people) else []
+    of_anybody = _of_anybody(tx, situation)
+    beside = _beside_channels(tx, situation, least)
+    of_nobody = _of_nobody(tx, situation, _by_id(on_channels), beside)
     found = [one for one in of_nobody if one.score >= least and not _vetoed(one, situation)]
-    return sorted([*found, *_of_anybody(tx, situation)], key=lambda one: one.rank)
+    of_people = (_scored(one, situation) for one in of_anybody)
+    grounded = ((one, recall_ground(situation, one.people)) for one in of_people)
+    found += [one._replace(ground=ground) for one, ground in grounded if ground]
+    return sorted(found, key=lambda one: one.rank)
 
 
 def _vetoed(scene: Candidate, situation: Situation) -> bool:
@@ -106,40 +114,49 @@ def _vetoed(scene: Candidate, situation: Situation) -> bool:
     return bool(situation.channels) and situation.channels.isdisjoint(scene.masses) and bool(scene.channels)
 
 
-def _of_party(tx: sqlite3.Connection, situation: Situation) -> list[Candidate]:
+def _of_party(tx: Transaction, situation: Situation) -> list[Candidate]:
     """Return the scenes that name just the people of a situation; of very many, those that no channel vetoes."""
     people = (*situation.peers, *situation.groups)
     any_of_them = FOR_ALL, of_party(len(people), channels=True)
-    rows = _led_to(tx, *people, posted=any_of_them, limit=_COMMON)
-    if len(rows) == _COMMON:
+    led = list(_led_to(tx, *people, posted=any_of_them, limit=_COMMON))
+    if len(led) == _COMMON:
         here = situation.channels
-        rows = _of_party_in(tx, people, here) if here else _led_to(tx, *people, posted=any_of_them)
-    found = [_scored(tx, row, situation) for row in rows]
+        led = _of_party_in(tx, people, here) if here else list(_led_to(tx, *people, posted=any_of_them))
+    found = [_scored(one, situation) for one in led]
     # What another program wrote may name more people than it is posted for.
     return [one for one in found if len(one.people) == len(people)]
 
 
-def _of_party_in(tx: sqlite3.Connection, people: Sequence[str], channels: Iterable[str]) -> list[_Row]:
+def _of_party_in(tx: Transaction, people: Sequence[str], channels: Collection[str]) -> list[_Found]:
     """Return the scenes of people that name one of some channels, or none."""
     apart, among = (of_party(len(people), channels=named) for named in (False, True))
     of_people = of_channel(len(people))
-    rows = _led_to(tx, *people, posted=(FOR_ALL, FOR_ALL)) + _led_to(tx, *people, posted=(apart, apart))
-    for channel in channels:
-        some = tx.execute(
-            "SELECT 1 FROM scene_features WHERE feature = ? AND posted = ? LIMIT ?", (channel, of_people, _BUSY)
-        ).fetchall()
-        if len(some) < _BUSY:
-            rows += _led_to(tx, channel, *people, posted=(of_people, of_people))
+    asked = [_led_to(tx, *people, posted=(posted, posted)) for posted in (FOR_ALL, apart)]
+    some = tx.engine.each(
+        tx,
+        "SELECT 1 FROM scene_features WHERE feature = ? AND posted = ? LIMIT ?",
+        [(channel, of_people, _BUSY) for channel in channels],
+    )
+    for channel, found in zip(channels, some, strict=True):
+        if len(found) < _BUSY:
+            asked.append(_led_to(tx, channel, *people, posted=(of_people, of_people)))
         else:
-            rows += _led_to(tx, *people, channel, posted=(among, among))
-    return list(dict.fromkeys(rows))
+            asked.append(_led_to(tx, *people, channel, posted=(among, among)))
+    return [*_by_id(asked).values()]
 
 
 def _led_to(
-    tx: sqlite3.Connection, feature: str, *others: str, posted: tuple[int, int], limit: int = _NO_LIMIT
-) -> list[_Row]:
-    """Return the scenes that a feature leads to, posted from one value to another, and that have others as well."""
-    return tx.execute(_of_feature(len(others)), (feature, *posted, *others, limit)).fetchall()
+    tx: Transaction, feature: str, *others: str, posted: tuple[int, int], limit: int = _NO_LIMIT
+) -> Iterable[_Found]:
+    """Ask for the scenes that a feature leads to, posted from one value to another, and that have others as well.
+
+    Where there are as many as the limit, their features are not told.
+    """
+    return tx.engine.nested(tx, _of_feature(len(others)), (feature, *posted, *others, limit), _FEATURES, limit)
+
+
+def _by_id(asked: Iterable[Iterable[_Found]]) -> dict[int, _Found]:
+    return {one[0][0]: one for each in asked for one in each}
 
 
 @functools.cache
@@ -147,12 +164,15 @@ def _of_feature(others: int) -> str:
     return f"{_OF_FEATURE}{_WITH_ANOTHER * others} LIMIT ?"
 
 
-def _of_anybody(tx: sqlite3.Connection, situation: Situation) -> Iterator[Candidate]:
-    """Yield the scenes that name some of the people of a situation and answer for that, whatever their score."""
+def _of_anybody(tx: Transaction, situation: Situation) -> Iterable[_Found]:
+    """Ask for the scenes that name some of the people of a situation and may answer for that, whatever their score."""
+    if not situation.people:
+        return []
     peer_marks, peers = in_list(situation.peers)
     group_marks, groups = in_list(situation.groups)
     # A scene that names peers answers for one of them alone, whoever else is in its groups.
-    rows = tx.execute(
+    return tx.engine.nested(
+        tx,
         f"""SELECT s.id, s.key, s.strength, s.visits FROM scenes s WHERE {_VISITED} AND s.id IN (
                 SELECT scene_id FROM scene_features WHERE feature IN ({peer_marks}) AND posted >= {FOR_ALL}
                 UNION
@@ -160,34 +180,30 @@ def _of_anybody(tx: sqlite3.Connection, situation: Situation) -> Iterator[Candid
                     AND NOT EXISTS (SELECT 1 FROM scene_features peer WHERE peer.scene_id = p.scene_id
                                     AND peer.feature >= 'peer:' AND peer.feature < 'peer;'))""",
         [*peers, *groups],
+        _FEATURES,
+        _NO_LIMIT,
     )
-    for row in rows.fetchall():
-        one = _scored(tx, row, situation)
-        if ground := recall_ground(situation, one.people):
-            yield one._replace(ground=ground)
 
 
 def _of_nobody(
-    tx: sqlite3.Connection, situation: Situation, here: dict[int, _Row], beside: Iterable[int]
+    tx: Transaction, situation: Situation, here: dict[int, _Found], beside: Iterable[int]
 ) -> list[Candidate]:
     """Return those that name no people of the scenes on the channels of a situation and of others, by id."""
-    rows = [*here.values()]
+    asked: list[Iterable[_Found]] = [here.values()]
     for part, marks in in_parts([scene_id for scene_id in beside if scene_id not in here]):
-        rows += tx.execute(
-            f"SELECT s.id, s.key, s.strength, s.visits FROM scenes s WHERE {_VISITED} AND s.id IN ({marks})", part
-        )
-    scored = (_scored(tx, row, situation) for row in rows)
+        among = f"SELECT s.id, s.key, s.strength, s.visits FROM scenes s WHERE {_VISITED} AND s.id IN ({marks})"
+        asked.append(tx.engine.nested(tx, among, part, _FEATURES, _NO_LIMIT))
+    scored = (_scored(one, situation) for one in itertools.chain.from_iterable(asked))
     return [one for one in scored if not one.people]
 
 
-def _on_channels(tx: sqlite3.Connection, situation: Situation, *others: str, limit: int = _NO_LIMIT) -> dict[int, _Row]:
-    """Return the scenes without people on the channels of a situation, by id, that have other features as well.
+def _on_channels(tx: Transaction, situation: Situation, *others: str, limit: int = _NO_LIMIT) -> list[Iterable[_Found]]:
+    """Ask for the scenes without people on each channel of a situation that have other features as well.
 
-    limit: of each channel.
+    limit: of each channel; see `_led_to`.
     """
     posted = FOR_ALL, FOR_ALL
-    channels = situation.channels
-    return {row[0]: row for each in channels for row in _led_to(tx, each, *others, posted=posted, limit=limit)}
+    return [_led_to(tx, each, *others, posted=posted, limit=limit) for each in situation.channels]
 
 
 def _rest(situation: Situation, without: Iterable[str]) -> tuple[float, float]:
@@ -220,7 +236,7 @@ def _most_beside(situation: Situation, least: float, shared: float, shared_ident
     return max(most, shared / enough - situation.weight)
 
 
-def _beside_channels(tx: sqlite3.Connection, situation: Situation, least: float) -> list[int]:
+def _beside_channels(tx: Transaction, situation: Situation, least: float) -> list[int]:
     """Return the scenes without people that may share enough, looked for by all but the channels of a situation.
 
     Features are looked up until the rest, shared in full, would not suffice.
@@ -236,23 +252,24 @@ def _beside_channels(tx: sqlite3.Connection, situation: Situation, least: float)
     found: dict[int, tuple[float, float, int]] = {}  # at most what is shared, of all and identity features; posted
     for limit in (_COMMON, _NO_LIMIT):
         common = []
-        for feature in left:
-            if not _suffices(situation, least, rest, rest_identity):
-                break
-            rows = tx.execute(
+        while needed := _needed(situation, least, left, rest, rest_identity):
+            left = left[len(needed) :]
+            asked = tx.engine.each(
+                tx,
                 "SELECT scene_id, posted FROM scene_features WHERE feature = ? AND posted BETWEEN ? AND ? LIMIT ?",
-                (feature, lowest, FOR_ALL, limit),
-            ).fetchall()
-            if len(rows) == limit:
-                common.append(feature)
-                continue
-            weight = weights[feature]
-            weight_identity = weight if feature in identity else 0.0
-            rest -= weight
-            rest_identity -= weight_identity
-            for scene_id, posted in rows:
-                shared, shared_identity, _ = found.get(scene_id, (0.0, 0.0, posted))
-                found[scene_id] = shared + weight, shared_identity + weight_identity, posted
+                [(feature, lowest, FOR_ALL, limit) for feature in needed],
+            )
+            for feature, rows in zip(needed, asked, strict=True):
+                if len(rows) == limit:
+                    common.append(feature)
+                    continue
+                weight = weights[feature]
+                weight_identity = weight if feature in identity else 0.0
+                rest -= weight
+                rest_identity -= weight_identity
+                for scene_id, posted in rows:
+                    shared, shared_identity, _ = found.get(scene_id, (0.0, 0.0, posted))
+                    found[scene_id] = shared + weight, shared_identity + weight_identity, posted
         left = common
     return [
         scene_id
@@ -261,9 +278,21 @@ def _beside_channels(tx: sqlite3.Connection, situation: Situation, least: float)
     ]
 
 
-def _scored(tx: sqlite3.Connection, scene: _Row, situation: Situation) -> Candidate:
-    scene_id, key, strength, visits = scene
-    masses = dict(tx.execute("SELECT feature, mass FROM scene_features WHERE scene_id = ?", (scene_id,)).fetchall())
+def _needed(
+    situation: Situation, least: float, features: Sequence[str], rest: float, rest_identity: float
+) -> Sequence[str]:
+    """Return the first of some features, which have to be looked up even if no scene is led to by any before them."""
+    for count, feature in enumerate(features):
+        if not _suffices(situation, least, rest, rest_identity):
+            return features[:count]
+        rest -= situation.weights[feature]
+        rest_identity -= situation.weights[feature] if feature in situation.identity else 0.0
+    return features
+
+
+def _scored(scene: _Found, situation: Situation) -> Candidate:
+    (scene_id, key, strength, visits), features = scene
+    masses: dict[str, float] = dict(features)
     named = [feature for feature in masses if feature.startswith(_NAMES)]
     return Candidate(scene_id, key, _score(situation, masses, visits), strength, visits, masses, named)
 

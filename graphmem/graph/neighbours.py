@@ -2,7 +2,6 @@
 
 import itertools
 import re
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from graphmem.graph.entities import visible
 from graphmem.graph.scenes import facts_of
 from graphmem.graph.validity import holding
 from graphmem.store.lists import in_parts, of_scopes, prefix_range
+from graphmem.store.transaction import Transaction
 
 # Words that name every second thing: what only they find comes after what a particular word finds.
 _GENERIC = frozenset(
@@ -90,7 +90,7 @@ class _Hit(NamedTuple):
 
 
 def neighbours(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     names: str | Sequence[str],
     reading: Reading,
     *,
@@ -145,7 +145,7 @@ def _in_order(entities: Iterable[_Entity], ranks: Mapping[int, _Rank], *, recent
 
 
 def facts_around(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     entity_ids: Iterable[int],
     reading: Reading,
     *,
@@ -175,7 +175,7 @@ def facts_around(
     return [found[relation_id] for relation_id in sorted(found)]
 
 
-def told(tx: sqlite3.Connection, relation_ids: Sequence[int]) -> tuple[RecalledRelation, ...]:
+def told(tx: Transaction, relation_ids: Sequence[int]) -> tuple[RecalledRelation, ...]:
     """Return facts with the sentence that told them last, in the order of the given ids."""
     found: dict[int, RecalledRelation] = {}
     for ids, places in in_parts(relation_ids):
@@ -187,7 +187,7 @@ def told(tx: sqlite3.Connection, relation_ids: Sequence[int]) -> tuple[RecalledR
 # ---- finding entities by words
 
 
-def _entities(tx: sqlite3.Connection, entity_ids: Iterable[int]) -> list[_Entity]:
+def _entities(tx: Transaction, entity_ids: Iterable[int]) -> list[_Entity]:
     return [
         _Entity(*row)
         for ids, places in in_parts(entity_ids)
@@ -195,7 +195,7 @@ def _entities(tx: sqlite3.Connection, entity_ids: Iterable[int]) -> list[_Entity
     ]
 
 
-def _keywords(tx: sqlite3.Connection, names: str | Sequence[str], scopes: Sequence[str] | None) -> tuple[str, ...]:
+def _keywords(tx: Transaction, names: str | Sequence[str], scopes: Sequence[str] | None) -> tuple[str, ...]:
     """Return what to look for: the names of a list, or what a text means.
 
     A text is a list when commas part it, else a name when it is one; else it is a question, and the names in it, its
@@ -240,7 +240,7 @@ def _windows(question: str) -> list[str]:
     return list(dict.fromkeys(windows))
 
 
-def _named(tx: sqlite3.Connection, keys: Sequence[str], scopes: Sequence[str] | None) -> list[str]:
+def _named(tx: Transaction, keys: Sequence[str], scopes: Sequence[str] | None) -> list[str]:
     """Return those of some keys that name an entity."""
     seen, parameters = visible(scopes)
     known: set[str] = set()
@@ -264,7 +264,7 @@ def _longest(keys: Sequence[str]) -> list[str]:
     return [key for key in keys if not any(key != other and key in other for other in keys)]
 
 
-def _hits(tx: sqlite3.Connection, keywords: Sequence[str], scopes: Sequence[str] | None) -> list[_Hit]:
+def _hits(tx: Transaction, keywords: Sequence[str], scopes: Sequence[str] | None) -> list[_Hit]:
     """Return the entities whose names the keywords find, at most 50 a keyword, with their rank and tier."""
     best: dict[int, _Entity] = {}
     tiers: dict[int, dict[str, int]] = {}
@@ -281,7 +281,7 @@ def _hits(tx: sqlite3.Connection, keywords: Sequence[str], scopes: Sequence[str]
     return hits
 
 
-def _candidates(tx: sqlite3.Connection, keywords: Sequence[str], scopes: Sequence[str] | None) -> dict[str, _Found]:
+def _candidates(tx: Transaction, keywords: Sequence[str], scopes: Sequence[str] | None) -> dict[str, _Found]:
     """Return for each keyword the entities it may find, with the tier: the index first, the scan where that is few."""
     seen, parameters = visible(scopes)
     found: dict[str, _Found] = {}

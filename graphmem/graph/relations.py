@@ -9,7 +9,6 @@ import datetime as dt
 import hashlib
 import itertools
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -24,6 +23,7 @@ from graphmem.graph.scenes import Told, attach
 from graphmem.graph.validity import holding
 from graphmem.store import text_index
 from graphmem.store.lists import in_parts, values_in_parts
+from graphmem.store.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def _screened(triple: Triple) -> tuple[Triple, str]:
 
 
 def commit(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     checked: Sequence[Fact | Refusal],
     saying: Saying,
     scene_ids: Sequence[int],
@@ -134,7 +134,7 @@ class _Outcome:
 
 
 def tell(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     facts: Sequence[Fact],
     saying: Saying,
     scene_ids: Sequence[int],
@@ -179,7 +179,7 @@ class _Claim(NamedTuple):
     sentence: int | None
 
 
-def _runs(tx: sqlite3.Connection, claims: Sequence[_Claim], scope: str) -> Iterator[tuple[list[_Claim], bool]]:
+def _runs(tx: Transaction, claims: Sequence[_Claim], scope: str) -> Iterator[tuple[list[_Claim], bool]]:
     """Part facts into runs that are written at once, since none bears on another of its run; each is written in turn.
 
     A fact that is told again begins a new one; one of a functional relation, which bears on all its values, is alone.
@@ -203,13 +203,14 @@ def _runs(tx: sqlite3.Connection, claims: Sequence[_Claim], scope: str) -> Itera
 
 
 def _write(
-    tx: sqlite3.Connection, run: Sequence[_Claim], saying: Saying, new_id: int | None, *, functional: bool
+    tx: Transaction, run: Sequence[_Claim], saying: Saying, new_id: int | None, *, functional: bool
 ) -> tuple[list[_Outcome], list[int]]:
     """Write the relations and the evidence of a run; return what it came to and the ids of new relations."""
     at, scope = saying.at, saying.scope
     known = _known(tx, run, saying, functional=functional)
     # Which value of a functional relation is the active one is decided when they are put in order.
     status = "superseded" if functional else "active"
+    named, own = ("", ()) if new_id is None else (", id", (new_id,))
     fresh: list[int] = []
     outcomes: list[_Outcome] = []
     again: list[tuple[object, ...]] = []
@@ -217,15 +218,14 @@ def _write(
         fact = claim.fact
         confidence = fact.triple.confidence
         if row is None:
-            made = tx.execute(
-                """INSERT INTO relations(id, source_id, relation_key, target_id, scope, relation_type, confidence,
-                                         status, sentence_id, valid_from, valid_to, recorded_at, updated_at)
-                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-                (new_id, claim.source, claim.relation_key, claim.target, scope, fact.relation, confidence,
-                 status, claim.sentence, fact.valid_from, fact.valid_to, at, at),
-            )  # fmt: skip
-            assert made.lastrowid is not None
-            fresh.append(made.lastrowid)
+            (relation_id,) = tx.execute(
+                f"""INSERT INTO relations(source_id, relation_key, target_id, scope, relation_type, confidence,
+                                          status, sentence_id, valid_from, valid_to, recorded_at, updated_at{named})
+                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?{", ?" * len(own)}) RETURNING id""",
+                (claim.source, claim.relation_key, claim.target, scope, fact.relation, confidence,
+                 status, claim.sentence, fact.valid_from, fact.valid_to, at, at, *own),
+            ).fetchone()  # fmt: skip
+            fresh.append(relation_id)
             outcomes.append(_Outcome(fresh[-1], True, 0))
             continue
         valid_from, valid_to = fact.valid_from, fact.valid_to
@@ -271,7 +271,7 @@ class _Row(NamedTuple):
     valid_to: str | None
 
 
-def _known(tx: sqlite3.Connection, run: Sequence[_Claim], saying: Saying, *, functional: bool) -> list[_Row | None]:
+def _known(tx: Transaction, run: Sequence[_Claim], saying: Saying, *, functional: bool) -> list[_Row | None]:
     """Return for each fact the row that it tells again.
 
     Of equal facts the active one; a deleted or archived one comes back. A superseded one is history, and a value of a
@@ -319,12 +319,12 @@ def _same_time(fact: Fact, known_from: str | None, known_to: str | None, at: str
     return not (valid_from and valid_to and valid_to < valid_from)
 
 
-def _with_history(tx: sqlite3.Connection, claims: Iterable[_Claim], scope: str) -> set[tuple[int, str]]:
+def _with_history(tx: Transaction, claims: Iterable[_Claim], scope: str) -> set[tuple[int, str]]:
     """Return the relations, by source and key, that had successive values before, which makes them functional."""
     found: set[tuple[int, str]] = set()
     for values, parameters in values_in_parts({(claim.source, claim.relation_key) for claim in claims}):
         rows = tx.execute(
-            f"""SELECT column1, column2 FROM (VALUES {values}) WHERE EXISTS (
+            f"""SELECT column1, column2 FROM (VALUES {values}) AS line WHERE EXISTS (
                     SELECT 1 FROM relations WHERE source_id = column1 AND relation_key = column2
                         AND scope = ? AND status = 'superseded')""",
             (*parameters, scope),
@@ -333,7 +333,7 @@ def _with_history(tx: sqlite3.Connection, claims: Iterable[_Claim], scope: str) 
     return found
 
 
-def put_sentences(tx: sqlite3.Connection, texts: Sequence[str], at: str) -> tuple[list[int | None], list[int]]:
+def put_sentences(tx: Transaction, texts: Sequence[str], at: str) -> tuple[list[int | None], list[int]]:
     """Return the ids of sentences, None for '', and of those the new ones, to be indexed."""
     digests = {text: digest_of(text) for text in texts if text}
     ids: dict[bytes, int] = {}
@@ -342,9 +342,9 @@ def put_sentences(tx: sqlite3.Connection, texts: Sequence[str], at: str) -> tupl
     fresh: list[int] = []
     for text, digest in digests.items():
         if digest not in ids:
-            made = tx.execute("INSERT INTO sentences(hash, text, created_at) VALUES (?, ?, ?)", (digest, text, at))
-            assert made.lastrowid is not None
-            ids[digest] = made.lastrowid
+            (ids[digest],) = tx.execute(
+                "INSERT INTO sentences(hash, text, created_at) VALUES (?, ?, ?) RETURNING id", (digest, text, at)
+            ).fetchone()
             fresh.append(ids[digest])
     return [ids[digests[text]] if text else None for text in texts], fresh
 
@@ -358,7 +358,7 @@ def digest_of(sentence: str) -> bytes:
     return hashlib.sha256(sentence.encode()).digest()
 
 
-def _put_in_order(tx: sqlite3.Connection, told: int, fact: tuple[int, str, int, str], at: str) -> int:
+def _put_in_order(tx: Transaction, told: int, fact: tuple[int, str, int, str], at: str) -> int:
     """Let each value of a functional relation hold until the next one; return how many others were closed by that.
 
     The last one is active, unless it is history that was told before; it begins where the one before it ends. A value
@@ -401,7 +401,7 @@ _OF_LINE = "source_id = ? AND relation_key = ? AND scope = ?"
 _ACTIVE = f"INDEXED BY relations_active WHERE {_OF_LINE} AND status = 'active'"
 
 
-def _values_beside(tx: sqlite3.Connection, told: int, line: tuple[int, str, str]) -> list[tuple[int, str, str, bool]]:
+def _values_beside(tx: Transaction, told: int, line: tuple[int, str, str]) -> list[tuple[int, str, str, bool]]:
     """Return in order the values that a told one may bear on: it, the active ones, those right beside them, the last.
 
     Each as id, status, since when, and whether it had ended when it was told.
@@ -420,13 +420,13 @@ def _values_beside(tx: sqlite3.Connection, told: int, line: tuple[int, str, str]
     return sorted({row[0]: row for row in (*found, *beside)}.values(), key=lambda row: (row[2], row[0]))
 
 
-def _with_others(tx: sqlite3.Connection, told: int, line: tuple[int, str, str]) -> bool:
+def _with_others(tx: Transaction, told: int, line: tuple[int, str, str]) -> bool:
     """Tell whether a relation has had other values, also such as had ended when they were told."""
     others = f"SELECT 1 FROM relations WHERE {_OF_LINE} AND status = 'superseded' AND id <> ? LIMIT 1"
     return tx.execute(others, (*line, told)).fetchone() is not None
 
 
-def order_values(tx: sqlite3.Connection, place: tuple[int, str, str], at: str) -> None:
+def order_values(tx: Transaction, place: tuple[int, str, str], at: str) -> None:
     """Put all values of a functional relation in order: source, key of the relation, scope."""
     source_id, relation_key, scope = place
     values = tx.execute(
@@ -438,7 +438,7 @@ def order_values(tx: sqlite3.Connection, place: tuple[int, str, str], at: str) -
         _put_in_order(tx, relation_id, (source_id, relation_key, target_id, scope), at)
 
 
-def _part_what_was_said_again(tx: sqlite3.Connection, place: tuple[int, str, int, str], since: str, at: str) -> None:
+def _part_what_was_said_again(tx: Transaction, place: tuple[int, str, int, str], since: str, at: str) -> None:
     """Make room for a value told of old: one that held before it, and was said again later, is parted in two.
 
     Else what one talk of long ago told would end what a later talk confirmed. Only values told without a time are
@@ -484,7 +484,7 @@ def _part_what_was_said_again(tx: sqlite3.Connection, place: tuple[int, str, int
 
 
 def tag(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     scene_id: int | None,
     key: str,
     relation_ids: Sequence[int],
@@ -523,7 +523,7 @@ def _known_at(at: str) -> tuple[str, list[str]]:
     return f"(r.status = 'active' OR {holds})", held
 
 
-def matching(tx: sqlite3.Connection, pattern: str, at: str) -> list[int]:
+def matching(tx: Transaction, pattern: str, at: str) -> list[int]:
     """Return the known relations with an end whose name matches a case-sensitive glob pattern."""
     entities = set(matching_glob(tx, pattern))
     known, held = _known_at(at)

@@ -30,10 +30,9 @@ from graphmem.graph.validity import holding
 from graphmem.late import late
 from graphmem.store import postings
 from graphmem.store.lists import in_parts, of_scopes
+from graphmem.store.transaction import Transaction
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from graphmem.config import Config
     from graphmem.core.model import (
         Bucket,
@@ -74,9 +73,19 @@ class Entered(NamedTuple):
     is_news: bool = True
 
 
-def enter(tx: sqlite3.Connection, situation: Situation, at: str) -> Entered:
-    """Join the best scene, or count the visit towards a new one."""
-    found = matching.best(tx, situation)
+def visit(
+    tx: Transaction, situation: Situation, keys: Sequence[str], at: str, config: Config
+) -> tuple[Entered, list[DeclaredScene]]:
+    """Declare scenes by their keys and enter the scene of a situation, which may be empty."""
+    # All that has to be known is asked for before any of it is waited for.
+    strengthened = _strengthen(tx, keys, at) if keys else ()
+    found = matching.best(tx, situation) if situation else None
+    declared = _declared(tx, keys, strengthened, at, config) if keys else []
+    return _enter(tx, situation, at, found) if situation else Entered(), declared
+
+
+def _enter(tx: Transaction, situation: Situation, at: str, found: matching.Candidate | None) -> Entered:
+    """Join the scene that was found, or count the visit towards a new one."""
     if found is not None:
         return _join(tx, situation, at, found)
     label = situation.growing_label
@@ -92,20 +101,20 @@ def enter(tx: sqlite3.Connection, situation: Situation, at: str) -> Entered:
     return Entered(key, created=True, similarity=1.0, strength=strength)
 
 
-def foresee(tx: sqlite3.Connection, situation: Situation, declared: Sequence[str]) -> Visit:
+def foresee(tx: Transaction, situation: Situation, declared: Sequence[str]) -> Visit:
     """Return what entering comes to where nothing may be written: the best scene and the declared ones, as they are."""
     found = matching.best(tx, situation) if situation else None
     entered = Entered() if found is None else Entered(found.key, False, found.score, found.strength)
     return visit_of(entered, [_as_declared(tx, key) for key in declared], situation)
 
 
-def _as_declared(tx: sqlite3.Connection, key: str) -> DeclaredScene:
+def _as_declared(tx: Transaction, key: str) -> DeclaredScene:
     row = tx.execute("SELECT key, strength FROM scenes WHERE id = ?", (scene_id_of(tx, key),)).fetchone()
     own_key, strength = row or (key, 0)
     return model.DeclaredScene(own_key, False, strength)
 
 
-def _join(tx: sqlite3.Connection, situation: Situation, at: str, scene: matching.Candidate) -> Entered:
+def _join(tx: Transaction, situation: Situation, at: str, scene: matching.Candidate) -> Entered:
     visit = scene.visits + 1
     tx.execute(
         """UPDATE scenes SET strength = strength + 1, visits = visits + 1, updated_at = MAX(updated_at, ?)
@@ -145,7 +154,7 @@ def _channel_weights(scene: matching.Candidate, situation: Situation) -> tuple[f
 
 
 def _add_features(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     scene_id: int,
     fresh: Mapping[str, float],
     situation: Situation,
@@ -164,7 +173,7 @@ def _add_features(
     )
 
 
-def _give_up_surplus(tx: sqlite3.Connection, scene_id: int, count: int, config: Config) -> None:
+def _give_up_surplus(tx: Transaction, scene_id: int, count: int, config: Config) -> None:
     """Drop the features that a scene with so many of them has no room for."""
     if count <= config.scene_features:
         return
@@ -177,7 +186,7 @@ def _give_up_surplus(tx: sqlite3.Connection, scene_id: int, count: int, config: 
         postings.settle(tx, [scene_id])
 
 
-def _evidence_suffices(tx: sqlite3.Connection, label: str, at: str, config: Config) -> bool:
+def _evidence_suffices(tx: Transaction, label: str, at: str, config: Config) -> bool:
     """Count a visit under a label; tell whether there are enough within the evidence lifetime."""
     row = tx.execute("SELECT count, updated_at FROM situation_evidence WHERE label = ?", (label,)).fetchone()
     near = row is not None and _days_apart(at, row[1]) <= config.evidence_days
@@ -194,7 +203,7 @@ def _days_apart(a: str, b: str) -> float:
     return abs(dt.datetime.fromisoformat(a) - dt.datetime.fromisoformat(b)) / dt.timedelta(days=1)
 
 
-def _grow(tx: sqlite3.Connection, label: str, at: str) -> tuple[int, str, int]:
+def _grow(tx: Transaction, label: str, at: str) -> tuple[int, str, int]:
     """Make the scene of a label, or adopt the row of that key that a write made before; return id, key, strength."""
     key = base = auto_key(label)
     number = 1
@@ -212,16 +221,16 @@ def _grow(tx: sqlite3.Connection, label: str, at: str) -> tuple[int, str, int]:
     return _insert_scene(tx, key, visits=1, at=at), key, 1
 
 
-def _row_of(tx: sqlite3.Connection, key: str) -> tuple[int, bool] | None:
+def _row_of(tx: Transaction, key: str) -> tuple[int, bool] | None:
     row = tx.execute(
         """SELECT id, EXISTS (SELECT 1 FROM scene_features WHERE scene_id = scenes.id) FROM scenes WHERE key = ?
-           UNION ALL SELECT scene_id, 1 FROM scene_aliases WHERE key = ?""",
+           UNION ALL SELECT scene_id, TRUE FROM scene_aliases WHERE key = ?""",
         (key, key),
     ).fetchone()
     return None if row is None else (row[0], bool(row[1]))
 
 
-def _insert_scene(tx: sqlite3.Connection, key: str, *, visits: int, at: str) -> int:
+def _insert_scene(tx: Transaction, key: str, *, visits: int, at: str) -> int:
     (scene_id,) = tx.execute(
         """INSERT INTO scenes(key, strength, visits, origin, created_at, updated_at) VALUES (?, 1, ?, ?, ?, ?)
            RETURNING id""",
@@ -234,12 +243,12 @@ def _insert_scene(tx: sqlite3.Connection, key: str, *, visits: int, at: str) -> 
 # ---- declaring
 
 
-def scene_id_of(tx: sqlite3.Connection, key: str) -> int | None:
+def scene_id_of(tx: Transaction, key: str) -> int | None:
     """Return the id of the scene of a normalised key or of an alias, None where there is none."""
     return scene_ids(tx, [key]).get(key)
 
 
-def ensure_scenes(tx: sqlite3.Connection, keys: Iterable[str], at: str, config: Config) -> list[int]:
+def ensure_scenes(tx: Transaction, keys: Iterable[str], at: str, config: Config) -> list[int]:
     """Return the ids of scenes; those that are new are made."""
     wanted = list(keys)
     ids = scene_ids(tx, wanted)
@@ -247,7 +256,7 @@ def ensure_scenes(tx: sqlite3.Connection, keys: Iterable[str], at: str, config: 
     return [ids[key] for key in wanted]
 
 
-def scene_ids(tx: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
+def scene_ids(tx: Transaction, keys: Iterable[str]) -> dict[str, int]:
     """Return the ids of the scenes that normalised keys lead to, by their own key rather than by an alias."""
     found: dict[str, int] = {}  # of two rows of one key the later stays, so aliases come first
     for part, marks in in_parts(keys):
@@ -261,7 +270,7 @@ def scene_ids(tx: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def _make(tx: sqlite3.Connection, key: str, at: str, config: Config) -> int:
+def _make(tx: Transaction, key: str, at: str, config: Config) -> int:
     """Make a scene; a declared one gets the features that its key spells."""
     scene_id = _insert_scene(tx, key, visits=0, at=at)
     tx.executemany(
@@ -271,18 +280,33 @@ def _make(tx: sqlite3.Connection, key: str, at: str, config: Config) -> int:
     return scene_id
 
 
-def declare(tx: sqlite3.Connection, key: str, at: str, config: Config) -> DeclaredScene:
+def declare(tx: Transaction, key: str, at: str, config: Config) -> DeclaredScene:
     """Make a scene exist; one that existed is strengthened by one."""
-    scene_id = scene_id_of(tx, key)
-    created = scene_id is None
-    if scene_id is None:
-        scene_id = _make(tx, key, at, config)
-    strength, own_key = tx.execute(
-        """UPDATE scenes SET strength = strength + ?, updated_at = MAX(updated_at, ?) WHERE id = ?
-           RETURNING strength, key""",
-        (0 if created else 1, at, scene_id),
-    ).fetchone()
-    return model.DeclaredScene(own_key, created, strength)
+    return _declared(tx, [key], _strengthen(tx, [key], at), at, config)[0]
+
+
+def _strengthen(tx: Transaction, keys: Sequence[str], at: str) -> Iterable[list[tuple[str, int]]]:
+    """Strengthen the scenes that keys lead to, and ask for the own key and strength of each."""
+    return tx.engine.each(
+        tx,
+        """UPDATE scenes SET strength = strength + 1, updated_at = MAX(updated_at, ?1)
+           WHERE id = COALESCE((SELECT id FROM scenes WHERE key = ?2),
+                               (SELECT scene_id FROM scene_aliases WHERE key = ?2))
+           RETURNING key, strength""",
+        [(at, key) for key in keys],
+    )
+
+
+def _declared(
+    tx: Transaction, keys: Sequence[str], strengthened: Iterable[list[tuple[str, int]]], at: str, config: Config
+) -> list[DeclaredScene]:
+    """Return scenes that were strengthened; where a key led to none, one is made."""
+    declared = []
+    for key, found in zip(keys, strengthened, strict=True):
+        if not found:
+            _make(tx, key, at, config)
+        declared += [model.DeclaredScene(own_key, not found, strength) for own_key, strength in found or [(key, 1)]]
+    return declared
 
 
 def with_derived(declared: tuple[str, ...], situation: Situation) -> tuple[str, ...]:
@@ -321,7 +345,7 @@ class Told(NamedTuple):
     weight: float
 
 
-def attach(tx: sqlite3.Connection, scene_ids: Sequence[int], facts: Iterable[Told], at: str) -> None:
+def attach(tx: Transaction, scene_ids: Sequence[int], facts: Iterable[Told], at: str) -> None:
     """Attach relations and the entities at their ends to scenes.
 
     A weight never falls by being attached again, and the decay clock starts anew.
@@ -334,39 +358,40 @@ def attach(tx: sqlite3.Connection, scene_ids: Sequence[int], facts: Iterable[Tol
     put_refs(tx, rows)
 
 
-def attach_note(tx: sqlite3.Connection, scene_ids: Iterable[int], note_id: int, at: str) -> None:
+def attach_note(tx: Transaction, scene_ids: Iterable[int], note_id: int, at: str) -> None:
     """Attach a note to scenes with full weight."""
     put_refs(tx, [(scene_id, "note", note_id, "", None, 1.0, at, at) for scene_id in scene_ids])
 
 
-def attach_text(tx: sqlite3.Connection, scene_ids: Iterable[int], kind: str, ref_text: str, at: str) -> None:
+def attach_text(tx: Transaction, scene_ids: Iterable[int], kind: str, ref_text: str, at: str) -> None:
     """Attach what has a text for an id, a block or a document, to scenes with full weight."""
     put_refs(tx, [(scene_id, kind, 0, ref_text, None, 1.0, at, at) for scene_id in scene_ids])
 
 
-def put_refs(tx: sqlite3.Connection, rows: Sequence[tuple[object, ...]]) -> None:
+def put_refs(tx: Transaction, rows: Sequence[tuple[object, ...]]) -> None:
     """Write refs: scene, kind, ref_id, ref_text, sentence, weight, clock, since when; a known one takes in the rest."""
     tx.executemany(
         """INSERT INTO scene_refs(scene_id, kind, ref_id, ref_text, sentence_id, weight, decayed_at, created_at)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
            ON CONFLICT (scene_id, kind, ref_id, ref_text) DO UPDATE SET
-               weight = MAX(weight, excluded.weight), decayed_at = MAX(decayed_at, excluded.decayed_at),
-               sentence_id = COALESCE(excluded.sentence_id, sentence_id)""",
+               weight = MAX(scene_refs.weight, excluded.weight),
+               decayed_at = MAX(scene_refs.decayed_at, excluded.decayed_at),
+               sentence_id = COALESCE(excluded.sentence_id, scene_refs.sentence_id)""",
         rows,
     )
 
 
-def newest_ref(tx: sqlite3.Connection) -> int:
+def newest_ref(tx: Transaction) -> int:
     """Return the id of the ref that was made last, 0 where there is none."""
     return int(tx.execute("SELECT COALESCE(MAX(id), 0) FROM scene_refs").fetchone()[0])
 
 
-def detach_text(tx: sqlite3.Connection, kind: str, ref_text: str) -> None:
+def detach_text(tx: Transaction, kind: str, ref_text: str) -> None:
     """Take what has a text for an id out of all scenes."""
     tx.execute("DELETE FROM scene_refs WHERE kind = ? AND ref_text = ? AND ref_text <> ''", (kind, ref_text))
 
 
-def scenes_of_text(tx: sqlite3.Connection, kind: str, ref_text: str) -> tuple[str, ...]:
+def scenes_of_text(tx: Transaction, kind: str, ref_text: str) -> tuple[str, ...]:
     """Return the keys of the scenes that hold what has a text for an id."""
     rows = tx.execute(
         """SELECT s.key FROM scene_refs ref JOIN scenes s ON s.id = ref.scene_id
@@ -387,7 +412,7 @@ REF_TARGETS = {
 }
 
 
-def sweep_refs(tx: sqlite3.Connection) -> int:
+def sweep_refs(tx: Transaction) -> int:
     """Remove the refs to what was deleted; return how many. Recalls pass over such refs, counts do not."""
     return sum(
         tx.execute(
@@ -411,7 +436,7 @@ _ORDERS = {
 
 
 def list_scenes(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     prefix: str,
     at: str,
     *,
@@ -426,11 +451,11 @@ def list_scenes(
 
     exact: only those that the prefix itself leads to.
     """
-    conditions: list[str] = ["instr(s.key, ?)"]
+    conditions: list[str] = ["instr(s.key, ?) > 0"]
     parameters: list[object] = [contains]
     if prefix:
         selection = below([prefix], exact=exact)
-        conditions.append(f"s.id IN (SELECT id FROM ({selection.sql}))")
+        conditions.append(f"s.id IN (SELECT id FROM ({selection.sql}) chosen)")
         parameters += selection.parameters
     if origin is not None:
         conditions.append("s.origin = ?")
@@ -454,7 +479,7 @@ def list_scenes(
     return tuple(model.Scene(*row) for row in rows)
 
 
-def detail(tx: sqlite3.Connection, key: str, at: str) -> model.SceneDetail:
+def detail(tx: Transaction, key: str, at: str) -> model.SceneDetail:
     """Return one scene by a normalised key or alias. Raises NotFound."""
     scene_id = scene_ids(tx, [key]).get(key)
     if scene_id is None:
@@ -494,13 +519,13 @@ def with_strength(noted: str, day: str, strength: int) -> str:
     return " ".join(f"{one}={strong}" for one, strong in days)
 
 
-def changed_strengths(tx: sqlite3.Connection) -> list[int]:
+def changed_strengths(tx: Transaction) -> list[int]:
     """Return the ids of the scenes whose strength is not the one noted last."""
     rows = tx.execute("SELECT id FROM scenes WHERE strengths NOT LIKE '%=' || strength ORDER BY id")
     return [scene for (scene,) in rows.fetchall()]
 
 
-def note_strengths(tx: sqlite3.Connection, scenes: Sequence[int], at: str) -> None:
+def note_strengths(tx: Transaction, scenes: Sequence[int], at: str) -> None:
     """Note how strong scenes are today."""
     for part, marks in in_parts(scenes):
         rows = tx.execute(f"SELECT id, strength, strengths FROM scenes WHERE id IN ({marks})", part).fetchall()
@@ -510,13 +535,13 @@ def note_strengths(tx: sqlite3.Connection, scenes: Sequence[int], at: str) -> No
         )
 
 
-def list_evidence(tx: sqlite3.Connection) -> tuple[Bucket, ...]:
+def list_evidence(tx: Transaction) -> tuple[Bucket, ...]:
     """Return the labels that have been met and have no scene yet, the latest first."""
     rows = tx.execute("SELECT label, count, updated_at FROM situation_evidence ORDER BY updated_at DESC, label")
     return tuple(model.Bucket(*row) for row in rows)
 
 
-def match(tx: sqlite3.Connection, situation: Situation) -> tuple[SceneMatch, ...]:
+def match(tx: Transaction, situation: Situation) -> tuple[SceneMatch, ...]:
     """Return the scenes that answer a situation, best first, and by which features."""
     joined = matching.best(tx, situation)
     found: list[SceneMatch] = []
@@ -545,7 +570,7 @@ class Selection:
     parameters: Sequence[object]
 
 
-EVERY_SCENE = Selection("SELECT id, 0, 1.0, key FROM scenes", [])
+EVERY_SCENE = Selection("SELECT id, 0 AS tier, 1.0 AS score, key AS place FROM scenes", [])
 
 
 def below(keys: Sequence[str], *, exact: bool = False) -> Selection:
@@ -553,7 +578,7 @@ def below(keys: Sequence[str], *, exact: bool = False) -> Selection:
     if len(keys) > KEYS_IN_A_RECALL:
         raise too_many("keys", keys)
     if not keys:
-        return Selection("SELECT id, 0, 1.0, id FROM scenes WHERE FALSE", [])
+        return Selection("SELECT id, 0 AS tier, 1.0 AS score, id AS place FROM scenes WHERE FALSE", [])
     one = f"(VALUES {', '.join(['(?)'] * len(keys))}) AS k"
     parts = [
         f"SELECT s.id AS id FROM {one} JOIN scenes s ON s.key = k.column1",
@@ -564,12 +589,12 @@ def below(keys: Sequence[str], *, exact: bool = False) -> Selection:
         two = f"(VALUES {', '.join(['(?, ?)'] * len(keys))}) AS k"
         parts.append(f"SELECT s.id AS id FROM {two} JOIN scenes s ON s.key >= k.column1 AND s.key < k.column2")
         parameters += [bound for key in keys for bound in prefix_range(key)]
-    return Selection(f"SELECT id, 0, 1.0, id FROM ({' UNION '.join(parts)})", parameters)
+    return Selection(
+        f"SELECT id, 0 AS tier, 1.0 AS score, id AS place FROM ({' UNION '.join(parts)}) found", parameters
+    )
 
 
-def chosen(
-    tx: sqlite3.Connection, declared: Sequence[str], candidates: Sequence[matching.Candidate]
-) -> Selection | None:
+def chosen(tx: Transaction, declared: Sequence[str], candidates: Sequence[matching.Candidate]) -> Selection | None:
     """Return the selection of declared scenes, read exactly, and then of answering ones by score; None for none."""
     if len(declared) > KEYS_IN_A_RECALL:
         raise too_many("declared", declared)
@@ -603,9 +628,7 @@ def too_many(argument: str, values: Sequence[str]) -> InvalidInput:
     return InvalidInput(argument, len(values), f"more than {KEYS_IN_A_RECALL} at once; recall them in parts")
 
 
-def recall(
-    tx: sqlite3.Connection, selection: Selection, *, limit: int, scopes: Sequence[str] | None, at: str
-) -> Recollection:
+def recall(tx: Transaction, selection: Selection, *, limit: int, scopes: Sequence[str] | None, at: str) -> Recollection:
     """Return what the chosen scenes hold, each kind by score times weight. Notes are not of the graph: see `noted`."""
     chosen = f"WITH chosen(id, tier, score, place) AS ({selection.sql})"
     scenes = tx.execute(
@@ -622,12 +645,12 @@ def recall(
     )
 
 
-def are_notes(tx: sqlite3.Connection) -> bool:
+def are_notes(tx: Transaction) -> bool:
     """Tell by one cheap look whether there is any note: a memory without them pays no more for them."""
     return tx.execute("SELECT MAX(id) FROM notes").fetchone()[0] is not None
 
 
-def noted(tx: sqlite3.Connection, selection: Selection) -> dict[int, float]:
+def noted(tx: Transaction, selection: Selection) -> dict[int, float]:
     """Return the notes that the chosen scenes hold, by id, with the greatest score times weight."""
     rows = tx.execute(
         f"""WITH chosen(id, tier, score, place) AS ({selection.sql})
@@ -643,7 +666,7 @@ def noted(tx: sqlite3.Connection, selection: Selection) -> dict[int, float]:
 
 
 def _relations(
-    tx: sqlite3.Connection, chosen: str, parameters: Sequence[object], limit: int, scopes: Sequence[str] | None, at: str
+    tx: Transaction, chosen: str, parameters: Sequence[object], limit: int, scopes: Sequence[str] | None, at: str
 ) -> tuple[RecalledRelation, ...]:
     """Return each fact once, with the sentence of the scene that ranks it highest."""
     (holds, held), (in_scope, scope_parameters) = holding(at), of_scopes(scopes)
@@ -672,7 +695,7 @@ def _relations(
 
 
 def _entities(
-    tx: sqlite3.Connection, chosen: str, parameters: Sequence[object], limit: int, scopes: Sequence[str] | None, at: str
+    tx: Transaction, chosen: str, parameters: Sequence[object], limit: int, scopes: Sequence[str] | None, at: str
 ) -> tuple[RecalledEntity, ...]:
     """Return each name once.
 
@@ -700,7 +723,7 @@ def _entities(
     return tuple(model.RecalledEntity(*row) for row in rows.fetchall())
 
 
-def _blocks(tx: sqlite3.Connection, chosen: str, parameters: Sequence[object], limit: int) -> tuple[RecalledBlock, ...]:
+def _blocks(tx: Transaction, chosen: str, parameters: Sequence[object], limit: int) -> tuple[RecalledBlock, ...]:
     rows = tx.execute(
         f"""
         {chosen}
@@ -715,9 +738,7 @@ def _blocks(tx: sqlite3.Connection, chosen: str, parameters: Sequence[object], l
     return tuple(model.RecalledBlock(*row) for row in rows.fetchall())
 
 
-def _documents(
-    tx: sqlite3.Connection, chosen: str, parameters: Sequence[object], limit: int
-) -> tuple[RecalledDocument, ...]:
+def _documents(tx: Transaction, chosen: str, parameters: Sequence[object], limit: int) -> tuple[RecalledDocument, ...]:
     rows = tx.execute(
         f"""
         {chosen}

@@ -6,7 +6,6 @@ commit.
 """
 
 import math
-import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from graphmem.graph import entities
 from graphmem.graph.relations import Fact, Saying, digest_of
 from graphmem.graph.scenes import scene_id_of
 from graphmem.store import postings, text_index
+from graphmem.store.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class ForeignEntity:
 _Row = tuple[object, ...]
 
 
-def take_in_scene(tx: sqlite3.Connection, foreign: ForeignScene, at: str, config: Config) -> tuple[int, str]:
+def take_in_scene(tx: Transaction, foreign: ForeignScene, at: str, config: Config) -> tuple[int, str]:
     """Make a scene, or let the one of its key be at least as strong; return its id, and added, changed or known.
 
     Its profile is that of its features met at each visit, each sharing the weight of its kind, so that their situation
@@ -67,8 +67,9 @@ def take_in_scene(tx: sqlite3.Connection, foreign: ForeignScene, at: str, config
     """
     scene_id = scene_id_of(tx, foreign.key)
     if scene_id is None:
-        made = tx.execute(
-            "INSERT INTO scenes(key, strength, visits, origin, created_at, updated_at) VALUES (?, ?, 0, ?, ?, ?)",
+        (scene_id,) = tx.execute(
+            """INSERT INTO scenes(key, strength, visits, origin, created_at, updated_at) VALUES (?, ?, 0, ?, ?, ?)
+               RETURNING id""",
             (
                 foreign.key,
                 foreign.strength,
@@ -76,9 +77,7 @@ def take_in_scene(tx: sqlite3.Connection, foreign: ForeignScene, at: str, config
                 foreign.created_at or at,
                 foreign.updated_at or at,
             ),
-        )
-        assert made.lastrowid is not None
-        scene_id = made.lastrowid
+        ).fetchone()
         text_index.add(tx, "scene", [scene_id])
         outcome = "added"
         before: list[_Row] = []
@@ -98,13 +97,13 @@ def take_in_scene(tx: sqlite3.Connection, foreign: ForeignScene, at: str, config
     return scene_id, outcome
 
 
-def _scene_rows(tx: sqlite3.Connection, scene_id: int) -> list[_Row]:
+def _scene_rows(tx: Transaction, scene_id: int) -> list[_Row]:
     rows: list[_Row] = tx.execute("SELECT strength, visits FROM scenes WHERE id = ?", (scene_id,)).fetchall()
     rows += tx.execute("SELECT feature, weight, mass FROM scene_features WHERE scene_id = ?", (scene_id,)).fetchall()
     return rows
 
 
-def _take_in_profile(tx: sqlite3.Connection, scene_id: int, foreign: ForeignScene, config: Config) -> None:
+def _take_in_profile(tx: Transaction, scene_id: int, foreign: ForeignScene, config: Config) -> None:
     (visits,) = tx.execute("SELECT visits FROM scenes WHERE id = ?", (scene_id,)).fetchone()
     if visits >= foreign.visits:
         return
@@ -115,8 +114,8 @@ def _take_in_profile(tx: sqlite3.Connection, scene_id: int, foreign: ForeignScen
     ]
     tx.executemany(
         """INSERT INTO scene_features(scene_id, feature, weight, mass, touched, posted) VALUES (?, ?, ?, ?, ?, NULL)
-           ON CONFLICT (scene_id, feature) DO UPDATE SET weight = MAX(weight, excluded.weight),
-               mass = MAX(mass, excluded.mass), touched = excluded.touched""",
+           ON CONFLICT (scene_id, feature) DO UPDATE SET weight = MAX(scene_features.weight, excluded.weight),
+               mass = MAX(scene_features.mass, excluded.mass), touched = excluded.touched""",
         rows,
     )
     tx.execute("UPDATE scenes SET visits = ? WHERE id = ?", (foreign.visits, scene_id))
@@ -128,7 +127,7 @@ def _take_in_profile(tx: sqlite3.Connection, scene_id: int, foreign: ForeignScen
     postings.settle(tx, [scene_id])
 
 
-def _take_in_spellings(tx: sqlite3.Connection, scene_id: int, foreign: ForeignScene) -> None:
+def _take_in_spellings(tx: Transaction, scene_id: int, foreign: ForeignScene) -> None:
     tx.executemany(
         """INSERT INTO scene_aliases(key, scene_id) SELECT ?1, ?2
            WHERE NOT EXISTS (SELECT 1 FROM scenes WHERE key = ?1) ON CONFLICT (key) DO NOTHING""",
@@ -147,9 +146,7 @@ def usable_weight(weight: object, otherwise: float) -> float:
     return otherwise
 
 
-def take_in_entities(
-    tx: sqlite3.Connection, foreign: Sequence[ForeignEntity], newest: int, came: set[int]
-) -> list[str]:
+def take_in_entities(tx: Transaction, foreign: Sequence[ForeignEntity], newest: int, came: set[int]) -> list[str]:
     """Make entities that are not known, and let those that are take in what is told of them.
 
     Return for each added, changed, known, or merged, for a second spelling of one that came before it. newest: the last
@@ -163,15 +160,13 @@ def take_in_entities(
         key = entity_key(one.name)
         entity_id = ids.get(key)
         if entity_id is None:
-            made = tx.execute(
+            (ids[key],) = tx.execute(
                 """INSERT INTO entities(name, key, type, mention_count, created_at, updated_at)
-                   VALUES (?, ?, ?, ?, ?, ?)""",
+                   VALUES (?, ?, ?, ?, ?, ?) RETURNING id""",
                 (one.name, key, one.type or entities.USUAL_TYPE, max(one.mentions, 1), one.created_at, one.updated_at),
-            )
-            assert made.lastrowid is not None
-            ids[key] = made.lastrowid
-            fresh.append(made.lastrowid)
-            came.add(made.lastrowid)
+            ).fetchone()
+            fresh.append(ids[key])
+            came.add(ids[key])
             outcomes.append("added")
             continue
         times = (one.created_at, one.updated_at) if one.is_dated else (None, None)
@@ -190,7 +185,7 @@ def take_in_entities(
     return outcomes
 
 
-def told_before(tx: sqlite3.Connection, fact: Fact, saying: Saying, *, at_any_time: bool = False) -> int | None:
+def told_before(tx: Transaction, fact: Fact, saying: Saying, *, at_any_time: bool = False) -> int | None:
     """Return the relation that a fact was taken in as when it was told from the same source before; None for a new one.
 
     at_any_time: the source tells no times.
@@ -214,22 +209,22 @@ def told_before(tx: sqlite3.Connection, fact: Fact, saying: Saying, *, at_any_ti
     return None if row is None else int(row[0])
 
 
-def put_away_fact(tx: sqlite3.Connection, relation_id: int, status: str, at: str) -> None:
+def put_away_fact(tx: Transaction, relation_id: int, status: str, at: str) -> None:
     """Let a fact that was just taken in be what it is in the other memory: deleted or archived, since a time."""
     tx.execute("UPDATE relations SET status = ?, closed_at = ? WHERE id = ?", (status, at, relation_id))
 
 
-def keep_from_all(tx: sqlite3.Connection, relation_id: int, source: str) -> None:
+def keep_from_all(tx: Transaction, relation_id: int, source: str) -> None:
     """Let a fact, as far as a source told it, be no longer for everybody."""
     tx.execute("UPDATE evidence SET openly = 0 WHERE relation_id = ? AND source = ?", (relation_id, source))
 
 
-def confirm_fact(tx: sqlite3.Connection, relation_id: int, at: str) -> None:
+def confirm_fact(tx: Transaction, relation_id: int, at: str) -> None:
     """Let a fact be confirmed at a time, unless it was confirmed later."""
     tx.execute("UPDATE relations SET updated_at = ? WHERE id = ? AND updated_at < ?", (at, relation_id, at))
 
 
-def take_in_label(tx: sqlite3.Connection, label: str, count: int, met_at: str, at: str) -> bool:
+def take_in_label(tx: Transaction, label: str, count: int, met_at: str, at: str) -> bool:
     """Let a label be met at least so often; tell whether it was known to be. met_at: when last, '' where not told."""
     known = tx.execute(
         "SELECT 1 FROM situation_evidence WHERE label = ? AND count >= ? AND updated_at >= ?", (label, count, met_at)
@@ -238,8 +233,8 @@ def take_in_label(tx: sqlite3.Connection, label: str, count: int, met_at: str, a
         return True
     tx.execute(
         """INSERT INTO situation_evidence(label, count, updated_at) VALUES (?, ?, ?)
-           ON CONFLICT (label) DO UPDATE SET count = MAX(count, excluded.count),
-               updated_at = MAX(updated_at, excluded.updated_at)""",
+           ON CONFLICT (label) DO UPDATE SET count = MAX(situation_evidence.count, excluded.count),
+               updated_at = MAX(situation_evidence.updated_at, excluded.updated_at)""",
         (label, count, met_at or at),
     )
     return False

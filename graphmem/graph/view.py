@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import sqlite3
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
@@ -18,6 +17,7 @@ from graphmem.graph.neighbours import Edge, Reading, facts_around, told
 from graphmem.graph.scenes import below
 from graphmem.late import late
 from graphmem.store.lists import in_parts
+from graphmem.store.transaction import Transaction
 
 if TYPE_CHECKING:
     from graphmem.core import pictures
@@ -29,7 +29,7 @@ Graph: TypeAlias = nx.MultiDiGraph
 # Tables of facts, each with the sentence that tells it here: `told_in` of `_add_facts`.
 _TOLD = "(SELECT id, sentence_id, 1.0 AS weight FROM relations)"
 _TOLD_IN = """(SELECT ref.ref_id AS id, ref.sentence_id, ref.weight FROM scene_refs ref
-               WHERE ref.kind = 'relation' AND ref.scene_id IN (SELECT id FROM ({scenes})))"""
+               WHERE ref.kind = 'relation' AND ref.scene_id IN (SELECT id FROM ({scenes}) chosen))"""
 _DAMPING, _STEPS = 0.85, 32
 MOST_DRAWN = 400  # entities of a picture to look at
 _LAYOUT_STEPS = 120
@@ -39,13 +39,13 @@ _MERMAID = frozenset('"#&<>`*_~|[]{}()\\')
 _NO_XML = dict.fromkeys((0xFFFE, 0xFFFF), "\ufffd")
 
 
-def graph(tx: sqlite3.Connection, reading: Reading, *, scene: str | None, entity: str | None, depth: int) -> Graph:
+def graph(tx: Transaction, reading: Reading, *, scene: str | None, entity: str | None, depth: int) -> Graph:
     """Return the facts at and below a scene, or all, as a graph; around an entity, those within `depth` hops of it.
 
     A scene has its own words for a fact; of several scenes those of the heaviest ref are taken.
     """
     within = None if scene is None else below([scene])
-    if within and not tx.execute(f"SELECT 1 FROM ({within.sql}) LIMIT 1", within.parameters).fetchone():
+    if within and not tx.execute(f"SELECT 1 FROM ({within.sql}) chosen LIMIT 1", within.parameters).fetchone():
         raise NotFound(f"scene: there is none at or below {scene!r}")
     center = None if entity is None else require(tx, entity, reading.scopes, argument="entity")[0]
     picture = nx.MultiDiGraph()
@@ -57,7 +57,7 @@ def graph(tx: sqlite3.Connection, reading: Reading, *, scene: str | None, entity
         _add_facts(tx, picture, reading, _TOLD, [])
     else:
         for ids, places in in_parts(_within_reach(tx, center, reading, depth)):
-            _add_facts(tx, picture, reading, f"(SELECT * FROM {_TOLD} WHERE id IN ({places}))", ids)
+            _add_facts(tx, picture, reading, f"(SELECT * FROM {_TOLD} told WHERE id IN ({places}))", ids)
     if within is not None and center is not None:
         picture = nx.ego_graph(picture, center, radius=depth, undirected=True)
     for ids, places in in_parts(picture):
@@ -67,9 +67,7 @@ def graph(tx: sqlite3.Connection, reading: Reading, *, scene: str | None, entity
     return picture
 
 
-def _add_facts(
-    tx: sqlite3.Connection, picture: Graph, reading: Reading, told_in: str, parameters: Iterable[object]
-) -> None:
+def _add_facts(tx: Transaction, picture: Graph, reading: Reading, told_in: str, parameters: Iterable[object]) -> None:
     condition, read = reading.condition()
     rows = tx.execute(
         f"""SELECT r.source_id, r.target_id, r.id, r.relation_type, COALESCE(t.text, ''), r.confidence,
@@ -92,7 +90,7 @@ def _add_facts(
         )
 
 
-def _within_reach(tx: sqlite3.Connection, center: int, reading: Reading, depth: int) -> list[int]:
+def _within_reach(tx: Transaction, center: int, reading: Reading, depth: int) -> list[int]:
     """Return the facts whose two ends lie within `depth` hops of an entity."""
     reached = {center}
     layer = {center}
@@ -114,7 +112,7 @@ def _ends(edges: Iterable[Edge]) -> set[int]:
 # ---- ways
 
 
-def shortest_path(tx: sqlite3.Connection, start: str, end: str, reading: Reading) -> FactPath:
+def shortest_path(tx: Transaction, start: str, end: str, reading: Reading) -> FactPath:
     """Return the shortest way from one entity to another along facts, in either direction of each.
 
     It is looked for from both ends at once, the smaller front first, so that little of the graph is read.

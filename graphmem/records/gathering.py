@@ -1,19 +1,19 @@
 """What consolidating and distilling read of one scope: its notes, what they were made of, and the calls of tools."""
 
-import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from graphmem.core.distilling import Said
 from graphmem.core.model import Note
 from graphmem.records.notes import notes
-from graphmem.store.lists import in_list, in_parts
+from graphmem.store.lists import EVERY_ROW, in_list, in_parts
+from graphmem.store.transaction import Transaction
 
 _CALL_SHOWN = 4_000  # characters of a call: what it was given comes first
 
 
 def live_notes(
-    tx: sqlite3.Connection, scope: str, kinds: Sequence[str], *, openly: bool = False, most: int = -1
+    tx: Transaction, scope: str, kinds: Sequence[str], *, openly: bool = False, most: int = EVERY_ROW
 ) -> list[Note]:
     """Return the live notes of exactly this scope, those told last first. openly: only those that are for everybody."""
     marks, wanted = in_list(kinds)
@@ -25,7 +25,7 @@ def live_notes(
     return _in_order(tx, rows)
 
 
-def checkpoints_behind(tx: sqlite3.Connection, scope: str, note_id: int, most: int) -> list[Note]:
+def checkpoints_behind(tx: Transaction, scope: str, note_id: int, most: int) -> list[Note]:
     """Return the live checkpoints of exactly this scope that are for everybody and came after a note, oldest first."""
     rows = tx.execute(
         """SELECT id FROM notes WHERE scope = ? AND kind = 'checkpoint' AND status = 'live' AND openly = 1 AND id > ?
@@ -35,13 +35,13 @@ def checkpoints_behind(tx: sqlite3.Connection, scope: str, note_id: int, most: i
     return _in_order(tx, rows)
 
 
-def _in_order(tx: sqlite3.Connection, rows: Iterable[tuple[int]]) -> list[Note]:
+def _in_order(tx: Transaction, rows: Iterable[tuple[int]]) -> list[Note]:
     ids = [note_id for (note_id,) in rows]
     found = notes(tx, ids)
     return [found[note_id] for note_id in ids]
 
 
-def count_live(tx: sqlite3.Connection, scope: str) -> int:
+def count_live(tx: Transaction, scope: str) -> int:
     """Return how many live notes a scope has, without its checkpoints."""
     (count,) = tx.execute(
         "SELECT COUNT(*) FROM notes WHERE scope = ? AND status = 'live' AND kind <> 'checkpoint'", (scope,)
@@ -49,7 +49,7 @@ def count_live(tx: sqlite3.Connection, scope: str) -> int:
     return int(count)
 
 
-def audiences(tx: sqlite3.Connection, note_ids: Sequence[int]) -> dict[int, frozenset[int] | None]:
+def audiences(tx: Transaction, note_ids: Sequence[int]) -> dict[int, frozenset[int] | None]:
     """Return in which scenes notes were told, None for a note that is for everybody."""
     found: dict[int, frozenset[int] | None] = {}
     for ids, marks in in_parts(note_ids):
@@ -63,7 +63,7 @@ def audiences(tx: sqlite3.Connection, note_ids: Sequence[int]) -> dict[int, froz
     return found
 
 
-def sources(tx: sqlite3.Connection, note_ids: Sequence[int]) -> dict[int, frozenset[int]]:
+def sources(tx: Transaction, note_ids: Sequence[int]) -> dict[int, frozenset[int]]:
     """Return what notes were made of, as far as they were made of notes."""
     found: dict[int, set[int]] = defaultdict(set)
     for ids, marks in in_parts(note_ids):
@@ -74,7 +74,7 @@ def sources(tx: sqlite3.Connection, note_ids: Sequence[int]) -> dict[int, frozen
     return {note_id: frozenset(ids) for note_id, ids in found.items()}
 
 
-def named(tx: sqlite3.Connection, scope: str, kinds: Sequence[str]) -> dict[str, tuple[int, str]]:
+def named(tx: Transaction, scope: str, kinds: Sequence[str]) -> dict[str, tuple[int, str]]:
     """Return the notes of some kinds by their titles, whatever their status: the id and the status of the latest."""
     marks, wanted = in_list(kinds)
     rows = tx.execute(
@@ -83,7 +83,7 @@ def named(tx: sqlite3.Connection, scope: str, kinds: Sequence[str]) -> dict[str,
     return {title: (note_id, status) for title, note_id, status in rows}
 
 
-def said_since(tx: sqlite3.Connection, scope: str, since: str) -> list[Said]:
+def said_since(tx: Transaction, scope: str, since: str) -> list[Said]:
     """Return what tools did since a time in the sessions of exactly this scope, and where their users spoke, in order.
 
     Calls that failed, or of which nobody knows, are left out, and so are the sessions of writers.

@@ -5,7 +5,6 @@ import hashlib
 import itertools
 import json
 import re
-import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from graphmem.errors import Conflict, InvalidInput, NotFound
 from graphmem.records.scopes import PROJECT_PREFIX, USER
 from graphmem.store import text_index
 from graphmem.store.lists import in_list, in_parts, of_scopes
+from graphmem.store.transaction import Transaction
 
 _AT_ONCE = 10_000
 _DIGEST_BYTES = 16
@@ -129,7 +129,7 @@ def _told_again(before: Told, again: Told) -> Told:
     )
 
 
-def unwritten(tx: sqlite3.Connection, session: str, told: Sequence[Told]) -> list[str]:
+def unwritten(tx: Transaction, session: str, told: Sequence[Told]) -> list[str]:
     """Return the texts of parts that a session does not hold as they are; none where they are too short to matter."""
     if sum(len(part.text) for part in told) < _SOON_INDEXED:
         return []
@@ -144,7 +144,7 @@ def prepare(texts: Iterable[str]) -> Ready:
 
 
 def mirror(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     session: str,
     told: Sequence[Told],
     ready: Ready,
@@ -181,7 +181,7 @@ def mirror(
     return MirrorReport(session, len(fresh), len(changed), len(told) - len(fresh) - len(changed))
 
 
-def _mark_own(tx: sqlite3.Connection, session_id: int) -> None:
+def _mark_own(tx: Transaction, session_id: int) -> None:
     """Note whether a session is that of a writer at work: what it was told first says so, and nothing later."""
     first = tx.execute(
         "SELECT text FROM parts WHERE session_id = ? AND role IN ('user', 'system') ORDER BY seq LIMIT 1", (session_id,)
@@ -197,7 +197,7 @@ class Place(NamedTuple):
     removed: bool
 
 
-def place_of(tx: sqlite3.Connection, name: str, home: str) -> Place:
+def place_of(tx: Transaction, name: str, home: str) -> Place:
     """Return where parts of a session and a project belong; where another project has one of that name, beside it.
 
     home: the scope of the project, '' where it is not known.
@@ -215,7 +215,7 @@ def place_of(tx: sqlite3.Connection, name: str, home: str) -> Place:
         name = f"{name}@{home.removeprefix(PROJECT_PREFIX)}"
 
 
-def known_as(tx: sqlite3.Connection, name: str, told: Sequence[Told]) -> str:
+def known_as(tx: Transaction, name: str, told: Sequence[Told]) -> str:
     """Return the session that some parts of a source add to, or that has the first of them under another name; else ''.
 
     Nothing is added where all of them are known.
@@ -232,7 +232,7 @@ def known_as(tx: sqlite3.Connection, name: str, told: Sequence[Told]) -> str:
     return "" if row is None else str(row[0])
 
 
-def keep_out(tx: sqlite3.Connection, session_ids: Iterable[int]) -> None:
+def keep_out(tx: Transaction, session_ids: Iterable[int]) -> None:
     """Remember that sessions are removed, so that no transcript brings them back. A host that tells one anew may."""
     marks, ids = in_list(list(session_ids))
     rows = tx.execute(f"SELECT name, scope FROM sessions WHERE id IN ({marks})", ids).fetchall()
@@ -248,7 +248,7 @@ def _digest(name: str) -> bytes:
     return hashlib.sha256(name.encode()).digest()[:_DIGEST_BYTES] if name else b""
 
 
-def _session(tx: sqlite3.Connection, name: str, scope: str | None, home: str, at: str) -> int:
+def _session(tx: Transaction, name: str, scope: str | None, home: str, at: str) -> int:
     """Return the id of a session, made when it is new; one of which nobody said whose it is becomes that of the parts.
 
     Raises Conflict for a session of another scope than the parts.
@@ -277,7 +277,7 @@ def _session(tx: sqlite3.Connection, name: str, scope: str | None, home: str, at
     return int(session_id)
 
 
-def _move(tx: sqlite3.Connection, session_id: int, name: str, scope: str) -> None:
+def _move(tx: Transaction, session_id: int, name: str, scope: str) -> None:
     """Give a session of the user to a scope, with what was made of it."""
     tx.execute("UPDATE sessions SET scope = ? WHERE id = ?", (scope, session_id))
     tx.execute("UPDATE jobs SET scope = ? WHERE session_id = ?", (scope, session_id))
@@ -288,7 +288,7 @@ def _move(tx: sqlite3.Connection, session_id: int, name: str, scope: str) -> Non
     )
 
 
-def _known(tx: sqlite3.Connection, session_id: int, names: Sequence[str]) -> dict[str, _Stored]:
+def _known(tx: Transaction, session_id: int, names: Sequence[str]) -> dict[str, _Stored]:
     """Return the parts that are stored, by the id of their host."""
     found: dict[str, _Stored] = {}
     for start in range(0, len(names), _AT_ONCE):
@@ -304,9 +304,7 @@ def _known(tx: sqlite3.Connection, session_id: int, names: Sequence[str]) -> dic
     return found
 
 
-def _insert(
-    tx: sqlite3.Connection, session_id: int, seqs: Sequence[int], fresh: Sequence[Told], ready: Ready, at: str
-) -> int:
+def _insert(tx: Transaction, session_id: int, seqs: Sequence[int], fresh: Sequence[Told], ready: Ready, at: str) -> int:
     """Write new parts to their places, which are free; return their length in tokens."""
     tokens = [_tokens(part.text, ready) for part in fresh]
     tx.executemany(
@@ -347,7 +345,7 @@ def _places(told: Sequence[str], known: Mapping[str, int], stored: int) -> list[
     return places
 
 
-def _make_room(tx: sqlite3.Connection, session_id: int, places: Sequence[int], stored: int) -> None:
+def _make_room(tx: Transaction, session_id: int, places: Sequence[int], stored: int) -> None:
     """Move stored parts back to where the new ones, each before its place, let them be."""
     counts = Counter(places)
     gaps = itertools.pairwise([*sorted(counts), stored])
@@ -355,7 +353,7 @@ def _make_room(tx: sqlite3.Connection, session_id: int, places: Sequence[int], s
     _shift(tx, session_id, [(first, end, by) for (first, end), by in zip(gaps, shifts, strict=True)])
 
 
-def _shift(tx: sqlite3.Connection, session_id: int, moves: Iterable[tuple[int, int, int]]) -> None:
+def _shift(tx: Transaction, session_id: int, moves: Iterable[tuple[int, int, int]]) -> None:
     """Move the parts from a place on, up to another, by so many places, for each of some moves."""
     steps = [(by, session_id, first, end) for first, end, by in moves if first < end]
     if not steps:
@@ -369,7 +367,7 @@ def _tokens(text: str, ready: Ready) -> text_index.Tokens:
     return ready[text] if text in ready else text_index.tokens(body=text)
 
 
-def _rewrite(tx: sqlite3.Connection, changed: Sequence[tuple[_Stored, Told]], ready: Ready) -> int:
+def _rewrite(tx: Transaction, changed: Sequence[tuple[_Stored, Told]], ready: Ready) -> int:
     """Write parts as they are now; return by how many tokens they grew. What says something else is digested again."""
     texts = [(stored.id, _tokens(now.text, ready)) for stored, now in changed]
     text_index.drop(tx, "part", [part_id for part_id, _ in texts])
@@ -391,9 +389,7 @@ def _rewrite(tx: sqlite3.Connection, changed: Sequence[tuple[_Stored, Told]], re
 _TURN = "p.id, p.session_id, p.seq, p.author_key, COALESCE(p.at, p.recorded_at), p.length"
 
 
-def turns(
-    tx: sqlite3.Connection, part_ids: Sequence[int], scopes: Sequence[str] | None, session: str
-) -> dict[int, Turn]:
+def turns(tx: Transaction, part_ids: Sequence[int], scopes: Sequence[str] | None, session: str) -> dict[int, Turn]:
     """Return parts by id, those of sessions of these scopes and of none; None for all. session: '' for any."""
     marks, ids = in_list(part_ids)
     within, parameters = of_scopes(scopes, column="s.scope")
@@ -404,7 +400,7 @@ def turns(
     return {row[0]: Turn._make(row) for row in rows}
 
 
-def beside(tx: sqlite3.Connection, these: Sequence[Turn]) -> dict[int, Turn]:
+def beside(tx: Transaction, these: Sequence[Turn]) -> dict[int, Turn]:
     """Return the parts right before and right after some."""
     places = {(turn.session_id, turn.seq + step) for turn in these for step in (-1, 1)}
     places -= {(turn.session_id, turn.seq) for turn in these}
@@ -419,7 +415,7 @@ def beside(tx: sqlite3.Connection, these: Sequence[Turn]) -> dict[int, Turn]:
     return found
 
 
-def session_lengths(tx: sqlite3.Connection, session_ids: Sequence[int]) -> tuple[dict[int, int], int]:
+def session_lengths(tx: Transaction, session_ids: Sequence[int]) -> tuple[dict[int, int], int]:
     """Return the lengths of some sessions in tokens, and how many sessions there have been."""
     marks, ids = in_list(session_ids)
     lengths = dict(tx.execute(f"SELECT id, length FROM sessions WHERE id IN ({marks})", ids))
@@ -432,19 +428,19 @@ _STORED = """SELECT p.id, p.part, s.name, s.scope, p.message, p.author, p.role, 
              FROM parts p JOIN sessions s ON s.id = p.session_id"""
 
 
-def parts(tx: sqlite3.Connection, part_ids: Sequence[int]) -> dict[int, StoredPart]:
+def parts(tx: Transaction, part_ids: Sequence[int]) -> dict[int, StoredPart]:
     """Return stored parts by id."""
     marks, ids = in_list(part_ids)
     return {part.id: part for part in stored_parts(tx, f"p.id IN ({marks})", ids)}
 
 
-def stored_parts(tx: sqlite3.Connection, condition: str, parameters: Sequence[object]) -> Iterator[StoredPart]:
+def stored_parts(tx: Transaction, condition: str, parameters: Sequence[object]) -> Iterator[StoredPart]:
     """Yield the parts p that meet a condition in SQL, which may say their order."""
     return (StoredPart(*row) for row in tx.execute(f"{_STORED} WHERE {condition}", parameters))
 
 
 def parts_of_session(
-    tx: sqlite3.Connection, name: str, scopes: Sequence[str] | None, *, limit: int, skip: int
+    tx: Transaction, name: str, scopes: Sequence[str] | None, *, limit: int, skip: int
 ) -> tuple[StoredPart, ...]:
     """Return parts of a session in order. Raises NotFound, Conflict for a session that is of another scope."""
     session = require_session(tx, name)
@@ -453,7 +449,7 @@ def parts_of_session(
     return tuple(stored_parts(tx, "p.session_id = ? ORDER BY p.seq LIMIT ? OFFSET ?", (session.id, limit, skip)))
 
 
-def find_part(tx: sqlite3.Connection, part: int | str, session: str, scopes: Sequence[str] | None) -> StoredPart:
+def find_part(tx: Transaction, part: int | str, session: str, scopes: Sequence[str] | None) -> StoredPart:
     """Return the part of a number in this memory, or of the id that its host gave it, in sessions of these scopes.
 
     session: the one it is in, '' for any. scopes: None for all. Raises NotFound, Conflict for an id that parts of
@@ -475,7 +471,7 @@ def find_part(tx: sqlite3.Connection, part: int | str, session: str, scopes: Seq
     raise NotFound(f"no part {part!r}{told}: history finds parts by their words")
 
 
-def parts_of_hosts(tx: sqlite3.Connection, names: Sequence[tuple[str, str]]) -> list[StoredPart]:
+def parts_of_hosts(tx: Transaction, names: Sequence[tuple[str, str]]) -> list[StoredPart]:
     """Return parts, in this order, by their sessions and the ids that their hosts gave them."""
     found: dict[tuple[str, str], StoredPart] = {}
     for pairs, _ in in_parts(names):
@@ -485,7 +481,7 @@ def parts_of_hosts(tx: sqlite3.Connection, names: Sequence[tuple[str, str]]) -> 
     return [found[name] for name in names]
 
 
-def delete_parts(tx: sqlite3.Connection, session: str, names: Sequence[str], messages: Sequence[str]) -> int:
+def delete_parts(tx: Transaction, session: str, names: Sequence[str], messages: Sequence[str]) -> int:
     """Remove the parts of these ids, and those of these messages, from a session; return how many there were.
 
     Raises NotFound for a session that is not mirrored. The places of the others close up.
@@ -501,7 +497,7 @@ def delete_parts(tx: sqlite3.Connection, session: str, names: Sequence[str], mes
     return len(gone)
 
 
-def delete_session(tx: sqlite3.Connection, session: str) -> int:
+def delete_session(tx: Transaction, session: str) -> int:
     """Remove a session with all its parts; return how many there were. What was distilled of it stays."""
     session_id = require_session(tx, session).id
     gone = _by_place(tx, "session_id = ?", (session_id,))
@@ -519,7 +515,7 @@ class Session(NamedTuple):
     own: bool
 
 
-def require_session(tx: sqlite3.Connection, name: str) -> Session:
+def require_session(tx: Transaction, name: str) -> Session:
     """Return a session; raise NotFound for one that is not mirrored."""
     row = tx.execute("SELECT id, scope, failures, own FROM sessions WHERE name = ?", (name,)).fetchone()
     if row is None:
@@ -527,12 +523,12 @@ def require_session(tx: sqlite3.Connection, name: str) -> Session:
     return Session(*row)
 
 
-def _by_place(tx: sqlite3.Connection, condition: str, parameters: Sequence[object]) -> dict[int, tuple[int, int]]:
+def _by_place(tx: Transaction, condition: str, parameters: Sequence[object]) -> dict[int, tuple[int, int]]:
     rows = tx.execute(f"SELECT seq, id, length FROM parts WHERE {condition}", parameters)
     return {seq: (part_id, length) for seq, part_id, length in rows}
 
 
-def _remove(tx: sqlite3.Connection, session_id: int, gone: Mapping[int, tuple[int, int]]) -> None:
+def _remove(tx: Transaction, session_id: int, gone: Mapping[int, tuple[int, int]]) -> None:
     """Remove parts by their places, with id and length of each, and close up the places behind."""
     text_index.drop(tx, "part", [part_id for part_id, _ in gone.values()])
     tx.executemany("DELETE FROM parts WHERE id = ?", [(part_id,) for part_id, _ in gone.values()])
@@ -546,7 +542,7 @@ def _remove(tx: sqlite3.Connection, session_id: int, gone: Mapping[int, tuple[in
     )
 
 
-def said_by_user(tx: sqlite3.Connection, session: str) -> list[str]:
+def said_by_user(tx: Transaction, session: str) -> list[str]:
     """Return what the user said last in a session, the latest first; nothing for a session that is not mirrored."""
     rows = tx.execute(
         """SELECT p.text FROM sessions s JOIN parts p ON p.session_id = s.id
@@ -556,20 +552,20 @@ def said_by_user(tx: sqlite3.Connection, session: str) -> list[str]:
     return [text for (text,) in rows]
 
 
-def speaking(tx: sqlite3.Connection, scopes: Sequence[str] | None, since: str) -> str:
+def speaking(tx: Transaction, scopes: Sequence[str] | None, since: str) -> str:
     """Return the session of some scopes in which the user spoke last, '' where nobody did since a time."""
     within, parameters = of_scopes(scopes, column="s.scope")
     row = tx.execute(
         f"""SELECT s.name FROM (SELECT id, session_id, COALESCE(at, recorded_at) AS said_at FROM parts
                                 WHERE role = 'user' ORDER BY id DESC LIMIT ?) p
             JOIN sessions s ON s.id = p.session_id
-            WHERE p.said_at >= ? AND NOT s.own {within} ORDER BY p.said_at DESC, p.id DESC LIMIT 1""",
+            WHERE p.said_at >= ? AND s.own = 0 {within} ORDER BY p.said_at DESC, p.id DESC LIMIT 1""",
         (_LAST_SAID, since, *parameters),
     ).fetchone()
     return "" if row is None else str(row[0])
 
 
-def said_lately(tx: sqlite3.Connection, session: str, since: str) -> list[tuple[str, str]]:
+def said_lately(tx: Transaction, session: str, since: str) -> list[tuple[str, str]]:
     """Return what the user said in a session since a time, the latest first, each with when."""
     rows = tx.execute(
         """SELECT p.text, COALESCE(p.at, p.recorded_at) AS said_at FROM sessions s JOIN parts p ON p.session_id = s.id
@@ -580,7 +576,7 @@ def said_lately(tx: sqlite3.Connection, session: str, since: str) -> list[tuple[
     return rows.fetchall()
 
 
-def list_sessions(tx: sqlite3.Connection, scopes: Sequence[str] | None, limit: int) -> tuple[SessionInfo, ...]:
+def list_sessions(tx: Transaction, scopes: Sequence[str] | None, limit: int) -> tuple[SessionInfo, ...]:
     """Return sessions, those in which something was said last first."""
     within, parameters = of_scopes(scopes, column="s.scope")
     said = "SELECT COALESCE(p.at, p.recorded_at) FROM parts p WHERE p.session_id = s.id ORDER BY p.seq"
@@ -602,7 +598,7 @@ def list_sessions(tx: sqlite3.Connection, scopes: Sequence[str] | None, limit: i
 # ---- transcripts of other programs
 
 
-def cursor_of(tx: sqlite3.Connection, path: str, kind: str) -> str:
+def cursor_of(tx: Transaction, path: str, kind: str) -> str:
     """Return how far a transcript was read, '' for the beginning."""
     row = tx.execute("SELECT cursor FROM transcripts WHERE path = ? AND kind = ?", (path, kind)).fetchone()
     return "" if row is None else str(row[0])
@@ -618,13 +614,13 @@ class Harvested(NamedTuple):
     at: str
 
 
-def harvested(tx: sqlite3.Connection) -> list[Harvested]:
+def harvested(tx: Transaction) -> list[Harvested]:
     """Return the transcripts that were read."""
     rows = tx.execute("SELECT path, kind, redact, updated_at FROM transcripts ORDER BY path, kind")
     return [Harvested(path, kind, None if redact is None else bool(redact), at) for path, kind, redact, at in rows]
 
 
-def keep_cursor(tx: sqlite3.Connection, look: Harvested, cursor: str) -> None:
+def keep_cursor(tx: Transaction, look: Harvested, cursor: str) -> None:
     """Note how far a transcript is read, and how the next search goes on with it."""
     tx.execute(
         """INSERT INTO transcripts(path, kind, cursor, redact, updated_at) VALUES (?, ?, ?, ?, ?)
@@ -634,7 +630,7 @@ def keep_cursor(tx: sqlite3.Connection, look: Harvested, cursor: str) -> None:
     )
 
 
-def forget_transcripts(tx: sqlite3.Connection, names: Iterable[str]) -> int:
+def forget_transcripts(tx: Transaction, names: Iterable[str]) -> int:
     """Drop what is kept of the transcripts that tell of sessions, in their paths or else; return of how many it was."""
     spelled = {form for name in names for form in (name, json.dumps(name)[1:-1])}
     told = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, spelled))})(?!\w)") if spelled else None
@@ -647,7 +643,7 @@ def forget_transcripts(tx: sqlite3.Connection, names: Iterable[str]) -> int:
     return len(dropped)
 
 
-def note_looks(tx: sqlite3.Connection, looks: Sequence[Harvested]) -> None:
+def note_looks(tx: Transaction, looks: Sequence[Harvested]) -> None:
     """Note that there is nothing new in transcripts; how far they are read stays as it is."""
     tx.executemany(
         """INSERT INTO transcripts(path, kind, cursor, redact, updated_at) VALUES (?, ?, '', ?, ?)

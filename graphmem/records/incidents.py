@@ -1,7 +1,6 @@
 """Incidents: failures of tools that look alike, counted in each scope until a lesson resolves them."""
 
 import re
-import sqlite3
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,8 @@ from graphmem.core.model import Incident, IncidentReport, Note
 from graphmem.core.times import days_before
 from graphmem.errors import NotFound
 from graphmem.late import late
-from graphmem.store.lists import of_scopes
+from graphmem.store.lists import EVERY_ROW, of_scopes
+from graphmem.store.transaction import Transaction
 
 if TYPE_CHECKING:
     from graphmem.core.failures import Failure
@@ -22,9 +22,7 @@ else:
 _COLUMNS = "id, scope, tool, signature, count, sample, first_at, last_at, resolved_at, note_id"
 
 
-def record(
-    tx: sqlite3.Connection, failure: "Failure", scope: str, at: str, *, now: str, config: Config
-) -> IncidentReport:
+def record(tx: Transaction, failure: "Failure", scope: str, at: str, *, now: str, config: Config) -> IncidentReport:
     """Count a failure, told for a time; what is too old, or too much for its scope, is dropped.
 
     One that was resolved is opened anew by a failure after that, and not by an old one that is told late.
@@ -35,17 +33,24 @@ def record(
         return IncidentReport(remarks=(*failure.remarks, reason))
     known = _where(tx, "scope = ? AND signature = ?", (scope, failure.signature))
     reopened = bool(known and known[0].resolved_at is not None and at >= known[0].resolved_at)
-    if reopened:
-        tx.execute("DELETE FROM incidents WHERE id = ?", (known[0].id,))
-    (incident_id,) = tx.execute(
-        """INSERT INTO incidents(id, scope, signature, tool, sample, first_at, last_at) VALUES (?, ?, ?, ?, ?, ?, ?)
-           ON CONFLICT (scope, signature) DO UPDATE SET
-               count = count + 1,
-               sample = CASE WHEN excluded.last_at >= last_at THEN excluded.sample ELSE sample END,
-               first_at = MIN(first_at, excluded.first_at), last_at = MAX(last_at, excluded.last_at)
-           RETURNING id""",
-        (known[0].id if reopened else None, scope, failure.signature, failure.tool, failure.sample, at, at),
-    ).fetchone()
+    if not known:
+        incident_id = _insert(tx, failure, scope, 1, (at, at))
+    elif reopened:
+        incident_id = known[0].id
+        tx.execute(
+            """UPDATE incidents SET tool = ?, count = 1, sample = ?, first_at = ?, last_at = ?, resolved_at = NULL,
+                                    note_id = NULL
+               WHERE id = ?""",
+            (failure.tool, failure.sample, at, at, incident_id),
+        )
+    else:
+        incident_id = known[0].id
+        tx.execute(
+            """UPDATE incidents SET count = count + 1, sample = CASE WHEN last_at <= ? THEN ? ELSE sample END,
+                                    first_at = MIN(first_at, ?), last_at = MAX(last_at, ?)
+               WHERE id = ?""",
+            (at, failure.sample, at, at, incident_id),
+        )
     _keep_latest(tx, scope, config)
     kept = _where(tx, "id = ?", (incident_id,))
     if not kept:
@@ -55,16 +60,27 @@ def record(
     return IncidentReport(kept[0], created=not known, reopened=reopened, warns=warns, remarks=failure.remarks)
 
 
-def _keep_latest(tx: sqlite3.Connection, scope: str, config: Config) -> None:
+def _insert(
+    tx: Transaction, failure: "Failure", scope: str, count: int, seen: tuple[str, str], resolved_at: str | None = None
+) -> int:
+    (incident_id,) = tx.execute(
+        """INSERT INTO incidents(scope, signature, tool, count, sample, first_at, last_at, resolved_at)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id""",
+        (scope, failure.signature, failure.tool, count, failure.sample, *seen, resolved_at),
+    ).fetchone()
+    return int(incident_id)
+
+
+def _keep_latest(tx: Transaction, scope: str, config: Config) -> None:
     tx.execute(
         """DELETE FROM incidents WHERE id IN (SELECT id FROM incidents WHERE scope = ?
-               ORDER BY last_at DESC, id DESC LIMIT -1 OFFSET ?)""",
-        (scope, config.max_incidents),
+               ORDER BY last_at DESC, id DESC LIMIT ? OFFSET ?)""",
+        (scope, EVERY_ROW, config.max_incidents),
     )
 
 
 def take_in(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     failure: "Failure",
     scope: str,
     count: int,
@@ -82,21 +98,22 @@ def take_in(
     if last < days_before(now, config.incident_max_age_days):
         return "refused"
     known = _where(tx, "scope = ? AND signature = ?", (scope, failure.signature))
-    (incident_id,) = tx.execute(
-        """INSERT INTO incidents(scope, signature, tool, count, sample, first_at, last_at, resolved_at)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-           ON CONFLICT (scope, signature) DO UPDATE SET count = MAX(count, excluded.count),
-               first_at = MIN(first_at, excluded.first_at), last_at = MAX(last_at, excluded.last_at)
-           RETURNING id""",
-        (scope, failure.signature, failure.tool, count, failure.sample, first, last, last if resolved else None),
-    ).fetchone()
+    if known:
+        incident_id = known[0].id
+        tx.execute(
+            """UPDATE incidents SET count = MAX(count, ?), first_at = MIN(first_at, ?), last_at = MAX(last_at, ?)
+               WHERE id = ?""",
+            (count, first, last, incident_id),
+        )
+    else:
+        incident_id = _insert(tx, failure, scope, count, seen, last if resolved else None)
     _keep_latest(tx, scope, config)
     kept = _where(tx, "id = ?", (incident_id,))
     return "refused" if not kept else "added" if not known else "known" if kept == known else "changed"
 
 
 def incidents(
-    tx: sqlite3.Connection, scopes: Sequence[str] | None, at: str, *, config: Config, state: str | None, least: int = 1
+    tx: Transaction, scopes: Sequence[str] | None, at: str, *, config: Config, state: str | None, least: int = 1
 ) -> list[Incident]:
     """Return incidents of scopes and of none, None for all, those seen most often and latest first.
 
@@ -112,12 +129,12 @@ def incidents(
     )
 
 
-def warnings(tx: sqlite3.Connection, scopes: Sequence[str] | None, at: str, config: Config) -> list[Incident]:
+def warnings(tx: Transaction, scopes: Sequence[str] | None, at: str, config: Config) -> list[Incident]:
     """Return the open incidents that happened often enough to be warned of, most often and latest first."""
     return incidents(tx, scopes, at, config=config, state="open", least=config.incident_threshold)
 
 
-def resolve_by(tx: sqlite3.Connection, note: Note, at: str) -> tuple[int, ...]:
+def resolve_by(tx: Transaction, note: Note, at: str) -> tuple[int, ...]:
     """Resolve the open incidents of a note's scope whose tool it names, seen until then; return their ids.
 
     Only a live lesson or pitfall resolves. The name stands as a word in its title, body or labels.
@@ -142,7 +159,7 @@ def names_tool(text: str, tool: str) -> bool:
     return re.search(rf"(?<![0-9a-z_])(?<![0-9a-z]-){re.escape(tool)}(?![0-9a-z_])(?!-[0-9a-z])", text) is not None
 
 
-def forget(tx: sqlite3.Connection, incident_id: int) -> Incident:
+def forget(tx: Transaction, incident_id: int) -> Incident:
     """Remove an incident and return it; raise NotFound for an unknown one."""
     found = _where(tx, "id = ?", (incident_id,))
     if not found:
@@ -151,17 +168,17 @@ def forget(tx: sqlite3.Connection, incident_id: int) -> Incident:
     return found[0]
 
 
-def count_expired(tx: sqlite3.Connection, at: str, days: float) -> int:
+def count_expired(tx: Transaction, at: str, days: float) -> int:
     """Return how many incidents were seen last too long ago."""
     (count,) = tx.execute("SELECT COUNT(*) FROM incidents WHERE last_at < ?", (days_before(at, days),)).fetchone()
     return int(count)
 
 
-def drop_expired(tx: sqlite3.Connection, at: str, days: float, *, scope: str | None = None) -> None:
+def drop_expired(tx: Transaction, at: str, days: float, *, scope: str | None = None) -> None:
     """Remove the incidents that were seen last too long ago, of one scope or of all."""
     in_scope, parameters = ("", []) if scope is None else ("AND scope = ?", [scope])
     tx.execute(f"DELETE FROM incidents WHERE last_at < ? {in_scope}", (days_before(at, days), *parameters))
 
 
-def _where(tx: sqlite3.Connection, condition: str, parameters: Sequence[object]) -> list[Incident]:
+def _where(tx: Transaction, condition: str, parameters: Sequence[object]) -> list[Incident]:
     return [Incident(*row) for row in tx.execute(f"SELECT {_COLUMNS} FROM incidents WHERE {condition}", parameters)]

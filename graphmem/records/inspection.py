@@ -1,7 +1,6 @@
 """Looking over notes: everything about one, or the state of all."""
 
 import itertools
-import sqlite3
 from collections.abc import Sequence
 from operator import itemgetter
 
@@ -10,12 +9,13 @@ from graphmem.core.model import Inspection, Note, NoteCount, NoteDetail, Route
 from graphmem.core.times import days_before
 from graphmem.records import notes, provenance, trees, usage
 from graphmem.store.lists import of_scopes
+from graphmem.store.transaction import Transaction
 
 _STALE_DAYS = 180
 _MOST_SHOWN = 100  # of what may be many
 
 
-def detail(tx: sqlite3.Connection, note_id: int) -> NoteDetail:
+def detail(tx: Transaction, note_id: int) -> NoteDetail:
     """Return everything about a note; raise NotFound for an unknown one."""
     known = notes.require_note(tx, note_id)
     rows = tx.execute(
@@ -48,18 +48,18 @@ def detail(tx: sqlite3.Connection, note_id: int) -> NoteDetail:
     )
 
 
-def _is_mirrored(tx: sqlite3.Connection, session: str) -> bool:
+def _is_mirrored(tx: Transaction, session: str) -> bool:
     return tx.execute("SELECT 1 FROM sessions WHERE name = ?", (session,)).fetchone() is not None
 
 
-def _versions(tx: sqlite3.Connection, known: Note) -> tuple[Note, ...]:
+def _versions(tx: Transaction, known: Note) -> tuple[Note, ...]:
     """Return what had the slot of a note before it, the latest first."""
     rows = tx.execute(
         """WITH RECURSIVE before(id, step) AS (
                SELECT id, 1 FROM notes WHERE superseded_by = ?1
                UNION ALL SELECT n.id, b.step + 1 FROM before b JOIN notes n ON n.superseded_by = b.id
                WHERE b.step < ?2)
-           SELECT id FROM before GROUP BY id ORDER BY MIN(step) LIMIT ?2""",
+           SELECT id FROM before GROUP BY id ORDER BY MIN(step), id LIMIT ?2""",
         (known.id, _MOST_SHOWN),
     )
     ids = [note_id for (note_id,) in rows]
@@ -67,7 +67,7 @@ def _versions(tx: sqlite3.Connection, known: Note) -> tuple[Note, ...]:
     return tuple(found[note_id] for note_id in ids)
 
 
-def inspect(tx: sqlite3.Connection, scopes: Sequence[str] | None, at: str) -> Inspection:
+def inspect(tx: Transaction, scopes: Sequence[str] | None, at: str) -> Inspection:
     """Return the state of the notes of some scopes, None for all."""
     in_scope, parameters = of_scopes(scopes, column="n.scope")
     counts = tx.execute(
@@ -120,7 +120,7 @@ def inspect(tx: sqlite3.Connection, scopes: Sequence[str] | None, at: str) -> In
     )
 
 
-def _listed(tx: sqlite3.Connection, status: str, scopes: Sequence[str] | None) -> tuple[Note, ...]:
+def _listed(tx: Transaction, status: str, scopes: Sequence[str] | None) -> tuple[Note, ...]:
     """Return the rules in force, or what is proposed."""
     kinds = ("rule",) if status == "live" else NOTE_KINDS
     return notes.list_notes(tx, kinds=kinds, statuses=[status], scopes=scopes, limit=_MOST_SHOWN)

@@ -8,7 +8,6 @@ import contextlib
 import functools
 import os
 import socket
-import sqlite3
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,8 +18,8 @@ from graphmem.core.model import Job, StoredPart
 from graphmem.core.times import days_before
 from graphmem.records import history
 from graphmem.records.history import stored_parts
-from graphmem.store.database import Store
-from graphmem.store.lists import in_parts, of_scopes
+from graphmem.store.lists import in_list, in_parts, of_scopes
+from graphmem.store.transaction import Store, Transaction
 
 MOST_FAILURES = 3  # in a row, until a session is left alone; that of opencode-promemory
 MOST_ATTEMPTS = 3
@@ -86,12 +85,12 @@ def is_gone(owner: str) -> bool:
     return False
 
 
-def at_work(tx: sqlite3.Connection, kind: str, scope: str, session_id: int | None) -> Held | None:
+def at_work(tx: Transaction, kind: str, scope: str, session_id: int | None) -> Held | None:
     """Return the job of a kind that is at work on a session, or on a scope."""
-    # As the index has it.
+    of_whom = "session_id IS NULL AND scope = ?" if session_id is None else "session_id = ?"
     row = tx.execute(
         f"""SELECT id, state, owner, COALESCE(lease_until, ''), attempts, COALESCE(reply, '') FROM jobs
-            WHERE kind = ? AND IIF(session_id IS NULL, scope, session_id) = ? AND state IN {_AT_WORK}""",
+            WHERE kind = ? AND {of_whom} AND state IN {_AT_WORK}""",
         (kind, scope if session_id is None else session_id),
     ).fetchone()
     return None if row is None else Held(*row)
@@ -102,7 +101,7 @@ def is_taken(held: Held, at: str) -> bool:
     return held.state == "asked" and held.lease_until > at and not is_gone(held.owner)
 
 
-def take_up(tx: sqlite3.Connection, kind: str, scope: str, session_id: int | None, at: str) -> tuple[Held | None, bool]:
+def take_up(tx: Transaction, kind: str, scope: str, session_id: int | None, at: str) -> tuple[Held | None, bool]:
     """Return the job that is at work on a session, or on a scope, and whether it is that of another who is still at it.
 
     One that ended too many processes before it was done is given up.
@@ -116,7 +115,7 @@ def take_up(tx: sqlite3.Connection, kind: str, scope: str, session_id: int | Non
     return held, False
 
 
-def queue(tx: sqlite3.Connection, kind: str, scope: str, session_id: int | None, cause: str, at: str) -> int:
+def queue(tx: Transaction, kind: str, scope: str, session_id: int | None, cause: str, at: str) -> int:
     """Put a job into the queue and return its number."""
     (job_id,) = tx.execute(
         """INSERT INTO jobs(kind, session_id, scope, cause, state, created_at, updated_at)
@@ -127,7 +126,7 @@ def queue(tx: sqlite3.Connection, kind: str, scope: str, session_id: int | None,
     return number
 
 
-def ask(tx: sqlite3.Connection, job_id: int, owner: str, lease_until: str, at: str) -> None:
+def ask(tx: Transaction, job_id: int, owner: str, lease_until: str, at: str) -> None:
     """Note that an owner asks a writer until a time at most."""
     tx.execute(
         """UPDATE jobs SET state = 'asked', owner = ?, lease_until = ?, attempts = attempts + 1, error = '',
@@ -137,7 +136,7 @@ def ask(tx: sqlite3.Connection, job_id: int, owner: str, lease_until: str, at: s
     )
 
 
-def answer(tx: sqlite3.Connection, job_id: int, owner: str, reply: str, at: str) -> bool:
+def answer(tx: Transaction, job_id: int, owner: str, reply: str, at: str) -> bool:
     """Keep a reply until it is settled; tell whether the job was still that of its owner."""
     kept = tx.execute(
         """UPDATE jobs SET state = 'answered', reply = ?, updated_at = ?
@@ -147,24 +146,24 @@ def answer(tx: sqlite3.Connection, job_id: int, owner: str, reply: str, at: str)
     return kept.rowcount == 1
 
 
-def count_failure(tx: sqlite3.Connection, job_id: int, error: str, at: str) -> None:
+def count_failure(tx: Transaction, job_id: int, error: str, at: str) -> None:
     """Note that a reply could not be settled. It waits, so that nobody has to be asked again."""
     tx.execute("UPDATE jobs SET error = ?, updated_at = ? WHERE id = ?", (error, at, job_id))
     _count_failure(tx, job_id)
 
 
-def forgive(tx: sqlite3.Connection, session_id: int) -> None:
+def forgive(tx: Transaction, session_id: int) -> None:
     """Let the failures of a session count no more."""
     tx.execute("UPDATE sessions SET failures = 0 WHERE id = ?", (session_id,))
 
 
-def _count_failure(tx: sqlite3.Connection, job_id: int) -> None:
+def _count_failure(tx: Transaction, job_id: int) -> None:
     tx.execute(
         "UPDATE sessions SET failures = failures + 1 WHERE id = (SELECT session_id FROM jobs WHERE id = ?)", (job_id,)
     )
 
 
-def finish(tx: sqlite3.Connection, job_id: int, note_id: int | None, at: str) -> None:
+def finish(tx: Transaction, job_id: int, note_id: int | None, at: str) -> None:
     """End a job that did what it was to do. note_id: of the checkpoint that came of it."""
     tx.execute(
         """UPDATE jobs SET state = 'done', reply = NULL, error = '', lease_until = NULL,
@@ -174,13 +173,13 @@ def finish(tx: sqlite3.Connection, job_id: int, note_id: int | None, at: str) ->
     )
 
 
-def state_of(tx: sqlite3.Connection, job_id: int) -> tuple[str, str]:
+def state_of(tx: Transaction, job_id: int) -> tuple[str, str]:
     """Return the state and the owner of a job; 'gone' for one that went with its session."""
     row = tx.execute("SELECT state, owner FROM jobs WHERE id = ?", (job_id,)).fetchone()
     return ("gone", "") if row is None else (row[0], row[1])
 
 
-def fail(tx: sqlite3.Connection, job_id: int, error: str, at: str) -> None:
+def fail(tx: Transaction, job_id: int, error: str, at: str) -> None:
     """End a job that did not; what it read is free to be read again, and the failure counts."""
     tx.execute(
         """UPDATE jobs SET state = 'failed', reply = NULL, error = ?, lease_until = NULL, updated_at = ?
@@ -191,7 +190,7 @@ def fail(tx: sqlite3.Connection, job_id: int, error: str, at: str) -> None:
     _count_failure(tx, job_id)
 
 
-def put_back(tx: sqlite3.Connection, job_id: int, error: str, at: str) -> None:
+def put_back(tx: Transaction, job_id: int, error: str, at: str) -> None:
     """Put a job that could not be done for no fault of its own back into the queue."""
     tx.execute(
         """UPDATE jobs SET state = 'queued', owner = '', lease_until = NULL, attempts = attempts - 1, error = ?,
@@ -202,7 +201,7 @@ def put_back(tx: sqlite3.Connection, job_id: int, error: str, at: str) -> None:
     tx.execute("UPDATE parts SET job_id = NULL WHERE job_id = ?", (job_id,))
 
 
-def release(tx: sqlite3.Connection, session_ids: Iterable[int]) -> None:
+def release(tx: Transaction, session_ids: Iterable[int]) -> None:
     """Drop what is at work on sessions that go; their parts were read by nobody."""
     for ids, marks in in_parts(list(session_ids)):
         at_work = f"SELECT id FROM jobs WHERE session_id IN ({marks}) AND state IN {_AT_WORK}"
@@ -210,7 +209,7 @@ def release(tx: sqlite3.Connection, session_ids: Iterable[int]) -> None:
         tx.execute(f"DELETE FROM jobs WHERE id IN ({at_work})", ids)
 
 
-def delete_session(tx: sqlite3.Connection, name: str) -> int:
+def delete_session(tx: Transaction, name: str) -> int:
     """Remove a session with its parts and what is at work on it; return how many parts there were."""
     release(tx, [history.require_session(tx, name).id])
     return history.delete_session(tx, name)
@@ -219,7 +218,7 @@ def delete_session(tx: sqlite3.Connection, name: str) -> int:
 # ---- what jobs read
 
 
-def undigested(tx: sqlite3.Connection, session_id: int, size: int) -> list[StoredPart]:
+def undigested(tx: Transaction, session_id: int, size: int) -> list[StoredPart]:
     """Return parts of a session that no job has read, in order: whole messages, of so many bytes together or more."""
     found: list[StoredPart] = []
     for part in stored_parts(tx, "p.session_id = ? AND p.job_id IS NULL ORDER BY p.seq", (session_id,)):
@@ -230,7 +229,7 @@ def undigested(tx: sqlite3.Connection, session_id: int, size: int) -> list[Store
     return found
 
 
-def count_undigested(tx: sqlite3.Connection, session_id: int) -> int:
+def count_undigested(tx: Transaction, session_id: int) -> int:
     """Return how many parts of a session no job has read."""
     (count,) = tx.execute(
         "SELECT COUNT(*) FROM parts WHERE session_id = ? AND job_id IS NULL", (session_id,)
@@ -239,28 +238,29 @@ def count_undigested(tx: sqlite3.Connection, session_id: int) -> int:
 
 
 # What a user said and no job has read; in a session without roles, what anybody said.
-_TURNS = """SELECT MAX(SUM(p.role = 'user'), COUNT(*) * MIN(p.role = '')) FROM parts p
-            WHERE p.session_id = s.id AND p.job_id IS NULL"""
+_TURNS = """SELECT CASE COUNT(*) FILTER (WHERE p.role <> '') WHEN 0 THEN COUNT(*)
+                   ELSE COUNT(*) FILTER (WHERE p.role = 'user') END
+            FROM parts p WHERE p.session_id = s.id AND p.job_id IS NULL"""
 
 
-def count_turns(tx: sqlite3.Connection, session_id: int) -> int:
+def count_turns(tx: Transaction, session_id: int) -> int:
     """Return how many turns of a session no job has read: parts of the user, without any roles all."""
     (count,) = tx.execute(f"SELECT ({_TURNS}) FROM sessions s WHERE s.id = ?", (session_id,)).fetchone()
-    return int(count or 0)
+    return int(count)
 
 
-def parts_of(tx: sqlite3.Connection, job_id: int) -> list[StoredPart]:
+def parts_of(tx: Transaction, job_id: int) -> list[StoredPart]:
     """Return the parts that a job reads or has read, in order."""
     return list(stored_parts(tx, "p.job_id = ? ORDER BY p.seq", (job_id,)))
 
 
-def take_parts(tx: sqlite3.Connection, job_id: int, part_ids: Sequence[int]) -> None:
+def take_parts(tx: Transaction, job_id: int, part_ids: Sequence[int]) -> None:
     """Give parts to a job, and none besides."""
     tx.execute("UPDATE parts SET job_id = NULL WHERE job_id = ?", (job_id,))
     tx.executemany("UPDATE parts SET job_id = ? WHERE id = ?", [(job_id, part_id) for part_id in part_ids])
 
 
-def idle_sessions(tx: sqlite3.Connection, before: str, least: int) -> list[str]:
+def idle_sessions(tx: Transaction, before: str, least: int) -> list[str]:
     """Return the sessions in which nothing was said since a time and at least so many turns are not digested yet.
 
     A turn is a part of the user or, in a session without roles, any part.
@@ -277,7 +277,7 @@ def idle_sessions(tx: sqlite3.Connection, before: str, least: int) -> list[str]:
     return [name for (name,) in rows]
 
 
-def waiting(tx: sqlite3.Connection, kind: str, at: str) -> dict[str, str]:
+def waiting(tx: Transaction, kind: str, at: str) -> dict[str, str]:
     """Return the sessions with a job that is queued, or whose owner has left it, and the cause of each."""
     rows = tx.execute(
         f"""SELECT s.name, j.cause, j.id, j.state, j.owner, COALESCE(j.lease_until, ''), j.attempts,
@@ -290,21 +290,24 @@ def waiting(tx: sqlite3.Connection, kind: str, at: str) -> dict[str, str]:
 
 
 def list_jobs(
-    tx: sqlite3.Connection, *, session: str, states: Sequence[str], scopes: Sequence[str] | None, limit: int
+    tx: Transaction, *, session: str, states: Sequence[str], scopes: Sequence[str] | None, limit: int
 ) -> tuple[Job, ...]:
     """Return jobs, the latest first. session: '' for all. states: all when empty."""
     within, parameters = of_scopes(scopes, column="j.scope")
-    marks = ", ".join("?" * len(states))
+    if session:
+        within, parameters = f"{within} AND s.name = ?", [*parameters, session]
+    if states:
+        marks, wanted = in_list(states)
+        within, parameters = f"{within} AND j.state IN ({marks})", [*parameters, *wanted]
     rows = tx.execute(
         f"""SELECT {_COLUMNS} FROM jobs j LEFT JOIN sessions s ON s.id = j.session_id
-            WHERE (? = '' OR s.name = ?) AND (? OR j.state IN ({marks})) {within}
-            ORDER BY j.id DESC LIMIT ?""",
-        (session, session, not states, *states, *parameters, limit),
+            WHERE TRUE {within} ORDER BY j.id DESC LIMIT ?""",
+        (*parameters, limit),
     )
     return tuple(Job(*row) for row in rows)
 
 
-def failed_since_done(tx: sqlite3.Connection, kind: str, scope: str) -> int:
+def failed_since_done(tx: Transaction, kind: str, scope: str) -> int:
     """Return how many jobs of a kind failed for a scope since one was done last."""
     (failed,) = tx.execute(
         """SELECT COUNT(*) FROM jobs WHERE kind = ?1 AND scope = ?2 AND state = 'failed'
@@ -314,7 +317,7 @@ def failed_since_done(tx: sqlite3.Connection, kind: str, scope: str) -> int:
     return int(failed)
 
 
-def last_done(tx: sqlite3.Connection, kind: str, scope: str) -> str | None:
+def last_done(tx: Transaction, kind: str, scope: str) -> str | None:
     """Return when a job of a kind was last done for a scope, None for never."""
     (at,) = tx.execute(
         "SELECT MAX(updated_at) FROM jobs WHERE kind = ? AND scope = ? AND state = 'done'", (kind, scope)
@@ -323,12 +326,12 @@ def last_done(tx: sqlite3.Connection, kind: str, scope: str) -> str | None:
     return when
 
 
-def keep_read(tx: sqlite3.Connection, job_id: int, note_id: int | None) -> None:
+def keep_read(tx: Transaction, job_id: int, note_id: int | None) -> None:
     """Note up to which checkpoint a job on a scope reads; that counts when it is done."""
     tx.execute("UPDATE jobs SET note_id = ? WHERE id = ?", (note_id, job_id))
 
 
-def last_read(tx: sqlite3.Connection, kind: str, scope: str) -> int | None:
+def last_read(tx: Transaction, kind: str, scope: str) -> int | None:
     """Return the last checkpoint of a scope that a writer has read for a kind of job, None for none."""
     (note_id,) = tx.execute(
         "SELECT MAX(note_id) FROM jobs WHERE kind = ? AND scope = ? AND state = 'done'", (kind, scope)
@@ -342,7 +345,7 @@ _OLD = """state IN ('done', 'failed') AND updated_at < ?
           AND id NOT IN (SELECT MAX(id) FROM jobs WHERE state = 'done' GROUP BY kind, scope)"""
 
 
-def count_old(tx: sqlite3.Connection, at: str, *, days: float) -> int:
+def count_old(tx: Transaction, at: str, *, days: float) -> int:
     """Return how many jobs ended, and days of writers' use are over, so many days ago that nobody asks for them."""
     limit = days_before(at, days)
     (count,) = tx.execute(
@@ -352,7 +355,7 @@ def count_old(tx: sqlite3.Connection, at: str, *, days: float) -> int:
     return int(count)
 
 
-def drop_old(tx: sqlite3.Connection, at: str, *, days: float) -> None:
+def drop_old(tx: Transaction, at: str, *, days: float) -> None:
     """Drop the jobs that ended so many days ago, and what writers used on days before."""
     limit = days_before(at, days)
     tx.execute(f"DELETE FROM jobs WHERE {_OLD}", (limit,))
@@ -379,6 +382,6 @@ class Budget:
         with self.store.write() as tx:
             tx.execute(
                 """INSERT INTO writer_usage(day, tokens) VALUES (?, ?)
-                   ON CONFLICT (day) DO UPDATE SET tokens = tokens + excluded.tokens""",
+                   ON CONFLICT (day) DO UPDATE SET tokens = writer_usage.tokens + excluded.tokens""",
                 (day, tokens),
             )

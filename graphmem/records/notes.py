@@ -1,6 +1,5 @@
 """Notes: what was curated. Of the notes of one scope and slot one is live; a new one takes its place."""
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +14,7 @@ from graphmem.records import provenance
 from graphmem.records.drafts import Draft, as_proposal, by_key, needs_a_person
 from graphmem.store import text_index
 from graphmem.store.lists import in_list, in_parts, of_scopes
+from graphmem.store.transaction import Transaction
 
 _COLUMNS = (
     "n.id, n.kind, n.title, n.body, n.slot, n.summary, n.highlight, n.scope, n.status, n.pinned, n.source, n.reason, "
@@ -55,7 +55,7 @@ def require_person(known: Note, act: Provenance, config: Config) -> None:
 # ---- writing
 
 
-def remember(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, at_is_given: bool = False) -> RememberReport:
+def remember(tx: Transaction, draft: Draft, origin: Provenance, *, at_is_given: bool = False) -> RememberReport:
     """Write a note. The same one again is seen once more; one for a slot that is taken supersedes what is there.
 
     One that is told for a time before that of the live note goes to its place among those that came before.
@@ -82,7 +82,7 @@ def remember(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, at_is_
     return RememberReport(written, created=True, superseded=taken, remarks=draft.remarks_as_written)
 
 
-def _insert(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, superseded_by: int | None) -> Note:
+def _insert(tx: Transaction, draft: Draft, origin: Provenance, *, superseded_by: int | None) -> Note:
     at, status = origin.at, draft.status if superseded_by is None else "superseded"
     (note_id,) = tx.execute(
         """INSERT INTO notes(scope, kind, slot, slot_key, title, title_key, body, summary, highlight, status, pinned,
@@ -105,7 +105,7 @@ def _insert(tx: sqlite3.Connection, draft: Draft, origin: Provenance, *, superse
     )  # fmt: skip
 
 
-def displaced_by(tx: sqlite3.Connection, draft: Draft, but: int = 0) -> int | None:
+def displaced_by(tx: Transaction, draft: Draft, but: int = 0) -> int | None:
     """Return a note that binds and would not be read any more beside a draft; None where there is none.
 
     That is a rule or a pin of its slot or, for a draft of a project, a pin of the user's that says otherwise there.
@@ -116,13 +116,13 @@ def displaced_by(tx: sqlite3.Connection, draft: Draft, but: int = 0) -> int | No
         row = tx.execute(
             """SELECT id FROM notes WHERE slot_key = ? AND slot_key <> '' AND scope IN (?, '') AND status = 'live'
                    AND (pinned = 1 OR (kind = 'rule' AND scope = ?)) AND id <> ?
-                   AND NOT (title_key = ? AND body = ? AND kind = ?)""",
+                   AND NOT (title_key = ? AND body = ? AND kind = ?) ORDER BY scope LIMIT 1""",
             (draft.slot_key, draft.scope, draft.scope, but, *_content(draft)),
         ).fetchone()
     elif draft.scope:
         row = tx.execute(
             """SELECT id FROM notes WHERE scope = '' AND title_key = ? AND body <> ? AND slot_key = ''
-                   AND status = 'live' AND pinned = 1 AND kind <> 'rule' AND id <> ?""",
+                   AND status = 'live' AND pinned = 1 AND kind <> 'rule' AND id <> ? ORDER BY id LIMIT 1""",
             (title_key(draft.title), draft.body, but),
         ).fetchone()
     else:
@@ -134,7 +134,7 @@ def _content(told: Note | Draft) -> tuple[str, str, str]:
     return title_key(told.title), told.body, told.kind
 
 
-def _in_slot(tx: sqlite3.Connection, draft: Draft, at: str | None) -> tuple[_Holder | None, _Holder | None]:
+def _in_slot(tx: Transaction, draft: Draft, at: str | None) -> tuple[_Holder | None, _Holder | None]:
     """Return which note held the slot of a draft at a time, None for now, and which took it after that."""
     if draft.status != "live" or not draft.slot_key:
         return None, None
@@ -153,16 +153,16 @@ def _in_slot(tx: sqlite3.Connection, draft: Draft, at: str | None) -> tuple[_Hol
         if at is None or row[2] <= at:
             return holder, after
         after = holder
-        row = tx.execute(f"{columns} WHERE superseded_by = ?", (holder.id,)).fetchone()
+        row = tx.execute(f"{columns} WHERE superseded_by = ? ORDER BY id LIMIT 1", (holder.id,)).fetchone()
     return None, after
 
 
-def _elsewhere(tx: sqlite3.Connection, draft: Draft) -> int | None:
+def _elsewhere(tx: Transaction, draft: Draft) -> int | None:
     """Return the id of the same note where no slot orders them."""
     return None if draft.status == "live" and draft.slot_key else _same(tx, draft, draft.status)
 
 
-def _same(tx: sqlite3.Connection, told: Note | Draft, status: str, but: int = 0) -> int | None:
+def _same(tx: Transaction, told: Note | Draft, status: str, but: int = 0) -> int | None:
     """Return the id of a note of this status that says the same about the same."""
     row = tx.execute(
         """SELECT id FROM notes WHERE scope = ? AND title_key = ? AND body = ? AND kind = ? AND slot_key = ?
@@ -172,7 +172,7 @@ def _same(tx: sqlite3.Connection, told: Note | Draft, status: str, but: int = 0)
     return None if row is None else int(row[0])
 
 
-def same_as(tx: sqlite3.Connection, draft: Draft) -> int | None:
+def same_as(tx: Transaction, draft: Draft) -> int | None:
     """Return the id of a note that says the same about the same, whatever its status, a live one before others."""
     row = tx.execute(
         """SELECT id FROM notes WHERE scope = ? AND title_key = ? AND body = ? AND kind = ? AND slot_key = ?
@@ -182,12 +182,12 @@ def same_as(tx: sqlite3.Connection, draft: Draft) -> int | None:
     return None if row is None else int(row[0])
 
 
-def confirm(tx: sqlite3.Connection, note_id: int, at: str) -> None:
+def confirm(tx: Transaction, note_id: int, at: str) -> None:
     """Let a note be told last at a time, unless that was later."""
     tx.execute("UPDATE notes SET updated_at = ? WHERE id = ? AND updated_at < ?", (at, note_id, at))
 
 
-def _proposed_before(tx: sqlite3.Connection, draft: Draft) -> tuple[int, str] | None:
+def _proposed_before(tx: Transaction, draft: Draft) -> tuple[int, str] | None:
     """Return the id and status of a note of this title that was proposed, or is in force where one is proposed."""
     row = tx.execute(
         """SELECT n.id, n.status FROM notes n
@@ -201,7 +201,7 @@ def _proposed_before(tx: sqlite3.Connection, draft: Draft) -> tuple[int, str] | 
     return None if row is None else (int(row[0]), str(row[1]))
 
 
-def _propose_again(tx: sqlite3.Connection, met: tuple[int, str], draft: Draft, origin: Provenance) -> RememberReport:
+def _propose_again(tx: Transaction, met: tuple[int, str], draft: Draft, origin: Provenance) -> RememberReport:
     """Let a proposal that is said again come into force, or tell why it stays as it is."""
     note_id, status = met
     if status == "proposed":
@@ -212,7 +212,7 @@ def _propose_again(tx: sqlite3.Connection, met: tuple[int, str], draft: Draft, o
     return RememberReport(note(tx, note_id), created=False, remarks=(*draft.remarks, told))
 
 
-def see_again(tx: sqlite3.Connection, note_id: int, at: str) -> bool:
+def see_again(tx: Transaction, note_id: int, at: str) -> bool:
     """Count that a note was told once more in other words; tell whether it is one that counts, live or proposed."""
     return bool(
         tx.execute(
@@ -223,7 +223,7 @@ def see_again(tx: sqlite3.Connection, note_id: int, at: str) -> bool:
     )
 
 
-def _seen_again(tx: sqlite3.Connection, note_id: int, draft: Draft, origin: Provenance) -> RememberReport:
+def _seen_again(tx: Transaction, note_id: int, draft: Draft, origin: Provenance) -> RememberReport:
     known, at = note(tx, note_id), origin.at
     if is_person(draft.source) and not is_person(known.source):
         # What a person says as well is as good as if nobody else had said it.
@@ -249,11 +249,11 @@ def _seen_again(tx: sqlite3.Connection, note_id: int, draft: Draft, origin: Prov
     return RememberReport(note(tx, note_id), created=False, remarks=draft.remarks_as_written)
 
 
-def _label(tx: sqlite3.Connection, note_id: int, labels: Iterable[str]) -> None:
+def _label(tx: Transaction, note_id: int, labels: Iterable[str]) -> None:
     tx.executemany("INSERT INTO note_labels(note_id, label) VALUES (?, ?)", [(note_id, label) for label in labels])
 
 
-def _route(tx: sqlite3.Connection, note_id: int, routes: Iterable[tuple[str, str]]) -> None:
+def _route(tx: Transaction, note_id: int, routes: Iterable[tuple[str, str]]) -> None:
     tx.executemany(
         "INSERT INTO note_triggers(note_id, load_when, token) VALUES (?, ?, ?)",
         [(note_id, trigger, token) for trigger, token in routes],
@@ -263,7 +263,7 @@ def _route(tx: sqlite3.Connection, note_id: int, routes: Iterable[tuple[str, str
 # ---- what a person decides
 
 
-def put_away(tx: sqlite3.Connection, note_id: int, act: Provenance, config: Config) -> Note:
+def put_away(tx: Transaction, note_id: int, act: Provenance, config: Config) -> Note:
     """Archive a note, whatever it is: it is found no more, and `restore` brings it back."""
     known = require_note(tx, note_id)
     if known.status == "archived":
@@ -274,7 +274,7 @@ def put_away(tx: sqlite3.Connection, note_id: int, act: Provenance, config: Conf
     return _turn(tx, known, "archived", act)
 
 
-def restore(tx: sqlite3.Connection, note_id: int, act: Provenance, config: Config) -> Note:
+def restore(tx: Transaction, note_id: int, act: Provenance, config: Config) -> Note:
     """Bring an archived note back; raise Conflict where another one has its slot now, or says the same.
 
     What binds is proposed again where no person brings it back, or none ever wanted it.
@@ -290,7 +290,7 @@ def restore(tx: sqlite3.Connection, note_id: int, act: Provenance, config: Confi
     return _turn(tx, known, "live" if is_free else "proposed", act)
 
 
-def _may_bind(tx: sqlite3.Connection, known: Note, config: Config) -> bool:
+def _may_bind(tx: Transaction, known: Note, config: Config) -> bool:
     """Tell whether a note may be live: what binds, only when a person tells it as it stands, approved it or was quoted.
 
     That lasts until somebody else changes the note, or a person rejects it.
@@ -306,7 +306,7 @@ def _may_bind(tx: sqlite3.Connection, known: Note, config: Config) -> bool:
     return agreed
 
 
-def require_one(tx: sqlite3.Connection, told: Note | Draft, but: int) -> None:
+def require_one(tx: Transaction, told: Note | Draft, but: int) -> None:
     """Raise Conflict where another live note says the same, and no slot orders them."""
     if not entity_key(told.slot) and (twin := _same(tx, told, "live", but)) is not None:
         raise Conflict(f"note {twin} says the same: keep that one, and put this one away or let it say something else")
@@ -317,18 +317,18 @@ def says_otherwise(known: Note, told: Draft) -> bool:
     return (*_content(known), entity_key(known.slot)) != (*_content(told), told.slot_key)
 
 
-def _is_rejected(tx: sqlite3.Connection, known: Note) -> bool:
+def _is_rejected(tx: Transaction, known: Note) -> bool:
     return known.status == "forgotten" and any(act.act == "reject" for act in provenance.acts(tx, "note", known.id))
 
 
-def _not(tx: sqlite3.Connection, known: Note, wanted: str) -> Conflict:
+def _not(tx: Transaction, known: Note, wanted: str) -> Conflict:
     """Return the error for a note that has another status than is wanted, with what helps."""
     status = "rejected" if _is_rejected(tx, known) else known.status
     by = f" by note {known.superseded_by}" if status == "superseded" and known.superseded_by else ""
     return Conflict(f"note {known.id} is {status}{by}, not {wanted}: {_REMEDIES[status]}")
 
 
-def approve(tx: sqlite3.Connection, note_id: int, act: Provenance) -> RememberReport:
+def approve(tx: Transaction, note_id: int, act: Provenance) -> RememberReport:
     """Let a proposal come into force, also one that was rejected; what has its slot is superseded."""
     known = require_note(tx, note_id)
     if known.status != "proposed" and not _is_rejected(tx, known):
@@ -338,7 +338,7 @@ def approve(tx: sqlite3.Connection, note_id: int, act: Provenance) -> RememberRe
     return RememberReport(note(tx, note_id), created=False, superseded=taken)
 
 
-def reject(tx: sqlite3.Connection, note_id: int, act: Provenance) -> Note:
+def reject(tx: Transaction, note_id: int, act: Provenance) -> Note:
     """Put a proposal away for good: the same one is not proposed again."""
     known = require_note(tx, note_id)
     if _is_rejected(tx, known):
@@ -348,7 +348,7 @@ def reject(tx: sqlite3.Connection, note_id: int, act: Provenance) -> Note:
     return _turn(tx, known, "forgotten", act)
 
 
-def _put_in_force(tx: sqlite3.Connection, known: Note, act: Provenance) -> tuple[int, ...]:
+def _put_in_force(tx: Transaction, known: Note, act: Provenance) -> tuple[int, ...]:
     holder = holder_of(tx, known.scope, entity_key(known.slot), known.id)
     if holder is not None:
         tx.execute("UPDATE notes SET status = 'superseded', superseded_by = ? WHERE id = ?", (known.id, holder))
@@ -358,7 +358,7 @@ def _put_in_force(tx: sqlite3.Connection, known: Note, act: Provenance) -> tuple
     return () if holder is None else (holder,)
 
 
-def holder_of(tx: sqlite3.Connection, scope: str, slot_key: str, but: int) -> int | None:
+def holder_of(tx: Transaction, scope: str, slot_key: str, but: int) -> int | None:
     """Return the live note of a slot, unless it is the one that is named; None where there is no other."""
     row = tx.execute(
         "SELECT id FROM notes WHERE scope = ? AND slot_key = ? AND slot_key <> '' AND status = 'live' AND id <> ?",
@@ -367,7 +367,7 @@ def holder_of(tx: sqlite3.Connection, scope: str, slot_key: str, but: int) -> in
     return None if row is None else int(row[0])
 
 
-def _turn(tx: sqlite3.Connection, known: Note, status: str, act: Provenance) -> Note:
+def _turn(tx: Transaction, known: Note, status: str, act: Provenance) -> Note:
     # What comes back is replaced by nothing any more.
     successor = known.superseded_by if status == "archived" else None
     tx.execute("UPDATE notes SET status = ?, superseded_by = ? WHERE id = ?", (status, successor, known.id))
@@ -379,7 +379,7 @@ def _turn(tx: sqlite3.Connection, known: Note, status: str, act: Provenance) -> 
 # ---- reading
 
 
-def require_note(tx: sqlite3.Connection, note_id: int) -> Note:
+def require_note(tx: Transaction, note_id: int) -> Note:
     """Return a note; raise NotFound for an unknown id."""
     found = notes(tx, [note_id]).get(note_id)
     if found is None:
@@ -387,7 +387,7 @@ def require_note(tx: sqlite3.Connection, note_id: int) -> Note:
     return found
 
 
-def add_sources(tx: sqlite3.Connection, note_ids: Sequence[int], source_ids: Sequence[int]) -> None:
+def add_sources(tx: Transaction, note_ids: Sequence[int], source_ids: Sequence[int]) -> None:
     """Note of what notes were made: of other notes, such as the checkpoint that told them."""
     tx.executemany(
         "INSERT INTO note_sources(note_id, source_id) VALUES (?, ?) ON CONFLICT DO NOTHING",
@@ -395,12 +395,12 @@ def add_sources(tx: sqlite3.Connection, note_ids: Sequence[int], source_ids: Seq
     )
 
 
-def note(tx: sqlite3.Connection, note_id: int) -> Note:
+def note(tx: Transaction, note_id: int) -> Note:
     """Return a note that exists."""
     return notes(tx, [note_id])[note_id]
 
 
-def notes(tx: sqlite3.Connection, note_ids: Sequence[int]) -> dict[int, Note]:
+def notes(tx: Transaction, note_ids: Sequence[int]) -> dict[int, Note]:
     """Return notes by id; unknown ids are left out."""
     found: dict[int, Note] = {}
     for ids, marks in in_parts(note_ids):
@@ -416,7 +416,7 @@ def notes(tx: sqlite3.Connection, note_ids: Sequence[int]) -> dict[int, Note]:
     return found
 
 
-def labels_of(tx: sqlite3.Connection, note_ids: Iterable[int]) -> dict[int, tuple[str, ...]]:
+def labels_of(tx: Transaction, note_ids: Iterable[int]) -> dict[int, tuple[str, ...]]:
     """Return the labels of those notes that have any, by id."""
     found: dict[int, tuple[str, ...]] = {}
     for ids, marks in in_parts(note_ids):
@@ -425,7 +425,7 @@ def labels_of(tx: sqlite3.Connection, note_ids: Iterable[int]) -> dict[int, tupl
 
 
 def _texts_of(
-    tx: sqlite3.Connection, table: str, column: str, note_ids: Sequence[int], marks: str
+    tx: Transaction, table: str, column: str, note_ids: Sequence[int], marks: str
 ) -> dict[int, tuple[str, ...]]:
     found: dict[int, list[str]] = {}
     rows = tx.execute(
@@ -436,13 +436,13 @@ def _texts_of(
     return {note_id: tuple(texts) for note_id, texts in found.items()}
 
 
-def of_title(tx: sqlite3.Connection, scope: str, title: str) -> list[int]:
+def of_title(tx: Transaction, scope: str, title: str) -> list[int]:
     """Return the ids of the notes of a scope with this title, whatever their status."""
-    rows = tx.execute("SELECT id FROM notes WHERE scope = ? AND title_key = ?", (scope, title_key(title)))
+    rows = tx.execute("SELECT id FROM notes WHERE scope = ? AND title_key = ? ORDER BY id", (scope, title_key(title)))
     return [note_id for (note_id,) in rows]
 
 
-def told_in(tx: sqlite3.Connection, scope: str, actor: str, place: str) -> list[tuple[int, str]]:
+def told_in(tx: Transaction, scope: str, actor: str, place: str) -> list[tuple[int, str]]:
     """Return which notes of a scope a source told or changed in a folder, and in which messages, the latest last."""
     rows = tx.execute(
         """SELECT p.ref_id, p.message FROM provenance p JOIN notes n ON n.id = p.ref_id
@@ -453,7 +453,7 @@ def told_in(tx: sqlite3.Connection, scope: str, actor: str, place: str) -> list[
 
 
 def list_notes(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     *,
     kinds: Sequence[str],
     statuses: Sequence[str],
@@ -474,7 +474,7 @@ def list_notes(
     return tuple(found[note_id] for note_id in ids)
 
 
-def last_checkpoint(tx: sqlite3.Connection, session: str, scopes: Sequence[str] | None) -> Note | None:
+def last_checkpoint(tx: Transaction, session: str, scopes: Sequence[str] | None) -> Note | None:
     """Return the last checkpoint of a session, where it has none the last one of scopes and of none, if any."""
     in_scope, parameters = of_scopes(scopes, column="n.scope")
     is_one = f"n.kind = 'checkpoint' AND n.status = 'live' {in_scope}"

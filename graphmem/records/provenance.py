@@ -1,15 +1,15 @@
 """Where things come from, and what was done to them since. The origin of a thing, seq 0, is written once."""
 
-import sqlite3
 from collections.abc import Sequence
 
 from graphmem.core.model import Provenance
 from graphmem.store.lists import in_list
+from graphmem.store.transaction import Transaction
 
 _COLUMNS = "seq, act, actor, place, session, message, quote, reason, at"
 
 
-def begin(tx: sqlite3.Connection, kind: str, ref_id: int, origin: Provenance) -> None:
+def begin(tx: Transaction, kind: str, ref_id: int, origin: Provenance) -> None:
     """Write the origin of something new."""
     _insert(tx, kind, ref_id, 0, origin)
 
@@ -19,7 +19,7 @@ def presumed(source: str, at: str) -> Provenance:
     return Provenance(0, "remember", source, "", "", "", "", "", at)
 
 
-def add(tx: sqlite3.Connection, kind: str, ref_id: int, act: Provenance) -> None:
+def add(tx: Transaction, kind: str, ref_id: int, act: Provenance) -> None:
     """Write what was done to something, behind all before."""
     (seq,) = tx.execute(
         "SELECT COALESCE(MAX(seq), -1) + 1 FROM provenance WHERE kind = ? AND ref_id = ?", (kind, ref_id)
@@ -27,20 +27,20 @@ def add(tx: sqlite3.Connection, kind: str, ref_id: int, act: Provenance) -> None
     _insert(tx, kind, ref_id, seq, act)
 
 
-def _insert(tx: sqlite3.Connection, kind: str, ref_id: int, seq: int, one: Provenance) -> None:
+def _insert(tx: Transaction, kind: str, ref_id: int, seq: int, one: Provenance) -> None:
     tx.execute(
         f"INSERT INTO provenance(kind, ref_id, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (kind, ref_id, seq, one.act, one.actor, one.place, one.session, one.message, one.quote, one.reason, one.at),
     )
 
 
-def acts(tx: sqlite3.Connection, kind: str, ref_id: int) -> tuple[Provenance, ...]:
+def acts(tx: Transaction, kind: str, ref_id: int) -> tuple[Provenance, ...]:
     """Return all that was done to something, its origin first."""
     rows = tx.execute(f"SELECT {_COLUMNS} FROM provenance WHERE kind = ? AND ref_id = ? ORDER BY seq", (kind, ref_id))
     return tuple(Provenance(*row) for row in rows)
 
 
-def origins(tx: sqlite3.Connection, kind: str, ref_ids: Sequence[int]) -> dict[int, Provenance]:
+def origins(tx: Transaction, kind: str, ref_ids: Sequence[int]) -> dict[int, Provenance]:
     """Return the origins of things by id."""
     marks, ids = in_list(ref_ids)
     rows = tx.execute(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from graphmem.core import model
 from graphmem.projects import ID_DIGITS, Signs, is_one_folder, is_there, other_ids, project_id
 from graphmem.store.lists import in_list
+from graphmem.store.transaction import Transaction
 
 USER = ""
 EVERY_SCOPE = "all"
@@ -44,7 +44,7 @@ class Found(NamedTuple):
         return not (self.is_new or self.moved or self.unknown)
 
 
-def find_project(tx: sqlite3.Connection, signs: Signs) -> Found:
+def find_project(tx: Transaction, signs: Signs) -> Found:
     """Return the project that a folder is, a new one where nothing stored leads to one. Writes nothing.
 
     It is the one of the same folder, else of the same repository, else of the same remote, be that a URL or its folder,
@@ -102,7 +102,7 @@ def path_of_other(scheme: str, value: str, paths: Iterable[str]) -> str:
     return next((path for path, own in ids if own.startswith(value) or value.startswith(own)), "")
 
 
-def key_of_other(tx: sqlite3.Connection, scheme: str, value: str) -> str:
+def key_of_other(tx: Transaction, scheme: str, value: str) -> str:
     """Return the key of the project that another memory calls by an id, also of one that was never seen here.
 
     That id is mostly a hash of the path that our own keys are made of, so the folder will lead to what is under it.
@@ -110,7 +110,7 @@ def key_of_other(tx: sqlite3.Connection, scheme: str, value: str) -> str:
     return _led_to(tx, (scheme, value)) or PROJECT_PREFIX + value[:ID_DIGITS]
 
 
-def store_project(tx: sqlite3.Connection, found: Found, at: str) -> model.Project:
+def store_project(tx: Transaction, found: Found, at: str) -> model.Project:
     """Write what is not stored yet of a project that was found in this same transaction."""
     project = found.project
     tx.execute(
@@ -126,12 +126,12 @@ def store_project(tx: sqlite3.Connection, found: Found, at: str) -> model.Projec
     return project
 
 
-def knows_session(tx: sqlite3.Connection, key: str) -> bool:
+def knows_session(tx: Transaction, key: str) -> bool:
     """Tell whether the scope of a session is stored."""
     return tx.execute("SELECT 1 FROM scopes WHERE key = ?", (key,)).fetchone() is not None
 
 
-def store_session(tx: sqlite3.Connection, key: str, parent: str, at: str) -> None:
+def store_session(tx: Transaction, key: str, parent: str, at: str) -> None:
     """Make the scope of a session known, with its project; one that is known stays as it is."""
     tx.execute(
         """INSERT INTO scopes(key, kind, parent, created_at) VALUES (?, 'session', ?, ?)
@@ -140,7 +140,7 @@ def store_session(tx: sqlite3.Connection, key: str, parent: str, at: str) -> Non
     )
 
 
-def needed(tx: sqlite3.Connection, scopes: Sequence[str] | None) -> Sequence[str] | None:
+def needed(tx: Transaction, scopes: Sequence[str] | None) -> Sequence[str] | None:
     """Return the scopes that a reader has to be kept to, None where all that is stored is the user's own.
 
     Those that hold nothing are left out: thousands of names that nobody knows cost nothing further on.
@@ -157,20 +157,20 @@ def needed(tx: sqlite3.Connection, scopes: Sequence[str] | None) -> Sequence[str
     return [key for key in held if key] if held else None
 
 
-def unnoted(tx: sqlite3.Connection) -> dict[str, str]:
+def unnoted(tx: Transaction) -> dict[str, str]:
     """Return the scopes that hold something and are not known to, each with the time of the first of it."""
     rows = " UNION ALL ".join(
         f"SELECT scope, {at} AS at FROM {table} WHERE scope <> ''" for table, at in _SCOPED.items()
     )
     return dict(
         tx.execute(
-            f"""SELECT scope, MIN(at) FROM ({rows})
+            f"""SELECT scope, MIN(at) FROM ({rows}) held
                 WHERE scope NOT IN (SELECT key FROM scopes WHERE filled = 1) GROUP BY scope"""
         ).fetchall()
     )
 
 
-def note(tx: sqlite3.Connection, written: Mapping[str, str]) -> None:
+def note(tx: Transaction, written: Mapping[str, str]) -> None:
     """Let scopes be known to hold something, each with the time of the first of it."""
     kinds = {PROJECT_PREFIX: "project", SESSION_PREFIX: "session"}
     tx.executemany(
@@ -183,14 +183,14 @@ def note(tx: sqlite3.Connection, written: Mapping[str, str]) -> None:
     )
 
 
-def list_scopes(tx: sqlite3.Connection, current: Sequence[str]) -> tuple[model.ScopeInfo, ...]:
+def list_scopes(tx: Transaction, current: Sequence[str]) -> tuple[model.ScopeInfo, ...]:
     """Return all scopes: the user's own, then projects, named ones and sessions, each by label."""
     counts = {
         name: dict(tx.execute(f"SELECT scope, COUNT(*) FROM {table} WHERE {condition} GROUP BY scope").fetchall())
         for name, table, condition in (
             ("facts", "relations", "status = 'active'"),
             ("notes", "notes", "status <> 'forgotten'"),
-            ("sessions", "sessions", "1"),
+            ("sessions", "sessions", "TRUE"),
         )
     }
     aliases: dict[str, list[tuple[str, str]]] = {}
@@ -217,7 +217,7 @@ def list_scopes(tx: sqlite3.Connection, current: Sequence[str]) -> tuple[model.S
     )
 
 
-def forget_scope(tx: sqlite3.Connection, key: str) -> None:
+def forget_scope(tx: Transaction, key: str) -> None:
     """Remove what is known of a scope beside what it holds: its folder, its label, its aliases, itself when empty."""
     tx.execute("DELETE FROM scope_aliases WHERE scope = ?", (key,))
     tx.execute("UPDATE scopes SET label = '', place = '' WHERE key = ?", (key,))
@@ -226,7 +226,7 @@ def forget_scope(tx: sqlite3.Connection, key: str) -> None:
     tx.execute("UPDATE scopes SET parent = '' WHERE parent = ? AND parent NOT IN (SELECT key FROM scopes)", (key,))
 
 
-def _leads(tx: sqlite3.Connection, signs: Signs) -> Iterator[_Known]:
+def _leads(tx: Transaction, signs: Signs) -> Iterator[_Known]:
     """Yield the projects that a folder may be, the surest first."""
     place = _storable(signs.place)
     rows = tx.execute("SELECT key, label, place FROM scopes WHERE kind = 'project' ORDER BY created_at, key").fetchall()
@@ -249,7 +249,7 @@ def _leads(tx: sqlite3.Connection, signs: Signs) -> Iterator[_Known]:
             yield known[led_to]
 
 
-def _led_to(tx: sqlite3.Connection, alias: tuple[str, str]) -> str | None:
+def _led_to(tx: Transaction, alias: tuple[str, str]) -> str | None:
     """Return the key of the project that an alias leads to."""
     row = tx.execute(
         """SELECT key FROM scope_aliases JOIN scopes ON key = scope AND kind = 'project'
@@ -259,7 +259,7 @@ def _led_to(tx: sqlite3.Connection, alias: tuple[str, str]) -> str | None:
     return None if row is None else str(row[0])
 
 
-def _stored_aliases(tx: sqlite3.Connection, key: str) -> list[tuple[str, str]]:
+def _stored_aliases(tx: Transaction, key: str) -> list[tuple[str, str]]:
     return tx.execute("SELECT scheme, value FROM scope_aliases WHERE scope = ?", (key,)).fetchall()
 
 
@@ -274,7 +274,7 @@ def _aliases_of(signs: Signs) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys((scheme, _storable(value)) for scheme, value in aliases))
 
 
-def _free_key(tx: sqlite3.Connection, place: str) -> str:
+def _free_key(tx: Transaction, place: str) -> str:
     """Return the key of a new project: that of its path, else, where another one has it, of the path and a number."""
     paths = itertools.chain([place], (f"{place}\n{number}" for number in itertools.count(2)))
     keys = (PROJECT_PREFIX + project_id(path) for path in paths)

@@ -2,12 +2,12 @@
 
 import heapq
 import itertools
-import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from graphmem.core.keys import entity_key
 from graphmem.store.lists import in_list, in_parts, of_scopes
+from graphmem.store.transaction import Transaction
 
 _FOUND_COLUMNS = "n.id, n.kind, n.title, n.body, n.slot, n.scope, n.pinned, n.source, n.reason, n.updated_at"
 
@@ -40,7 +40,7 @@ class Found(NamedTuple):
     updated_at: str
 
 
-def shown(tx: sqlite3.Connection, note_ids: Sequence[int]) -> list[Shown]:
+def shown(tx: Transaction, note_ids: Sequence[int]) -> list[Shown]:
     """Return what is shown of notes."""
     marks, ids = in_list(note_ids)
     rows = tx.execute(
@@ -76,7 +76,7 @@ def yielding(scopes: Sequence[str] | None) -> tuple[str, list[str]]:
 
 
 def standing(
-    tx: sqlite3.Connection, note_ids: Sequence[int], at: str | None, scopes: Sequence[str] | None, *, past: bool
+    tx: Transaction, note_ids: Sequence[int], at: str | None, scopes: Sequence[str] | None, *, past: bool
 ) -> dict[int, str]:
     """Return the notes that were live at an instant and, with `past`, those that were superseded by then.
 
@@ -85,7 +85,7 @@ def standing(
     return dict(_standing(tx, "n.id, n.updated_at", note_ids, at, scopes, past=past))
 
 
-def found(tx: sqlite3.Connection, note_ids: Iterable[int], at: str | None, scopes: Sequence[str] | None) -> list[Found]:
+def found(tx: Transaction, note_ids: Iterable[int], at: str | None, scopes: Sequence[str] | None) -> list[Found]:
     """Return those of some notes that were live at an instant, None for now."""
     return [
         Found._make(row)
@@ -95,7 +95,7 @@ def found(tx: sqlite3.Connection, note_ids: Iterable[int], at: str | None, scope
 
 
 def _standing(
-    tx: sqlite3.Connection,
+    tx: Transaction,
     columns: str,
     note_ids: Sequence[int],
     at: str | None,
@@ -118,7 +118,7 @@ def _standing(
     return rows.fetchall()
 
 
-def withdrawn(tx: sqlite3.Connection, note_ids: Sequence[int]) -> set[int]:
+def withdrawn(tx: Transaction, note_ids: Sequence[int]) -> set[int]:
     """Return those of some notes that are not live: few, so that this takes a fifth of the time of reading them all."""
     marks, ids = in_list(note_ids)
     # Else SQLite looks for the rows, of which it knows that they are unique.
@@ -128,7 +128,7 @@ def withdrawn(tx: sqlite3.Connection, note_ids: Sequence[int]) -> set[int]:
     return {note_id for (note_id,) in rows.fetchall()}
 
 
-def routes(tx: sqlite3.Connection, tokens: Iterable[str]) -> list[tuple[int, str, str]]:
+def routes(tx: Transaction, tokens: Iterable[str]) -> list[tuple[int, str, str]]:
     """Return the triggers that features or words may call: the note, the trigger, what it was looked for by."""
     return [
         route
@@ -140,14 +140,12 @@ def routes(tx: sqlite3.Connection, tokens: Iterable[str]) -> list[tuple[int, str
     ]
 
 
-def pinned(tx: sqlite3.Connection) -> set[int]:
+def pinned(tx: Transaction) -> set[int]:
     """Return the ids of the pinned notes that are live."""
     return {note_id for (note_id,) in tx.execute("SELECT id FROM notes WHERE pinned = 1 AND status = 'live'")}
 
 
-def residents(
-    tx: sqlite3.Connection, scopes: Sequence[str] | None, slots: Iterable[str], *, past: bool = False
-) -> set[int]:
+def residents(tx: Transaction, scopes: Sequence[str] | None, slots: Iterable[str], *, past: bool = False) -> set[int]:
     """Return the ids of what binds everybody: rules in force, pinned notes, and those of some slots.
 
     past: with those that were superseded since.
@@ -165,17 +163,17 @@ def residents(
     return {note_id for (note_id,) in tx.execute(query, parameters).fetchall()}
 
 
-def latest(tx: sqlite3.Connection, kinds: Sequence[str], scopes: Sequence[str] | None, most: int) -> list[Found]:
+def latest(tx: Transaction, kinds: Sequence[str], scopes: Sequence[str] | None, most: int) -> list[Found]:
     """Return the live notes of some kinds that were told openly, those told last first."""
     in_force, own = yielding(scopes)
     one = f"""SELECT {_FOUND_COLUMNS} FROM notes n
         WHERE n.scope = ? AND n.kind = ? AND n.status = 'live' AND n.openly = 1 {in_force}
-        ORDER BY n.updated_at DESC, n.id DESC"""
+        ORDER BY n.updated_at DESC, n.id DESC LIMIT ?"""
     known = _scopes_of_notes(tx) if scopes is None else [*dict.fromkeys(("", *scopes))]
     # Each scope and kind comes in order, so that no more is read of it than is returned. Each is a statement of its
     # own: one that is being read is not there for a second use, and would be prepared anew.
     rows = [
-        tx.execute(f"{one} -- {number}", (scope, kind, *own))
+        tx.execute(f"{one} -- {number}", (scope, kind, *own, most))
         for number, (scope, kind) in enumerate(itertools.product(known, kinds))
     ]
     try:
@@ -186,7 +184,7 @@ def latest(tx: sqlite3.Connection, kinds: Sequence[str], scopes: Sequence[str] |
             cursor.close()
 
 
-def _scopes_of_notes(tx: sqlite3.Connection) -> list[str]:
+def _scopes_of_notes(tx: Transaction) -> list[str]:
     """Return the scopes of live notes that were told openly, each looked up behind the one before."""
     rows = tx.execute(
         """WITH RECURSIVE known(scope) AS (
@@ -199,7 +197,7 @@ def _scopes_of_notes(tx: sqlite3.Connection) -> list[str]:
     return [scope for (scope,) in rows]
 
 
-def predecessors(tx: sqlite3.Connection, note_ids: Sequence[int]) -> dict[int, int]:
+def predecessors(tx: Transaction, note_ids: Sequence[int]) -> dict[int, int]:
     """Return the notes that some notes took the slot of, each with its successor."""
     marks, ids = in_list(note_ids)
     rows = tx.execute(f"SELECT id, superseded_by FROM notes WHERE superseded_by IN ({marks})", ids)

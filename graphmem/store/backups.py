@@ -16,10 +16,10 @@ from pathlib import Path
 from graphmem.core.model import BackupReport, RestoreReport
 from graphmem.errors import Conflict, InvalidInput, NotFound, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.store.blobs import blob_sizes, copy_blob, keep_blobs, remove_blob, remove_blobs, sync_file, sync_folder
+from graphmem.store.connection import Connection
 from graphmem.store.copies import name_twice, open_copy, require_room
 from graphmem.store.database import (
-    MEMORY_PATH,
-    Store,
+    SqliteStore,
     file_identity,
     full_path,
     is_open_here,
@@ -28,9 +28,11 @@ from graphmem.store.database import (
     require_writable,
     translated_errors,
 )
+from graphmem.store.opening import MEMORY_PATH, ON_SERVER
 from graphmem.store.placing import draft_beside, explained, publish, refuse_part, refuse_taken, sides_of
 from graphmem.store.schema import is_current, require_memory
-from graphmem.store.soundness import size
+from graphmem.store.sqlite import size
+from graphmem.store.transaction import Store
 
 Progress = Callable[[int, int], None]
 
@@ -52,6 +54,8 @@ class _Copied:
 
 def back_up(store: Store, dest: str | os.PathLike[str], progress: Progress) -> BackupReport:
     """Copy the state that one read sees, while writers write. See `Memory.backup`."""
+    if not isinstance(store, SqliteStore):
+        raise StoreFailed(f"{store.path} is no file to be copied: {ON_SERVER}")
     refuse_part(store.path, dest)
     target = _place(dest)
     refuse_taken(target, *sides_of(target))
@@ -143,7 +147,7 @@ def _place(dest: str | os.PathLike[str]) -> Path:
 
 
 def _copy(
-    connection: sqlite3.Connection,
+    connection: Connection,
     draft: Path,
     *,
     source: str,
@@ -167,14 +171,15 @@ def _copy(
     return _Copied(counts, len(digests) - len(lost), lost)
 
 
-def _fill(
-    connection: sqlite3.Connection, draft: Path, *, source: str, target: Path, progress: Progress
-) -> dict[str, int]:
+def _fill(connection: Connection, draft: Path, *, source: str, target: Path, progress: Progress) -> dict[str, int]:
     def tell(_: int, left: int, pages: int) -> None:
         progress(pages - left, pages)
 
     expected = _counts(connection, source)
-    with translated_errors(str(target), 0.0), contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as copy:
+    with (
+        translated_errors(str(target), 0.0),
+        contextlib.closing(sqlite3.connect(draft, isolation_level=None, factory=Connection)) as copy,
+    ):
         connection.backup(copy, pages=_PAGES_AT_ONCE, progress=tell)
         copy.execute("PRAGMA journal_mode = DELETE")  # one file: in write-ahead mode it would have others beside it
         verdict = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
@@ -188,7 +193,7 @@ def _fill(
     return counts
 
 
-def _counts(connection: sqlite3.Connection, path: str) -> dict[str, int]:
+def _counts(connection: Connection, path: str) -> dict[str, int]:
     """Return the number of rows of each table that a person would ask for; older schemas lack some."""
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if not tables.intersection(_COUNTED):
@@ -197,7 +202,7 @@ def _counts(connection: sqlite3.Connection, path: str) -> dict[str, int]:
     return {table: connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] for table in counted}
 
 
-def _payloads(connection: sqlite3.Connection) -> set[str]:
+def _payloads(connection: Connection) -> set[str]:
     """Return the digests of the payloads that are files."""
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'blocks'").fetchone():
         return set()
@@ -218,7 +223,7 @@ def _held(target: Path) -> Iterator[None]:
     require_writable(str(target))
     with (
         translated_errors(str(target), 0.0),
-        contextlib.closing(sqlite3.connect(target, timeout=0, isolation_level=None)) as connection,
+        contextlib.closing(sqlite3.connect(target, timeout=0, isolation_level=None, factory=Connection)) as connection,
     ):
         try:
             if target.stat().st_size:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from graphmem.errors import NotFound, StoreCorrupt, StoreFailed
 from graphmem.late import late
-from graphmem.store.database import MEMORY_PATH
+from graphmem.store.opening import is_file
 
 if TYPE_CHECKING:
     import hashlib
@@ -31,7 +31,7 @@ LARGEST_IN_ROW = 64 * 1024
 
 def lies_in_row(database: str, size: int) -> bool:
     """Tell whether a payload of so many bytes is kept in its row; a memory without a file keeps all there."""
-    return size <= LARGEST_IN_ROW or database == MEMORY_PATH
+    return size <= LARGEST_IN_ROW or not is_file(database)
 
 
 def blob_path(database: str, digest: str) -> Path:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphmem.errors import Conflict, StoreCorrupt, StoreFailed
+from graphmem.store.connection import Connection
 from graphmem.store.database import full_path, is_open_here, translated_errors
 from graphmem.store.schema import migrate, require_memory
 
@@ -33,7 +34,7 @@ _CHUNK = 1 << 24
 class Copy:
     """An open copy: a connection that cannot write to the file, and remarks on how it was read."""
 
-    connection: sqlite3.Connection
+    connection: Connection
     remarks: tuple[str, ...]
 
 
@@ -71,7 +72,7 @@ def open_copy(path: str | os.PathLike[str], *, copied: bool = True) -> Iterator[
         try:
             stack.enter_context(translated_errors(str(file), 0.0))
             connection = stack.enter_context(
-                contextlib.closing(sqlite3.connect(source, uri=True, isolation_level=None))
+                contextlib.closing(sqlite3.connect(source, uri=True, isolation_level=None, factory=Connection))
             )
             connection.execute("PRAGMA query_only = ON")
             verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
@@ -90,7 +91,10 @@ def open_scratch(path: str | os.PathLike[str]) -> Iterator[Copy]:
 
     Raises what `open_copy` does, StoreFailed for what is no memory, and SchemaTooNew.
     """
-    with open_copy(path) as copy, contextlib.closing(sqlite3.connect("", isolation_level=None)) as scratch:
+    with (
+        open_copy(path) as copy,
+        contextlib.closing(sqlite3.connect("", isolation_level=None, factory=Connection)) as scratch,
+    ):
         require_memory(copy.connection, str(path))
         copy.connection.backup(scratch)
         migrate(scratch, str(path))

@@ -6,7 +6,6 @@ fails at once when another writer came between, whatever the timeout.
 """
 
 import contextlib
-import functools
 import os
 import sqlite3
 import stat
@@ -19,21 +18,23 @@ from typing import TYPE_CHECKING
 from graphmem import log
 from graphmem.config import DEFAULT, Config, require_writing
 from graphmem.core import model
+from graphmem.core.addresses import is_server, without_password
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.late import late
+from graphmem.store.connection import Connection, NotingConnection
+from graphmem.store.opening import MEMORY_PATH, ON_SERVER
 from graphmem.store.schema import is_current, migrate
 
 if TYPE_CHECKING:
     import pathlib
 
     from graphmem.core.embedding import Embedder
-    from graphmem.store import text_index, vectors
+    from graphmem.store import text_index, traces, vectors
 else:
     pathlib = late("pathlib")
     text_index = late("graphmem.store.text_index")
+    traces = late("graphmem.store.traces")
     vectors = late("graphmem.store.vectors")
-
-MEMORY_PATH = ":memory:"
 
 # Files that this process has open, by device and inode. Closing any other descriptor of such a file would drop
 # SQLite's locks on it (https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_).
@@ -61,7 +62,7 @@ _REMEDIES = {
 }
 
 
-class Store:
+class SqliteStore:
     """An open graphmem file. Its errors are StoreFailed, StoreCorrupt, StoreBusy and SchemaTooNew, never sqlite3's.
 
     With an embedder what is written is embedded before the end of its transaction. Where `config.read_only` is set no
@@ -79,16 +80,14 @@ class Store:
         self.path = _ready_file(path, create=create and not config.read_only)
         self.config = config
         self._embedder = embedder
-        self._open_connection: Callable[..., sqlite3.Connection] = sqlite3.connect
-        if embedder is not None:
-            self._open_connection = functools.partial(sqlite3.connect, factory=text_index.NotingConnection)
+        self._factory: type[Connection] = Connection if embedder is None else NotingConnection
         self._lock = threading.RLock()
         self._writing_thread: int | None = None
         self._local = threading.local()
         self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
         self._readers_lock = threading.Lock()
         self._closed = False
-        self._keeper: sqlite3.Connection | None = None
+        self._keeper: Connection | None = None
         identity = file_identity(self.path)
         _count_open(identity, 1)
         # Also when the store is dropped without being closed, which closes its connections too.
@@ -128,19 +127,22 @@ class Store:
         if self.path == MEMORY_PATH:
             raise InvalidInput("read_only", True, f"a memory in {MEMORY_PATH!r} begins empty; name a file")
         # Which connection closes last copies the log into the file, unless it may not write: so this one is the last.
-        self._keeper = sqlite3.connect(f"{pathlib.Path(self.path).as_uri()}?mode=ro", uri=True, check_same_thread=False)
+        self._keeper = sqlite3.connect(
+            f"{pathlib.Path(self.path).as_uri()}?mode=ro", uri=True, check_same_thread=False, factory=Connection
+        )
         if not is_current(self._keeper, self.path):
             reason = "has the schema of an older graphmem, and a read-only memory is not brought up to date"
             raise StoreFailed(f"{self.path} {reason}: open it once without read_only")
         # A rehearsal that outgrows its cache would write pages into the log.
         self._writer.execute("PRAGMA cache_spill = OFF")
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = self._open_connection(
+    def _connect(self) -> Connection:
+        connection = sqlite3.connect(
             self.path,
             timeout=self.config.busy_timeout,
             isolation_level=None,
             check_same_thread=False,
+            factory=self._factory,
             cached_statements=_STATEMENTS_KEPT,
         )
         try:
@@ -154,7 +156,7 @@ class Store:
         return connection
 
     @contextlib.contextmanager
-    def write(self, *, keep: bool = True) -> Iterator[sqlite3.Connection]:
+    def write(self, *, keep: bool = True) -> Iterator[Connection]:
         """Yield the connection inside one transaction; on any failure nothing of it stays. Blocks nest as savepoints.
 
         With keep=False nothing stays in any case: a rehearsal, for a dry run that has to meet what stands in the way.
@@ -196,7 +198,7 @@ class Store:
         require_writing(self.config, self.path)
 
     @contextlib.contextmanager
-    def idle(self) -> Iterator[sqlite3.Connection]:
+    def idle(self) -> Iterator[Connection]:
         """Yield the connection that writes outside of any transaction, for what SQLite does in none."""
         self.require_writing()
         self._take_lock()
@@ -226,7 +228,7 @@ class Store:
             return model.WalState(False, 0, 0, 0)
         with (
             translated_errors(self.path, self.config.busy_timeout),
-            contextlib.closing(self._open_connection(self.path, timeout=0.0, isolation_level=None)) as connection,
+            contextlib.closing(sqlite3.connect(self.path, timeout=0.0, isolation_level=None)) as connection,
         ):
             busy, frames, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
             if not busy and frames == copied and size_of(self.path + "-wal") > LARGEST_IDLE_LOG:
@@ -240,7 +242,7 @@ class Store:
         return () if verdict == ["ok"] else tuple(verdict)
 
     @contextlib.contextmanager
-    def read(self) -> Iterator[sqlite3.Connection]:
+    def read(self) -> Iterator[Connection]:
         """Yield a connection that sees one unchanging state of the file; inside a write block, the writer's own."""
         self._check_open()
         if self._writing_thread == threading.get_ident():
@@ -265,6 +267,10 @@ class Store:
                     finally:
                         if outermost and reader.connection.in_transaction:
                             reader.connection.execute("ROLLBACK")
+
+    def clean(self) -> tuple[str, ...]:
+        """Write the file anew of its live rows and empty its -wal; return remarks on what could not be done."""
+        return traces.clean(self)
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[Callable[[], bool]]:
@@ -333,7 +339,7 @@ def _told_anew(number: Callable[[], int]) -> Callable[[], bool]:
 class _Reader:
     """The reading connection of one thread; closed with the thread's last use of it."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.lock = threading.RLock()  # held while a read block is open, so that close() waits for its end
         weakref.finalize(self, connection.close)
@@ -342,6 +348,8 @@ class _Reader:
 def real_path(path: str | os.PathLike[str]) -> str:
     """Return the absolute path of a file as text, links followed; raise InvalidInput for what cannot be one."""
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
+    if is_server(text):
+        raise InvalidInput("path", without_password(text), f"name a file: {ON_SERVER}")
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise InvalidInput("path", path, "give the path of a file")
     try:

@@ -6,6 +6,7 @@ from typing import TypeVar
 _Value = TypeVar("_Value")
 
 _AT_ONCE = 500  # in one statement
+EVERY_ROW = (1 << 63) - 1  # a limit that is none
 
 
 def in_list(values: Collection[_Value]) -> tuple[str, list[_Value]]:

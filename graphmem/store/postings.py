@@ -10,12 +10,12 @@ posted under all of its features. Scenes that are declared, or that no turn visi
 
 import itertools
 import math
-import sqlite3
 from collections.abc import Collection, Iterable, Iterator
 from operator import itemgetter
 
 from graphmem.core.keys import PERSON_KINDS, kind_of
 from graphmem.store.lists import in_parts
+from graphmem.store.transaction import Transaction
 
 # Values of `posted`, besides NULL, which leads nowhere, and those of the functions below.
 FOR_ALL = 0
@@ -90,30 +90,30 @@ def at_a_visit(masses: Collection[float], visits: int) -> float | None:
     return math.fsum(masses) / visits if masses else None  # the same in whatever order
 
 
-def settle(tx: sqlite3.Connection, scene_ids: Iterable[int]) -> None:
+def settle(tx: Transaction, scene_ids: Iterable[int]) -> None:
     """Post scenes as their features say."""
     for part, marks in in_parts(scene_ids):
         wrong = [(right, scene_id, feature) for scene_id, feature, right in _wrong(tx, part, marks)]
         tx.executemany("UPDATE scene_features SET posted = ? WHERE scene_id = ? AND feature = ?", wrong)
 
 
-def settle_all(tx: sqlite3.Connection) -> None:
+def settle_all(tx: Transaction) -> None:
     """Post all scenes as their features say."""
     settle(tx, _all(tx))
 
 
-def wrong_scenes(tx: sqlite3.Connection) -> list[int]:
+def wrong_scenes(tx: Transaction) -> list[int]:
     """Return the scenes that are posted otherwise than their features say."""
     return list(
         dict.fromkeys(scene_id for part, marks in in_parts(_all(tx)) for scene_id, _, _ in _wrong(tx, part, marks))
     )
 
 
-def _all(tx: sqlite3.Connection) -> list[int]:
+def _all(tx: Transaction) -> list[int]:
     return [scene_id for (scene_id,) in tx.execute("SELECT id FROM scenes ORDER BY id")]
 
 
-def _wrong(tx: sqlite3.Connection, scene_ids: list[int], marks: str) -> Iterator[tuple[int, str, int | None]]:
+def _wrong(tx: Transaction, scene_ids: list[int], marks: str) -> Iterator[tuple[int, str, int | None]]:
     """Yield scene, feature and what it should be posted as, where it is not."""
     rows = tx.execute(
         f"""SELECT f.scene_id, f.feature, f.posted, f.mass, s.visits, s.origin = 'emergent' AND s.visits > 0

@@ -3,16 +3,21 @@
 Left out is what is derived from the rest (the text index, vectors, postings) and who is just at work.
 """
 
-import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+import itertools
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-_LEFT_OUT = ("counters", "leases", "text_sizes", "vectors")
+from graphmem.store.transaction import Column, Transaction
+
+_AT_WORK = ("counters", "leases", "text_sizes")
+_LEFT_OUT = (*_AT_WORK, "vectors")
 _DERIVED_COLUMNS = frozenset({("scene_features", "posted")})
 # Written when a memory is opened, so a new one has rows there.
 _OF_OPENING = ("scope_aliases", "scopes", "active_days")
-_SEQUENCES = "sqlite_sequence"
+_COPY = "copy"  # the name of the lease of who copies into a memory
+_VALUES = 2_000  # of a statement: a server takes one for many rows faster than many
+_NUMBERS = "sqlite_sequence"  # its name in files that were exported
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,66 +29,134 @@ class Table:
     key: tuple[str, ...]
 
 
-def tables(tx: sqlite3.Connection) -> list[Table]:
+def tables(tx: Transaction) -> list[Table]:
     """Return the tables that are carried, in an order in which they can be filled while foreign keys are deferred.
 
-    Scopes come before what would make them known; last is what SQLite keeps of numbers, so that none is used twice.
+    Scopes come before what would make them known; last is what tables remember of numbers, so that none is used twice.
     """
-    names = [name for (name,) in tx.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid")]
-    kept = [name for name in names if name not in _LEFT_OUT and not name.startswith(("sqlite_", "_sqlite", "text_"))]
+    return [*_without(tx, _LEFT_OUT), Table(_NUMBERS, ("name", "seq"), ("name",))]
+
+
+def with_vectors(tx: Transaction) -> list[Table]:
+    """Return the tables that are carried, in the order of `tables`, and the vectors; what is known of numbers is not.
+
+    But for notes, which name those that superseded them, rows point at rows of tables before theirs alone.
+    """
+    return _without(tx, _AT_WORK)
+
+
+def _without(tx: Transaction, left_out: Container[str]) -> list[Table]:
+    kept = [name for name in tx.engine.tables(tx) if name not in left_out]
     found = []
     for name in sorted(kept, key=lambda name: name != "scopes"):
-        columns = tx.execute("SELECT name, pk FROM pragma_table_info(?)", (name,)).fetchall()
-        key = sorted((place, column) for column, place in columns if place)
-        carried = tuple(column for column, _ in columns if (name, column) not in _DERIVED_COLUMNS)
-        found.append(Table(name, carried, tuple(column for _, column in key)))
-    return [*found, Table(_SEQUENCES, ("name", "seq"), ("name",))]
+        columns = tx.engine.columns(tx, name)
+        carried = tuple(column.name for column in columns if (name, column.name) not in _DERIVED_COLUMNS)
+        found.append(Table(name, carried, key_of(columns)))
+    return found
 
 
-def count(tx: sqlite3.Connection, table: Table) -> int:
+def key_of(columns: Iterable[Column]) -> tuple[str, ...]:
+    """Return the columns of the primary key, in its order."""
+    return tuple(column.name for column in sorted(columns, key=lambda one: one.place) if column.place)
+
+
+def count(tx: Transaction, table: Table) -> int:
     """Return how many rows of a table are carried."""
-    condition, left_out = _carried(table)
-    (rows,) = tx.execute(f"SELECT COUNT(*) FROM {table.name}{condition}", left_out).fetchone()
+    if table.name == _NUMBERS:
+        return len(_numbers(tx))
+    (rows,) = tx.execute(f"SELECT COUNT(*) FROM {table.name}").fetchone()
     return int(rows)
 
 
-def read(tx: sqlite3.Connection, table: Table) -> Iterator[dict[str, Any]]:
+def read(tx: Transaction, table: Table) -> Iterator[dict[str, Any]]:
     """Yield the rows of a table in the order of their keys."""
-    condition, left_out = _carried(table)
-    statement = f"SELECT {_named(table.columns)} FROM {table.name}{condition} ORDER BY {_named(table.key)}"
-    for row in tx.execute(statement, left_out):
+    if table.name == _NUMBERS:
+        yield from ({"name": name, "seq": last} for name, last in _numbers(tx).items())
+        return
+    for row in tx.execute(f"SELECT {_named(table.columns)} FROM {table.name} ORDER BY {_named(table.key)}"):
         yield dict(zip(table.columns, row, strict=True))
 
 
-def _carried(table: Table) -> tuple[str, tuple[str, ...]]:
-    if table.name != _SEQUENCES:
-        return "", ()
-    return f" WHERE name NOT IN ({', '.join('?' * len(_LEFT_OUT))})", _LEFT_OUT
+def page(tx: Transaction, table: Table, after: Sequence[Any] | None, most: int) -> list[tuple[Any, ...]]:
+    """Return the rows of a table behind a key, in the order of keys; None for the first ones."""
+    behind = "" if after is None else f"WHERE ({_named(table.key)}) > ({', '.join('?' * len(table.key))})"
+    return tx.execute(
+        f"SELECT {_named(table.columns)} FROM {table.name} {behind} ORDER BY {_named(table.key)} LIMIT {most}",
+        after or (),
+    ).fetchall()
+
+
+def last_key(tx: Transaction, table: Table) -> tuple[Any, ...] | None:
+    """Return the greatest key of a table, None for an empty one."""
+    backwards = ", ".join(f'"{column}" DESC' for column in table.key)
+    found: tuple[Any, ...] | None = tx.execute(
+        f"SELECT {_named(table.key)} FROM {table.name} ORDER BY {backwards} LIMIT 1"
+    ).fetchone()
+    return found
+
+
+def _numbers(tx: Transaction) -> dict[str, int]:
+    return {name: last for name, last in tx.engine.numbers(tx).items() if name not in _LEFT_OUT}
 
 
 def _named(columns: Iterable[str]) -> str:
     return ", ".join(f'"{column}"' for column in columns)
 
 
-def is_empty(tx: sqlite3.Connection) -> bool:
+def is_empty(tx: Transaction) -> bool:
     """Tell whether a memory holds no more than a new one does, with the project and session it is open for."""
-    of_new = (*_OF_OPENING, _SEQUENCES)
+    of_new = (*_OF_OPENING, _NUMBERS)
     return not any(
         tx.execute(f"SELECT 1 FROM {table.name} LIMIT 1").fetchone() for table in tables(tx) if table.name not in of_new
     )
 
 
-def clear(tx: sqlite3.Connection) -> None:
+def clear(tx: Transaction) -> None:
     """Remove what every new memory holds, also one of an older schema, which may lack tables."""
     there = {table.name for table in tables(tx)}
-    for name in (*_OF_OPENING, _SEQUENCES):
+    for name in _OF_OPENING:
         if name in there:
             tx.execute(f"DELETE FROM {name}")
 
 
-def insert(tx: sqlite3.Connection, table: Table, row: Mapping[str, Any]) -> None:
-    """Put a row in, of columns of the table. Raises what sqlite3 does for one that cannot be."""
-    if table.name == _SEQUENCES:  # the rows that were put in have made one already
-        tx.execute(f"DELETE FROM {_SEQUENCES} WHERE name = ?", (row.get("name"),))
-    marks = ", ".join("?" * len(row))
-    tx.execute(f"INSERT INTO {table.name}({_named(row)}) VALUES ({marks})", tuple(row.values()))
+def insert(tx: Transaction, table: Table, row: Mapping[str, Any]) -> None:
+    """Put a row in, of columns of the table. Raises RowsRefused for one that cannot be."""
+    with tx.engine.attempt(tx):
+        if table.name == _NUMBERS:
+            tx.engine.set_number(tx, row["name"], row["seq"])
+            return
+        tx.execute(_insertion(table, row), tuple(row.values()))
+
+
+def insert_all(tx: Transaction, table: Table, rows: Sequence[Sequence[Any]]) -> None:
+    """Put rows of all columns of a table in. Raises RowsRefused, after which the transaction has to be rolled back."""
+    many = max(_VALUES // len(table.columns), 1)
+    with tx.engine.attempt(tx):
+        for start in range(0, len(rows), many):
+            some = rows[start : start + many]
+            tx.execute(_insertion(table, table.columns, len(some)), list(itertools.chain.from_iterable(some)))
+
+
+def _insertion(table: Table, columns: Collection[str], number: int = 1) -> str:
+    row = f"({', '.join('?' * len(columns))})"
+    return f"INSERT INTO {table.name}({_named(columns)}) VALUES {', '.join([row] * number)}"
+
+
+def unfinished_copy(tx: Transaction) -> str | None:
+    """Return who copies into a memory, or did when it was broken off; None for a memory that is whole."""
+    found = tx.execute("SELECT owner FROM leases WHERE name = ?", (_COPY,)).fetchone()
+    return found[0] if found else None
+
+
+def mark_unfinished(tx: Transaction, owner: str) -> None:
+    """Note that a memory is being copied into, and by whom."""
+    tx.execute(
+        """INSERT INTO leases(name, owner, until) VALUES (?, ?, '9999-12-31T23:59:59.999Z')
+           ON CONFLICT (name) DO UPDATE SET owner = excluded.owner""",
+        (_COPY, owner),
+    )
+
+
+def mark_finished(tx: Transaction) -> None:
+    """Note that a memory is whole."""
+    tx.execute("DELETE FROM leases WHERE name = ?", (_COPY,))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from graphmem.core.keys import title_key
 from graphmem.errors import SchemaTooNew, StoreCorrupt, StoreFailed
+from graphmem.store.connection import Connection
 
 if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
@@ -698,7 +699,7 @@ def _note_scopes_of(table: str, at: str) -> str:
     """
 
 
-def refuse_newer(connection: sqlite3.Connection, path: str) -> tuple[int, int]:
+def refuse_newer(connection: Connection, path: str) -> tuple[int, int]:
     """Return application id and schema version of a file; raise SchemaTooNew for that of a newer graphmem."""
     application, version = connection.execute(
         "SELECT application_id, user_version FROM pragma_application_id, pragma_user_version"
@@ -708,14 +709,14 @@ def refuse_newer(connection: sqlite3.Connection, path: str) -> tuple[int, int]:
     return application, version
 
 
-def require_memory(connection: sqlite3.Connection, path: str) -> None:
+def require_memory(connection: Connection, path: str) -> None:
     """Raise StoreFailed unless a file is a memory, of this schema or an older one; SchemaTooNew for a newer one."""
     application, _ = refuse_newer(connection, path)
     if application != APPLICATION_ID:
         raise StoreFailed(f"{path} is no graphmem memory: name a backup of one")
 
 
-def is_current(connection: sqlite3.Connection, path: str) -> bool:
+def is_current(connection: Connection, path: str) -> bool:
     """Tell by one read whether a file has this schema; refuse what is newer or not ours.
 
     Raises SchemaTooNew for a file of a newer graphmem, StoreFailed for a database of another program.
@@ -735,13 +736,13 @@ def is_current(connection: sqlite3.Connection, path: str) -> bool:
     return False
 
 
-def migrate(connection: sqlite3.Connection, path: str) -> None:
+def migrate(connection: Connection, path: str) -> None:
     """Bring a file up to date: all pending migrations or none. Many processes may call it at once."""
     if is_current(connection, path):
         return
     from sqlite_utils import Database
 
-    from graphmem.store import postings, text_index
+    from graphmem.store import fts5, postings, text_index
 
     # Table rewrites must not fire ON DELETE actions, and inside a transaction the pragma does nothing.
     connection.execute("PRAGMA foreign_keys = OFF")
@@ -752,7 +753,7 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
                 _migrations().apply(Database(connection))
                 # What is derived is made anew by the code of today, and no migration touches it.
                 postings.settle_all(connection)
-                text_index.clear(connection)
+                fts5.clear(connection)
                 for _ in text_index.fill(connection):
                     pass
                 broken = connection.execute("PRAGMA foreign_key_check").fetchall()
@@ -770,11 +771,11 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
 
 
 @contextlib.contextmanager
-def open_empty(version: int) -> Iterator[sqlite3.Connection]:
+def open_empty(version: int) -> Iterator[Connection]:
     """Yield an empty database of an older schema, which is gone at the end; `migrate` brings it up to date."""
     from sqlite_utils import Database
 
-    with contextlib.closing(sqlite3.connect("", isolation_level=None)) as connection:
+    with contextlib.closing(sqlite3.connect("", isolation_level=None, factory=Connection)) as connection:
         migrations, database = _migrations(), Database(connection)
         names = [migration.name for migration in migrations.pending(database)]
         migrations.apply(database, stop_before=names[version])

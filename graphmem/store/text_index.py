@@ -1,15 +1,13 @@
-"""The text index: one FTS5 table over everything that has words, kept in the transaction of the row it describes.
+"""The text index: one table over everything that has words, kept in the transaction of the row it describes.
 
-FTS5 finds the candidates and counts; scoring is not its business. A row of it is one passage of one text; its number
-holds the kind, the id and the passage, so that a kind is a range of numbers and needs no second table. The columns hold
-tokens made by `core.tokens`, each between spaces of its own, so that plain text search counts a token.
+The database finds the candidates and counts (`tx.words`); scoring is not its business. A row of the table is one
+passage of one text; its number holds the kind, the id and the passage, so that a kind is a range of numbers and needs
+no second table. The columns hold tokens made by `core.tokens`, each between spaces of its own, so that plain text
+search counts a token.
 """
 
-import contextlib
 import itertools
-import json
 import math
-import sqlite3
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,24 +15,21 @@ from typing import Any, NamedTuple
 
 from graphmem.core.tokens import passages_of, tokens_of
 from graphmem.errors import StoreCorrupt
-from graphmem.store.lists import in_list, in_parts, prefix_range
+from graphmem.store.lists import in_list, in_parts
+from graphmem.store.transaction import Transaction
 
 KINDS = ("scene", "relation", "sentence", "entity", "note", "part", "document", "block")
 CODES = {kind: code for code, kind in enumerate(KINDS)}
 
-_KIND_SHIFT = 60
+KIND_SHIFT = 60
 _PASSAGE_BITS = 10
-_LAST_PASSAGE = (1 << _PASSAGE_BITS) - 1
-_IDS = (1 << _KIND_SHIFT) - 1
+LAST_PASSAGE = (1 << _PASSAGE_BITS) - 1
+_IDS = (1 << KIND_SHIFT) - 1
 # At most so many matches are scored by FTS5, which takes a microsecond each: of a query whose words are all common
 # only the texts that hold its rarest ones are candidates.
-_MOST_MATCHES = 30_000
+MOST_MATCHES = 30_000
 _READ_WHOLE = 4  # times the candidates that are wanted: so many matches are read at once
-_BEST_FIRST, _LATEST_FIRST = "t.rank", "t.rowid DESC"  # the best as FTS5 sees it
 _FTS5_K1, _FTS5_B, _FTS5_LEAST = 1.2, 0.75, 1e-6  # https://www.sqlite.org/fts5.html#the_bm25_function
-# FTS5 takes twice as long to read the columns of a row as SQLite does to join the table that FTS5 keeps them in.
-_MATCHING = """SELECT t.rowid, c.c0, c.c1, c.c2 FROM text_index t LEFT JOIN text_index_content c ON c.id = t.rowid
-               WHERE text_index MATCH ?"""
 
 # What is indexed: id, title, labels and body of each row of a kind. Superseded notes answer questions about the past,
 # those of the other states answer none.
@@ -54,35 +49,11 @@ _SOURCES: Mapping[str, str] = {
     "document": "SELECT t.num, t.summary, t.tags || ' ' || t.entities, t.text FROM documents t",
     "block": "SELECT t.num, '', '', t.text FROM blocks t",
 }
-# In how many passages each of a JSON list of tokens is, counted up to a number.
-_COUNTED_UP_TO = """SELECT (SELECT COUNT(*) FROM (SELECT 1 FROM text_index WHERE text_index MATCH k.value LIMIT ?))
-                    FROM json_each(?) k"""
 _FILLED_AT_ONCE = 2_000
 _COUNTED_AT_ONCE = 4_096  # SQLite takes 32 766 values
-# How FTS5 numbers its pages: from the right 31 bits of the page, 5 of its height, one of its kind; segments from 1 on.
-_LEAF_BITS = 31
-_NO_LEAF = 0x3F
-_FIRST_SEGMENT = 1 << 37
-# The passages of texts, from a JSON list of the numbers of their first ones; a plain JOIN would scan the index.
-_OF_TEXTS = f"""SELECT i.rowid, i.title, i.labels, i.body FROM json_each(?) k
-                CROSS JOIN text_index i ON i.rowid BETWEEN k.value AND k.value + {_LAST_PASSAGE}"""
-# At how many segments of a level FTS5 begins to merge them, and does it at once; and at how many upkeep does. A commit
-# makes one, and each look-up of a word asks all: of 10 000 texts written one by one these settings leave 6 on average
-# and those of FTS5 (4, 16, 4) 14; a commit writes a seventh more rows for it.
-_MERGING = {"automerge": 2, "crisismerge": 4, "usermerge": 2}
 _COMMON = 64  # passages
 _DAMAGED = "the text index is damaged: 'graphmem reindex' makes it anew, nothing else is lost"
 _MOST_REMEMBERED = 1 << 15  # tokens
-# A connection, the number of changes by others that it has met, and that of its own.
-_State = tuple[sqlite3.Connection, int, int]
-
-
-class NotingConnection(sqlite3.Connection):
-    """A connection that notes what is indexed in its transaction, for who embeds it before the end: kinds and ids."""
-
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self.indexed: dict[str, set[int]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +87,17 @@ class Passage(NamedTuple):
     @property
     def item(self) -> tuple[str, int]:
         """Its kind, and its id within the kind."""
-        return KINDS[self.number >> _KIND_SHIFT], (self.number & _IDS) >> _PASSAGE_BITS
+        return KINDS[self.number >> KIND_SHIFT], (self.number & _IDS) >> _PASSAGE_BITS
 
     @property
     def place(self) -> int:
         """Which passage of its text it is."""
-        return self.number & _LAST_PASSAGE
+        return self.number & LAST_PASSAGE
 
 
 def number_of(kind: str, ref_id: int, place: int = 0) -> int:
     """Return the number in the index of a passage of a text."""
-    return CODES[kind] << _KIND_SHIFT | ref_id << _PASSAGE_BITS | place
+    return CODES[kind] << KIND_SHIFT | ref_id << _PASSAGE_BITS | place
 
 
 def tokens(*, title: str = "", labels: str = "", body: str = "") -> Tokens:
@@ -134,32 +105,32 @@ def tokens(*, title: str = "", labels: str = "", body: str = "") -> Tokens:
     head = (tokens_of(title), tokens_of(labels))
     passages = passages_of(body)
     # What a very long text has more is its last passage, however long: nothing of it is lost.
-    if len(passages) > _LAST_PASSAGE:
-        passages[_LAST_PASSAGE:] = [list(itertools.chain(*passages[_LAST_PASSAGE:]))]
+    if len(passages) > LAST_PASSAGE:
+        passages[LAST_PASSAGE:] = [list(itertools.chain(*passages[LAST_PASSAGE:]))]
     first = (_line(head[0]), _line(head[1]), _line(passages[0]))
     others = (("", "", _line(passage)) for passage in passages[1:])
     return Tokens((first, *others), sum(map(len, (*head, *passages))))
 
 
-def put(tx: sqlite3.Connection, kind: str, texts: Sequence[tuple[int, Tokens]]) -> None:
+def put(tx: Transaction, kind: str, texts: Sequence[tuple[int, Tokens]]) -> None:
     """Index texts by the ids of their rows; what the index held under these ids must have been dropped."""
     _insert(tx, kind, texts)
-    if isinstance(tx, NotingConnection):
+    if tx.indexed is not None:
         tx.indexed.setdefault(kind, set()).update(ref_id for ref_id, _ in texts)
 
 
-def noted(tx: sqlite3.Connection, kind: str) -> list[int]:
-    """Return the ids of the texts of a kind that were indexed in this transaction, where the connection notes them."""
-    return sorted(tx.indexed.get(kind, ())) if isinstance(tx, NotingConnection) else []
+def noted(tx: Transaction, kind: str) -> list[int]:
+    """Return the ids of the texts of a kind that were indexed in this transaction, where it notes them."""
+    return sorted((tx.indexed or {}).get(kind, ()))
 
 
-def forget_noted(tx: sqlite3.Connection) -> None:
+def forget_noted(tx: Transaction) -> None:
     """Forget what was noted, at the end of a transaction."""
-    if isinstance(tx, NotingConnection):
+    if tx.indexed is not None:
         tx.indexed.clear()
 
 
-def _insert(tx: sqlite3.Connection, kind: str, texts: Iterable[tuple[int, Tokens]]) -> None:
+def _insert(tx: Transaction, kind: str, texts: Iterable[tuple[int, Tokens]]) -> None:
     rows: list[tuple[int, str, str, str]] = []
     length = 0
     for ref_id, text in texts:
@@ -170,25 +141,25 @@ def _insert(tx: sqlite3.Connection, kind: str, texts: Iterable[tuple[int, Tokens
     _resize(tx, kind, len(rows), length)
 
 
-def add(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> None:
+def add(tx: Transaction, kind: str, ref_ids: Collection[int]) -> None:
     """Index rows that were just written, as they are stored."""
     for ids, _ in in_parts(ref_ids):
         put(tx, kind, list(_made(tx, kind, ids).items()))
 
 
-def _made(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> dict[int, Tokens]:
+def _made(tx: Transaction, kind: str, ref_ids: Collection[int]) -> dict[int, Tokens]:
     marks, ids = in_list(ref_ids)
     rows = tx.execute(f"{_SOURCES[kind]} WHERE {_number(kind)} IN ({marks})", ids).fetchall()
     return {row[0]: tokens(title=row[1], labels=row[2], body=row[3]) for row in rows}
 
 
-def replace(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> None:
+def replace(tx: Transaction, kind: str, ref_ids: Collection[int]) -> None:
     """Index rows that were changed, or removed, as they are stored now."""
     drop(tx, kind, ref_ids)
     add(tx, kind, ref_ids)
 
 
-def fill(tx: sqlite3.Connection, kinds: Iterable[str] = tuple(_SOURCES)) -> Iterator[int]:
+def fill(tx: Transaction, kinds: Iterable[str] = tuple(_SOURCES)) -> Iterator[int]:
     """Index all rows of some kinds, none of which may be indexed yet; yield the number of rows done so far."""
     done = 0
     for kind in kinds:
@@ -200,10 +171,10 @@ def fill(tx: sqlite3.Connection, kinds: Iterable[str] = tuple(_SOURCES)) -> Iter
             yield done
 
 
-def stored(tx: sqlite3.Connection) -> int:
+def stored(tx: Transaction) -> int:
     """Return how many rows there are to index."""
-    counts = " UNION ALL ".join(f"SELECT COUNT(*) AS rows FROM ({source})" for source in _SOURCES.values())
-    (rows,) = tx.execute(f"SELECT SUM(rows) FROM ({counts})").fetchone()
+    counts = " UNION ALL ".join(f"SELECT COUNT(*) AS texts FROM ({source}) one" for source in _SOURCES.values())
+    (rows,) = tx.execute(f"SELECT SUM(texts) FROM ({counts}) counted").fetchone()
     return int(rows)
 
 
@@ -220,24 +191,24 @@ class Comparison:
     counted: tuple[tuple[int, int], tuple[int, int]]
 
 
-def compare(tx: sqlite3.Connection) -> Iterator[Comparison]:
-    """Compare the index with what is stored, kind by kind. Raises StoreCorrupt where FTS5 cannot read its tables."""
-    with _told_as_damage():
+def compare(tx: Transaction) -> Iterator[Comparison]:
+    """Compare the index with what is stored, kind by kind. Raises StoreCorrupt where it cannot be read."""
+    with tx.words.told_as_damage():
         yield from _compare(tx)
 
 
-def _compare(tx: sqlite3.Connection) -> Iterator[Comparison]:
+def _compare(tx: Transaction) -> Iterator[Comparison]:
     written = {
         code: (texts, tokens) for code, texts, tokens in tx.execute("SELECT kind, texts, tokens FROM text_sizes")
     }
     for kind, code in CODES.items():
         wrong: set[int] = set()
         passages = length = 0
-        first = code << _KIND_SHIFT
+        first = code << KIND_SHIFT
         rows = tx.execute(f"{_SOURCES[kind]} ORDER BY 1")
         while True:
             batch = rows.fetchmany(_FILLED_AT_ONCE)
-            last = number_of(kind, batch[-1][0], _LAST_PASSAGE) if batch else ((code + 1) << _KIND_SHIFT) - 1
+            last = number_of(kind, batch[-1][0], LAST_PASSAGE) if batch else ((code + 1) << KIND_SHIFT) - 1
             expected: dict[int, tuple[str, ...]] = {}
             for ref_id, title, labels, body in batch:
                 text = tokens(title=title, labels=labels, body=body)
@@ -254,93 +225,16 @@ def _compare(tx: sqlite3.Connection) -> Iterator[Comparison]:
         yield Comparison(kind, tuple(sorted(wrong)), ((passages, length), written.get(code, (0, 0))))
 
 
-def lost_words(tx: sqlite3.Connection) -> int:
-    """Return how many words stand in the index and are not found in all places by a look-up. Raises StoreCorrupt."""
-    with _told_as_damage():
-        (lost,) = tx.execute(
-            """SELECT COUNT(*) FROM text_terms a
-               WHERE a.doc <> COALESCE((SELECT b.doc FROM text_terms b WHERE b.term = a.term), 0)"""
-        ).fetchone()
-    return int(lost)
-
-
-def check_words(tx: sqlite3.Connection) -> None:
-    """Let FTS5 compare its words with the texts it holds; raises StoreCorrupt. It needs a write block."""
-    with _told_as_damage():
-        tx.execute("INSERT INTO text_index(text_index) VALUES ('integrity-check')")
-        # A connection that has it open does not look at this row again, and the next one could not open the table.
-        if not tx.execute("SELECT 1 FROM text_index_config WHERE k = 'version'").fetchone():
-            raise StoreCorrupt("its version is missing")
-
-
-@contextlib.contextmanager
-def _told_as_damage() -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.DatabaseError as error:
-        # SQLITE_ERROR: FTS5 finds a table of its own missing, or without what it needs.
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR):
-            raise
-        raise StoreCorrupt(str(error)) from error
-
-
-def clear(tx: sqlite3.Connection) -> None:
-    """Make the index anew, empty: it heals also where FTS5 finds its own tables damaged."""
-    tx.execute("DROP TABLE IF EXISTS text_terms")
-    try:
-        tx.execute("DROP TABLE IF EXISTS text_index")
-    except sqlite3.DatabaseError:
-        _cut_out(tx)
-    create(tx)
-    tx.execute("DELETE FROM text_sizes")
-
-
-def _cut_out(tx: sqlite3.Connection) -> None:
-    """Remove a table that FTS5 can no longer open, and so not drop, from the schema, with what it was stored in."""
-    tx.execute("PRAGMA writable_schema = ON")
-    try:
-        tx.execute("DELETE FROM sqlite_master WHERE name = 'text_index'")
-    finally:
-        tx.execute("PRAGMA writable_schema = RESET")
-    for part in ("data", "idx", "content", "docsize", "config"):
-        tx.execute(f"DROP TABLE IF EXISTS text_index_{part}")
-
-
-def create(tx: sqlite3.Connection) -> None:
-    """Make the tables of FTS5. It only parts tokens at spaces: they are made in Python."""
-    marks = "".join(chr(code) for code in range(0x21, 0x7F) if not chr(code).isalnum() and chr(code) not in "'\"")
-    tx.execute(
-        f"""CREATE VIRTUAL TABLE text_index USING fts5(
-                title, labels, body, tokenize = "ascii tokenchars '{marks}''""'")"""
-    )
-    for setting, value in _MERGING.items():
-        tx.execute("INSERT INTO text_index(text_index, rank) VALUES (?, ?)", (setting, value))
-    tx.execute("CREATE VIRTUAL TABLE text_terms USING fts5vocab(text_index, row)")
-
-
-def optimise(tx: sqlite3.Connection, pages: int) -> bool:
-    """Merge about so many pages of FTS5's segments into larger ones; return whether there was something to merge."""
-    before = tx.total_changes
-    tx.execute("INSERT INTO text_index(text_index, rank) VALUES ('merge', ?)", (pages,))
-    # https://www.sqlite.org/fts5.html#the_merge_command: a change or none besides its own tells that it is done.
-    return tx.total_changes - before >= 2
-
-
-def drop(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> None:
+def drop(tx: Transaction, kind: str, ref_ids: Collection[int]) -> None:
     """Take texts out of the index, and their vectors away; ids that are not in it are nothing."""
     drop_vectors(tx, kind, ref_ids)
     for ids, _ in in_parts(ref_ids):
-        rows = tx.execute(_OF_TEXTS, (json.dumps([number_of(kind, ref_id) for ref_id in {*ids}]),)).fetchall()
+        rows = tx.words.of_texts(tx, [number_of(kind, ref_id) for ref_id in {*ids}])
         tx.executemany("DELETE FROM text_index WHERE rowid = ?", [(row[0],) for row in rows])
         _resize(tx, kind, -len(rows), -sum(len(column.split()) for row in rows for column in row[1:]))
 
 
-def merge_segments(tx: sqlite3.Connection) -> None:
-    """Make one segment of all, without the terms of what was dropped: FTS5 keeps those until it merges."""
-    tx.execute("INSERT INTO text_index(text_index) VALUES ('optimize')")
-
-
-def drop_vectors(tx: sqlite3.Connection, kind: str, ref_ids: Iterable[int]) -> None:
+def drop_vectors(tx: Transaction, kind: str, ref_ids: Iterable[int]) -> None:
     """Remove the vectors of texts, and count them for the indexes that others hold in memory."""
     for ids, marks in in_parts(ref_ids):
         gone = tx.execute(f"DELETE FROM vectors WHERE kind = ? AND ref_id IN ({marks})", (CODES[kind], *ids)).rowcount
@@ -348,7 +242,7 @@ def drop_vectors(tx: sqlite3.Connection, kind: str, ref_ids: Iterable[int]) -> N
             tx.execute("UPDATE counters SET value = value + ? WHERE name = 'vectors_removed'", (gone,))
 
 
-def texts(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> list[Text]:
+def texts(tx: Transaction, kind: str, ref_ids: Collection[int]) -> list[Text]:
     """Return the texts of rows, as they are stored."""
     return [
         text
@@ -357,20 +251,20 @@ def texts(tx: sqlite3.Connection, kind: str, ref_ids: Collection[int]) -> list[T
     ]
 
 
-def texts_without_vectors(tx: sqlite3.Connection, kind: str, fingerprint: str, after: int, most: int) -> list[Text]:
+def texts_without_vectors(tx: Transaction, kind: str, fingerprint: str, after: int, most: int) -> list[Text]:
     """Return the first texts of a kind behind an id that have no vectors with a fingerprint."""
     condition = f"WHERE {_number(kind)} > ? AND {_lacks_vectors(kind)} ORDER BY 1 LIMIT ?"
     return _texts(tx, kind, condition, [after, CODES[kind], fingerprint, most])
 
 
-def count_without_vectors(tx: sqlite3.Connection, kind: str, fingerprint: str) -> int:
+def count_without_vectors(tx: Transaction, kind: str, fingerprint: str) -> int:
     """Return how many texts of a kind have no vectors with a fingerprint."""
-    counted = f"SELECT COUNT(*) FROM ({_SOURCES[kind]} WHERE {_lacks_vectors(kind)})"
+    counted = f"SELECT COUNT(*) FROM ({_SOURCES[kind]} WHERE {_lacks_vectors(kind)}) lacking"
     (count,) = tx.execute(counted, (CODES[kind], fingerprint)).fetchone()
     return int(count)
 
 
-def _texts(tx: sqlite3.Connection, kind: str, condition: str, parameters: Sequence[object]) -> list[Text]:
+def _texts(tx: Transaction, kind: str, condition: str, parameters: Sequence[object]) -> list[Text]:
     rows = tx.execute(f"{_SOURCES[kind]} {condition}", parameters)
     return [Text(ref_id, title, body) for ref_id, title, _, body in rows]
 
@@ -388,16 +282,17 @@ def _line(tokens: Sequence[str]) -> str:
     return f" {'  '.join(tokens)} " if tokens else ""
 
 
-def _resize(tx: sqlite3.Connection, kind: str, texts: int, tokens: int) -> None:
+def _resize(tx: Transaction, kind: str, texts: int, tokens: int) -> None:
     if texts:
         tx.execute(
             """INSERT INTO text_sizes(kind, texts, tokens) VALUES (?, ?, ?)
-               ON CONFLICT (kind) DO UPDATE SET texts = texts + excluded.texts, tokens = tokens + excluded.tokens""",
+               ON CONFLICT (kind) DO UPDATE SET texts = text_sizes.texts + excluded.texts,
+                   tokens = text_sizes.tokens + excluded.tokens""",
             (CODES[kind], texts, tokens),
         )
 
 
-def sizes(tx: sqlite3.Connection) -> dict[str, tuple[int, int]]:
+def sizes(tx: Transaction) -> dict[str, tuple[int, int]]:
     """Return the number of passages and of tokens by kind."""
     return {KINDS[code]: (texts, tokens) for code, texts, tokens in tx.execute("SELECT * FROM text_sizes")}
 
@@ -415,23 +310,21 @@ class Vocabulary:
         self._counted_at = 0
         self._local = threading.local()  # a thread has its own connection, whose states only it can compare
 
-    def frequencies(self, tx: sqlite3.Connection, tokens: Iterable[str]) -> dict[str, int]:
+    def frequencies(self, tx: Transaction, tokens: Iterable[str]) -> dict[str, int]:
         """Return in how many passages each token is."""
         counted = self._counted_in(tx)
         found = {token: self._common.get(token) or counted.get(token, -1) for token in tokens}
         unknown = [token for token, number in found.items() if number < 0]
         for start in range(0, len(unknown), _COUNTED_AT_ONCE):
             chunk = unknown[start : start + _COUNTED_AT_ONCE]
-            marks, wanted = in_list(chunk)
-            rows = tx.execute(f"SELECT term, doc FROM text_terms WHERE term IN ({marks})", wanted).fetchall()
-            self._common.update(row for row in rows if row[1] >= _COMMON)
-            new = dict.fromkeys(chunk, 0) | dict(rows)
+            new = dict.fromkeys(chunk, 0) | tx.words.frequencies(tx, chunk)
+            self._common.update((token, number) for token, number in new.items() if number >= _COMMON)
             found |= new
             if len(counted) < _MOST_REMEMBERED:
                 counted |= new
         return found
 
-    def rare(self, tx: sqlite3.Connection, tokens: Iterable[str], most: int) -> dict[str, int]:
+    def rare(self, tx: Transaction, tokens: Iterable[str], most: int) -> dict[str, int]:
         """Return in how many passages those tokens are that are in at most so many.
 
         FTS5 need not walk through all passages of the others, which takes milliseconds among a million.
@@ -446,9 +339,7 @@ class Vocabulary:
                 found[token] = number
             elif self._at_least.get(token, 0) <= most:
                 unknown.append(token)
-        wanted = json.dumps([_quoted(token, prefix=False) for token in unknown])
-        numbers = tx.execute(_COUNTED_UP_TO, (enough, wanted)).fetchall() if unknown else []
-        for token, (number,) in zip(unknown, numbers, strict=True):
+        for token, number in zip(unknown, tx.words.counted_up_to(tx, unknown, enough), strict=True):
             found[token] = number
             if number >= enough:
                 self._at_least[token] = number
@@ -458,13 +349,11 @@ class Vocabulary:
                 counted[token] = number
         return {token: number for token, number in found.items() if number <= most}
 
-    def _counted_in(self, tx: sqlite3.Connection) -> dict[str, int]:
-        """Return what was counted in the state of the file that a transaction sees, to which may be added."""
-        if tx.in_transaction and tx.total_changes:
+    def _counted_in(self, tx: Transaction) -> dict[str, int]:
+        """Return what was counted in the state of the store that a transaction sees, to which may be added."""
+        state = tx.words.state(tx)
+        if state is None:
             return {}  # what it writes may yet be rolled back, and no number would tell
-        # Another connection's commit changes the one number, what this one writes the other.
-        (version,) = tx.execute("PRAGMA data_version").fetchone()
-        state: _State = (tx, version, tx.total_changes)
         if getattr(self._local, "state", None) != state:
             self._local.state = state
             self._local.counted = {}
@@ -479,23 +368,18 @@ class Vocabulary:
             self._counted_at = texts
 
 
-def prefix_frequency(tx: sqlite3.Connection, prefix: str) -> int:
+def prefix_frequency(tx: Transaction, prefix: str) -> int:
     """Return how often tokens that begin so are in passages."""
-    row = tx.execute("SELECT SUM(doc) FROM text_terms WHERE term >= ? AND term < ?", prefix_range(prefix)).fetchone()
-    return row[0] or 0
+    return tx.words.prefix_frequency(tx, prefix)
 
 
-def spellings(tx: sqlite3.Connection, token: str) -> list[str]:
+def spellings(tx: Transaction, token: str) -> list[str]:
     """Return the tokens of the index that begin with the same two letters and are about as long."""
-    rows = tx.execute(
-        "SELECT term FROM text_terms WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?",
-        (*prefix_range(token[:2]), len(token) - 2, len(token) + 2),
-    )
-    return [term for (term,) in rows]
+    return tx.words.spellings(tx, token[:2], len(token) - 2, len(token) + 2)
 
 
 def candidates(
-    tx: sqlite3.Connection, tokens: Mapping[str, bool], known: Mapping[str, int], kinds: Collection[str], at_once: int
+    tx: Transaction, tokens: Mapping[str, bool], known: Mapping[str, int], kinds: Collection[str], at_once: int
 ) -> Iterator[list[Passage]]:
     """Yield the passages that hold all of the tokens, then the others that hold some, some at once.
 
@@ -508,7 +392,7 @@ def candidates(
 
 
 def _all_then_some(
-    tx: sqlite3.Connection, tokens: Mapping[str, bool], known: Mapping[str, int], kinds: Collection[str], at_once: int
+    tx: Transaction, tokens: Mapping[str, bool], known: Mapping[str, int], kinds: Collection[str], at_once: int
 ) -> Iterator[Passage]:
     rarest_first = sorted(filter(known.get, tokens), key=lambda one: (known[one], one))
     matches = sum(known[token] for token in rarest_first)
@@ -517,31 +401,30 @@ def _all_then_some(
         return
     yielded: set[int] = set()
     if len(rarest_first) > 1:
-        every = " AND ".join(_quoted(token, prefix=tokens[token]) for token in rarest_first)
-        for batch in _matching(tx, every, kinds, at_once, order=_order(known[rarest_first[0]])):
+        every = {token: tokens[token] for token in rarest_first}
+        for batch in _matching(tx, every, kinds, at_once, most=known[rarest_first[0]], every=True):
             yielded |= {passage.number for passage in batch}
             yield from batch
     for batch in _holding_some(tx, tokens, known, kinds, at_once):
         yield from (passage for passage in batch if passage.number not in yielded)
 
 
-def _few(tx: sqlite3.Connection, tokens: Mapping[str, bool], kinds: Collection[str], *, scored: bool) -> list[Passage]:
+def _few(tx: Transaction, tokens: Mapping[str, bool], kinds: Collection[str], *, scored: bool) -> list[Passage]:
     """Return all passages that hold some of the tokens; where they are scored, in the order of `candidates`.
 
     A statement that reads them all takes less time than two that leave the order to FTS5.
     """
     if not tokens:
         return []
-    expression = " OR ".join(_quoted(token, prefix=prefix) for token, prefix in tokens.items())
     if not scored:
-        return _read(tx.execute(f"{_MATCHING} {_within(kinds)}", (expression,)).fetchall())
+        return passages(tx.words.holding(tx, tokens, _bits(kinds)))
     # Those of other kinds as well: in how many texts a word is makes its weight.
-    matching = _read(tx.execute(_MATCHING, (expression,)).fetchall())
     codes = {CODES[kind] for kind in kinds}
-    return [passage for passage in _as_fts5_ranks(tx, matching, tokens) if passage.number >> _KIND_SHIFT in codes]
+    ranked = as_fts5_ranks(tx, passages(tx.words.holding(tx, tokens)), tokens)
+    return [passage for passage in ranked if passage.number >> KIND_SHIFT in codes]
 
 
-def _as_fts5_ranks(tx: sqlite3.Connection, matching: Sequence[Passage], tokens: Mapping[str, bool]) -> list[Passage]:
+def as_fts5_ranks(tx: Transaction, matching: Sequence[Passage], tokens: Mapping[str, bool]) -> list[Passage]:
     """Return all that match some tokens, in the order of their numbers, as `candidates` orders them.
 
     FTS5 would look every token up once more, and the length of every text.
@@ -565,86 +448,80 @@ def _as_fts5_ranks(tx: sqlite3.Connection, matching: Sequence[Passage], tokens: 
     return [matching[row] for _, _, row in order]
 
 
-def _read(rows: Sequence[tuple[Any, ...]]) -> list[Passage]:
-    passages = list(map(Passage._make, rows))
-    if any(passage[1] is None for passage in passages):
+def passages(rows: Sequence[tuple[Any, ...]]) -> list[Passage]:
+    """Return rows of the index as passages; raise StoreCorrupt for one whose text is gone."""
+    read = list(map(Passage._make, rows))
+    if any(passage[1] is None for passage in read):
         raise StoreCorrupt(_DAMAGED)
-    return passages
+    return read
 
 
 def first_candidates(
-    tx: sqlite3.Connection, tokens: Iterable[str], known: Mapping[str, int], kinds: Collection[str], most: int
+    tx: Transaction, tokens: Iterable[str], known: Mapping[str, int], kinds: Collection[str], most: int
 ) -> list[Passage]:
     """Return the first of the passages that hold some of the tokens."""
     return next(_holding_some(tx, dict.fromkeys(tokens, False), known, kinds, most), [])
 
 
-def latest_candidates(
-    tx: sqlite3.Connection, tokens: Iterable[str], kinds: Collection[str], most: int
-) -> list[Passage]:
+def latest_candidates(tx: Transaction, tokens: Iterable[str], kinds: Collection[str], most: int) -> list[Passage]:
     """Return the passages written last that hold some of the tokens, which spares FTS5 to score them."""
-    expression = " OR ".join(_quoted(token, prefix=False) for token in tokens)
-    return next(_matching(tx, expression, kinds, most, order=_LATEST_FIRST), [])
+    batches = tx.words.latest(tx, dict.fromkeys(tokens, False), _bits(kinds), most)
+    return next(map(passages, batches), [])
 
 
 def _holding_some(
-    tx: sqlite3.Connection, tokens: Mapping[str, bool], known: Mapping[str, int], kinds: Collection[str], at_once: int
+    tx: Transaction, tokens: Mapping[str, bool], known: Mapping[str, int], kinds: Collection[str], at_once: int
 ) -> Iterator[list[Passage]]:
     """Yield the passages that hold some of the tokens.
 
     Of tokens that are in very many passages only the rarest ones are looked for.
     """
-    chosen: list[str] = []
+    chosen: dict[str, bool] = {}
     matches = 0
     for token in sorted(filter(known.get, tokens), key=lambda one: (known[one], one)):
-        if not chosen or matches + known[token] <= _MOST_MATCHES:
+        if not chosen or matches + known[token] <= MOST_MATCHES:
             matches += known[token]
-            chosen.append(_quoted(token, prefix=tokens[token]))
+            chosen[token] = tokens[token]
     if chosen:
-        yield from _matching(tx, " OR ".join(chosen), kinds, at_once, order=_order(matches))
-
-
-def _order(most: int) -> str:
-    """Return the order in which matches are looked at, of which there are at most so many: the best that can be had."""
-    return _BEST_FIRST if most <= _MOST_MATCHES else _LATEST_FIRST
+        yield from _matching(tx, chosen, kinds, at_once, most=matches)
 
 
 def _matching(
-    tx: sqlite3.Connection, expression: str, kinds: Collection[str], at_once: int, *, order: str
+    tx: Transaction,
+    tokens: Mapping[str, bool],
+    kinds: Collection[str],
+    at_once: int,
+    *,
+    most: int,
+    every: bool = False,
 ) -> Iterator[list[Passage]]:
-    """Yield the passages of some kinds that an expression matches, some at once, in one of the two orders."""
-    rows = tx.execute(f"{_MATCHING} {_within(kinds)} ORDER BY {order}", (expression,))
-    while batch := rows.fetchmany(at_once):
-        yield _read(batch)
+    """Yield the passages that hold some of the tokens, or every one, some at once, in the best order that can be had.
+
+    most: how many there may be.
+    """
+    found = tx.words.best if most <= MOST_MATCHES else tx.words.latest
+    return map(passages, found(tx, tokens, _bits(kinds), at_once, every=every))
 
 
-def _within(kinds: Collection[str]) -> str:
-    """Return the condition that a passage is one of some kinds."""
-    codes = sorted(CODES[kind] for kind in kinds)
-    if len(codes) == 1:
-        return f"AND t.rowid BETWEEN {codes[0] << _KIND_SHIFT} AND {((codes[0] + 1) << _KIND_SHIFT) - 1}"
-    # Bits of a number: SQLite would run the whole query once for each of several ranges, and make a table of a list.
-    return f"AND {sum(1 << code for code in codes)} >> (t.rowid >> {_KIND_SHIFT}) & 1"
+def _bits(kinds: Collection[str]) -> int:
+    """Return kinds as the bits of a number, by their codes."""
+    return sum(1 << CODES[kind] for kind in kinds)
 
 
-def check(tx: sqlite3.Connection) -> None:
+def check(tx: Transaction) -> None:
     """Raise StoreCorrupt when the index does not find a word that stands in it; asked when a query finds nothing."""
     row = tx.execute(
         "SELECT rowid, title || ' ' || labels || ' ' || body FROM text_index ORDER BY rowid DESC LIMIT 1"
     ).fetchone()
     if row is None or not row[1].split():
         return
-    found = tx.execute(
-        "SELECT 1 FROM text_index WHERE text_index MATCH ? AND rowid = ?",
-        (_quoted(row[1].split()[0], prefix=False), row[0]),
-    ).fetchone()
-    if found is None or not sizes(tx):
+    if not tx.words.finds(tx, row[1].split()[0], row[0]) or not sizes(tx):
         raise StoreCorrupt(_DAMAGED)
 
 
-def stale(tx: sqlite3.Connection, wanted: Collection[str]) -> list[Passage]:
+def stale(tx: Transaction, wanted: Collection[str]) -> list[Passage]:
     """Return the passages that hold all of some tokens and are not those of a stored text as it is now."""
-    rows = map(Passage._make, tx.execute("SELECT id, c0, c1, c2 FROM text_index_content ORDER BY id"))
+    rows = map(Passage._make, tx.words.everything(tx))
     holding = [
         passage for passage in rows if all(any(f" {token} " in column for column in passage[1:]) for token in wanted)
     ]
@@ -653,51 +530,3 @@ def stale(tx: sqlite3.Connection, wanted: Collection[str]) -> list[Passage]:
         for ids, _ in in_parts({ref_id for of_kind, ref_id in (one.item for one in holding) if of_kind == kind}):
             made |= {(kind, ref_id): text for ref_id, text in _made(tx, kind, ids).items()}
     return [one for one in holding if one.item not in made or tuple(one[1:]) not in made[one.item].passages]
-
-
-def dead_terms(tx: sqlite3.Connection, tokens: Iterable[str]) -> list[str]:
-    """Return the tokens that no passage holds and that a segment of FTS5 still does: those of what was dropped."""
-    dead = [token for token in tokens if not tx.execute("SELECT 1 FROM text_terms WHERE term = ?", (token,)).fetchone()]
-    written: set[bytes] = set()
-    if dead:
-        for number, page in tx.execute("SELECT id, block FROM text_index_data WHERE id > ?", (_FIRST_SEGMENT,)):
-            if not number >> _LEAF_BITS & _NO_LEAF:
-                written.update(_terms_of(page))
-    return [token for token in dead if b"0" + token.encode() in written]
-
-
-def _terms_of(page: bytes) -> Iterator[bytes]:
-    """Yield the terms of a leaf of a segment; see "FILE FORMAT" in ext/fts5/fts5_index.c of SQLite.
-
-    Two numbers of two bytes each, the second of which tells where the content ends; behind it the places of the terms,
-    each told from the one before. A term but the first begins with how many bytes it shares with the one before.
-    """
-    end = int.from_bytes(page[2:4], "big")
-    place, footer, term = 0, end, b""
-    while footer < len(page):
-        step, footer = _varint(page, footer)
-        at, shared = place + step, 0
-        if place:
-            shared, at = _varint(page, at)
-        length, at = _varint(page, at)
-        term = term[:shared] + page[at : at + length]
-        place += step
-        yield term
-
-
-def _varint(page: bytes, at: int) -> tuple[int, int]:
-    """Return a number of SQLite's variable length below 2 ** 56, and where the next one begins.
-
-    >>> _varint(bytes([0x81, 0x00]), 0)
-    (128, 2)
-    """
-    number = 0
-    while page[at] & 0x80:
-        number = number << 7 | page[at] & 0x7F
-        at += 1
-    return number << 7 | page[at], at + 1
-
-
-def _quoted(token: str, *, prefix: bool) -> str:
-    doubled = token.replace('"', '""')
-    return f'"{doubled}" *' if prefix else f'"{doubled}"'

@@ -4,11 +4,9 @@
 it was off: of 400 words 17 were still in the file. So a VACUUM follows, which writes the live rows anew, nothing else.
 """
 
-import contextlib
 import json
 import os
 import re
-import sqlite3
 import tempfile
 import unicodedata
 from collections.abc import Iterator
@@ -19,9 +17,11 @@ from graphmem.core.keys import clean_text, entity_key, fold
 from graphmem.core.model import Trace
 from graphmem.core.tokens import tokens_of
 from graphmem.errors import GraphmemError, InvalidInput, StoreCorrupt, StoreFailed
-from graphmem.store import text_index
+from graphmem.store import fts5, text_index
+from graphmem.store.connection import Connection
 from graphmem.store.copies import DRAFT, Copy, find_bytes, free_bytes, open_copy, parts_of
-from graphmem.store.database import MEMORY_PATH, Store
+from graphmem.store.database import SqliteStore
+from graphmem.store.opening import is_file
 from graphmem.store.schema import refuse_newer
 
 _PAGE = 4096
@@ -34,7 +34,7 @@ _TEMPORARY = (os.environ.get("SQLITE_TMPDIR"), os.environ.get("TMPDIR"), "/var/t
 
 def require_room(path: str) -> None:
     """Raise StoreFailed where there is no room to clean a file: for a copy of it, and for its -wal as long again."""
-    if path == MEMORY_PATH:
+    if not is_file(path):
         return
     size = sum(os.stat(part).st_size for part in (path, f"{path}-wal") if os.path.exists(part))
     folders = [Path(path).parent, _temporary_folder()]
@@ -53,20 +53,9 @@ def _temporary_folder() -> Path:
     return next(usable, Path(tempfile.gettempdir()))
 
 
-@contextlib.contextmanager
-def overwriting(tx: sqlite3.Connection) -> Iterator[None]:
-    """Let SQLite overwrite what a block of a transaction removes."""
-    (before,) = tx.execute("PRAGMA secure_delete").fetchone()
-    tx.execute("PRAGMA secure_delete = ON")
-    try:
-        yield
-    finally:
-        tx.execute(f"PRAGMA secure_delete = {before}")
-
-
-def clean(store: Store) -> tuple[str, ...]:
+def clean(store: SqliteStore) -> tuple[str, ...]:
     """Write the file anew of its live rows and empty its -wal; return remarks on what could not be done, and why."""
-    if store.path == MEMORY_PATH:
+    if not is_file(store.path):
         return ()
     try:
         with store.idle() as connection:
@@ -103,7 +92,7 @@ def copies_beside(path: str) -> list[Path]:
 
     One may be missing and its -wal or its payloads there.
     """
-    if path == MEMORY_PATH:
+    if not is_file(path):
         return []
     name = Path(path).name
     found = {
@@ -159,7 +148,7 @@ def find(copy: Copy, path: str, text: str) -> tuple[Trace, ...]:
     return (*_in_database(copy.connection, text, forms), *_in_files(path, forms))
 
 
-def _in_database(tx: sqlite3.Connection, text: str, forms: tuple[bytes, ...]) -> tuple[Trace, ...]:
+def _in_database(tx: Connection, text: str, forms: tuple[bytes, ...]) -> tuple[Trace, ...]:
     # Also what is no UTF-8 is looked at.
     tx.text_factory = lambda raw: raw.decode(errors="surrogateescape")
     return (*_in_rows(tx, text, forms), *_in_index(tx, text))
@@ -182,7 +171,7 @@ def _in_json(text: str, in_ascii: bool) -> str:
     return json.dumps(text, ensure_ascii=in_ascii)[1:-1]
 
 
-def _in_rows(tx: sqlite3.Connection, text: str, forms: tuple[bytes, ...]) -> Iterator[Trace]:
+def _in_rows(tx: Connection, text: str, forms: tuple[bytes, ...]) -> Iterator[Trace]:
     key = entity_key(text)
     tables = tx.execute(
         "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'shadow') ORDER BY name"
@@ -211,13 +200,13 @@ def _holds(value: str | bytes, key: str, forms: tuple[bytes, ...]) -> bool:
     return key in entity_key(value)
 
 
-def _in_index(tx: sqlite3.Connection, text: str) -> Iterator[Trace]:
+def _in_index(tx: Connection, text: str) -> Iterator[Trace]:
     if not tx.execute("SELECT 1 FROM sqlite_master WHERE name = 'text_index'").fetchone():
         return
     wanted = set(tokens_of(text))
     if wanted and (stale := text_index.stale(tx, wanted)):
         yield Trace("text index", len(stale))
-    if dead := text_index.dead_terms(tx, wanted):
+    if dead := fts5.dead_terms(tx, wanted):
         yield Trace("text index, terms of what was dropped", len(dead))
 
 

@@ -3,13 +3,13 @@
 A text has the vectors of one embedder, the last one that saw it; they go when it leaves the text index.
 """
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from graphmem.core.embedding import Embedder, embedded_passages, vectors_of
 from graphmem.store import text_index
 from graphmem.store.text_index import Text
+from graphmem.store.transaction import Transaction
 
 # Scenes and entities are names: their meaning is what is known of them.
 KINDS = ("note", "relation", "sentence", "part", "document", "block")
@@ -27,7 +27,7 @@ class StoredVector:
     vector: bytes
 
 
-def put_indexed(tx: sqlite3.Connection, embedder: Embedder) -> None:
+def put_indexed(tx: Transaction, embedder: Embedder) -> None:
     """Embed what was indexed in this transaction."""
     for kind in KINDS:
         ids = text_index.noted(tx, kind)
@@ -47,7 +47,7 @@ def embedded(embedder: Embedder, texts: Iterable[Text]) -> dict[int, list[bytes]
     }
 
 
-def put(tx: sqlite3.Connection, fingerprint: str, kind: str, vectors: Mapping[int, Sequence[bytes]]) -> None:
+def put(tx: Transaction, fingerprint: str, kind: str, vectors: Mapping[int, Sequence[bytes]]) -> None:
     """Write the vectors of texts, by id, in place of those that they have."""
     text_index.drop_vectors(tx, kind, vectors)
     tx.executemany(
@@ -61,36 +61,36 @@ def put(tx: sqlite3.Connection, fingerprint: str, kind: str, vectors: Mapping[in
 
 
 def put_unchanged(
-    tx: sqlite3.Connection, fingerprint: str, kind: str, texts: Sequence[Text], made: Mapping[int, Sequence[bytes]]
+    tx: Transaction, fingerprint: str, kind: str, texts: Sequence[Text], made: Mapping[int, Sequence[bytes]]
 ) -> None:
     """Write the vectors of those texts that are still stored as they were when they were embedded."""
     stored = set(text_index.texts(tx, kind, [text.ref_id for text in texts]))
     put(tx, fingerprint, kind, {text.ref_id: made[text.ref_id] for text in texts if text in stored})
 
 
-def lacking(tx: sqlite3.Connection, fingerprint: str, kind: str, after: int) -> list[Text]:
+def lacking(tx: Transaction, fingerprint: str, kind: str, after: int) -> list[Text]:
     """Return some texts of a kind that have no vectors of an embedder, the first ones behind an id."""
     return text_index.texts_without_vectors(tx, kind, fingerprint, after, _AT_ONCE)
 
 
-def count_lacking(tx: sqlite3.Connection, fingerprint: str) -> int:
+def count_lacking(tx: Transaction, fingerprint: str) -> int:
     """Return how many texts have no vectors of an embedder."""
     return sum(text_index.count_without_vectors(tx, kind, fingerprint) for kind in KINDS)
 
 
-def state(tx: sqlite3.Connection) -> tuple[int, int]:
+def state(tx: Transaction) -> tuple[int, int]:
     """Return the greatest id of a vector and how many were removed ever: equal when nothing has changed."""
     (greatest,) = tx.execute("SELECT COALESCE(MAX(id), 0) FROM vectors").fetchone()
     (removed,) = tx.execute("SELECT value FROM counters WHERE name = 'vectors_removed'").fetchone()
     return greatest, removed
 
 
-def ids(tx: sqlite3.Connection, fingerprint: str) -> set[int]:
+def ids(tx: Transaction, fingerprint: str) -> set[int]:
     """Return the ids of the vectors of an embedder."""
     return {vector_id for (vector_id,) in tx.execute("SELECT id FROM vectors WHERE fingerprint = ?", (fingerprint,))}
 
 
-def behind(tx: sqlite3.Connection, fingerprint: str, after: int) -> Iterator[list[StoredVector]]:
+def behind(tx: Transaction, fingerprint: str, after: int) -> Iterator[list[StoredVector]]:
     """Yield the vectors of an embedder behind an id, in chunks."""
     rows = tx.execute(
         "SELECT id, kind, ref_id, passage, vector FROM vectors WHERE id > ? AND fingerprint = ? ORDER BY id",

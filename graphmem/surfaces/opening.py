@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
+from graphmem.core.addresses import is_server
 from graphmem.errors import StoreFailed
 from graphmem.late import late
 from graphmem.surfaces import places
@@ -114,9 +115,13 @@ class Session:
         tree = projects.working_tree(current_folder())
         return None if tree is None or tree == os.path.realpath(os.path.expanduser("~")) else tree
 
+    def exists(self) -> bool:
+        """Tell whether there is a memory; of one on a server only opening it can tell."""
+        return is_server(self.path()) or os.path.exists(os.path.expanduser(self.path()))
+
     def run(self, verb: "Callable[[Memory], _Result]") -> "_Result":
         """Run a verb that may make the memory, and return what it does. What is refused makes no file."""
-        if not os.path.exists(os.path.expanduser(self.path())):
+        if not self.exists():
             with memories.Memory.open(":memory:", config=dataclasses.replace(self.config(), read_only=False)) as trial:
                 verb(trial)
         with self.open(create=True) as memory:
@@ -125,7 +130,7 @@ class Session:
     @contextlib.contextmanager
     def rehearsing(self) -> "Iterator[Memory]":
         """Open the memory for a verb that changes nothing; where there is none yet, an empty one."""
-        if os.path.exists(os.path.expanduser(self.path())):
+        if self.exists():
             with self.open(create=False) as memory:
                 yield memory
         else:
@@ -158,6 +163,8 @@ class Session:
 
     def is_unwritable(self) -> bool:
         """Tell whether the memory can be read, and it or its folder cannot be written."""
+        if is_server(self.path()):
+            return False
         file = pathlib.Path(self.path()).expanduser()
         return os.access(file, os.R_OK) and not all(os.access(each, os.W_OK) for each in (file, file.resolve().parent))
 

@@ -8,7 +8,6 @@ damaged, a backup is the remedy.
 import functools
 import hashlib
 import re
-import sqlite3
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +17,12 @@ from graphmem.core.keys import entity_key, normalize_key
 from graphmem.core.model import CheckReport, RepairReport
 from graphmem.errors import InvalidInput, StoreCorrupt
 from graphmem.graph.scenes import REF_TARGETS
-from graphmem.store import postings, soundness, text_index
+from graphmem.store import postings, text_index
 from graphmem.store.blobs import blob_sizes, read_blob
-from graphmem.store.database import MEMORY_PATH, primary_code, size_of
+from graphmem.store.database import size_of
+from graphmem.store.opening import is_file
+from graphmem.store.rows import unfinished_copy
+from graphmem.store.transaction import Transaction
 from graphmem.upkeep import check_ledger, merge, scenes
 from graphmem.upkeep.journal import TABLES, Journal, rows_of
 
@@ -69,17 +71,18 @@ class Mended:
     keys: tuple[str, ...] = ()
 
 
-def find_all(tx: sqlite3.Connection, path: str) -> list[Finding]:
+def find_all(tx: Transaction, path: str) -> list[Finding]:
     """Return all that is wrong, the gravest first; it needs a write block."""
     return list(dict.fromkeys([*find(tx, path), *find_locked(tx, path)]))
 
 
-def find(tx: sqlite3.Connection, path: str) -> list[Finding]:
+def find(tx: Transaction, path: str) -> list[Finding]:
     """Return what is wrong as one read sees it, the gravest first."""
     found: list[Finding] = []
     payloads = functools.partial(_of_payloads, path=path)
     for look in (
         _of_file,
+        _of_copy,
         _of_text,
         _of_keys,
         _of_aliases,
@@ -91,22 +94,21 @@ def find(tx: sqlite3.Connection, path: str) -> list[Finding]:
         payloads,
     ):
         try:
-            found += look(tx)
-        except sqlite3.DatabaseError as error:
-            if primary_code(error) != sqlite3.SQLITE_CORRUPT:
-                raise
+            with tx.engine.told_as_damage(tx):
+                found += look(tx)
+        except StoreCorrupt as error:
             found.append(Finding(f"the file is damaged ({error})", _RESTORE, _FILE))
     return found
 
 
-def find_locked(tx: sqlite3.Connection, path: str) -> list[Finding]:
+def find_locked(tx: Transaction, path: str) -> list[Finding]:
     """Return what only a write block can tell: what FTS5 finds in its own tables, and payloads that are missing.
 
     Nothing is written. The files of payloads are removed by who holds the lock, so here each has a row or none.
     """
     found: list[Finding] = []
     try:
-        text_index.check_words(tx)
+        tx.words.check_words(tx)
     except StoreCorrupt as error:
         found.append(_damaged_text(error))
     there = blob_sizes(path)
@@ -132,11 +134,11 @@ def repaired(found: Collection[Finding], left: Collection[Finding], mended: Mend
     )
 
 
-def report(tx: sqlite3.Connection, path: str, found: Iterable[Finding], remarks: Iterable[str] = ()) -> CheckReport:
+def report(tx: Transaction, path: str, found: Iterable[Finding], remarks: Iterable[str] = ()) -> CheckReport:
     """Return what was found, with the sizes of all that belongs to a memory, and remarks on it."""
     blobs = blob_sizes(path)
     named = {digest for (digest,) in tx.execute("SELECT payload_digest FROM blocks WHERE payload_digest <> ''")}
-    sizes = {"database": soundness.size(tx), "-wal": size_of(f"{path}-wal"), "payloads": sum(blobs.values())}
+    sizes = {"database": tx.engine.size(tx), "-wal": size_of(f"{path}-wal"), "payloads": sum(blobs.values())}
     told = list(remarks)
     if unused := blobs.keys() - named:
         size = sum(blobs[digest] for digest in unused)
@@ -144,14 +146,14 @@ def report(tx: sqlite3.Connection, path: str, found: Iterable[Finding], remarks:
     return CheckReport(tuple(dict.fromkeys(finding.line for finding in found)), sizes, tuple(told))
 
 
-def without_log(tx: sqlite3.Connection, path: str) -> list[str]:
+def without_log(tx: Transaction, path: str) -> list[str]:
     """Return a remark, which names the file system, when a memory in use has no write-ahead log."""
-    if path == MEMORY_PATH or soundness.has_log(tx):
+    if not is_file(path) or tx.engine.has_log(tx):
         return []
     return [f"no write-ahead log on this file system ({_file_system(path)}): readers and writers wait for each other"]
 
 
-def mend(tx: sqlite3.Connection, found: Iterable[Finding], path: str, at: str, config: Config) -> Mended:
+def mend(tx: Transaction, found: Iterable[Finding], path: str, at: str, config: Config) -> Mended:
     """Mend what can be.
 
     Raises StoreCorrupt for a file whose pages are damaged: to write to it makes it worse.
@@ -160,7 +162,7 @@ def mend(tx: sqlite3.Connection, found: Iterable[Finding], path: str, at: str, c
     if _FILE in wanted:
         raise StoreCorrupt(f"{path} has damaged pages, which nothing mends ('graphmem check' lists them): {_RESTORE}")
     if _INDEXES in wanted:
-        if not soundness.rebuild_indexes(tx):
+        if not tx.engine.rebuild_indexes(tx):
             return Mended()  # which one of two rows that must be one is right, no machine can tell
         wanted |= {finding.mend for finding in find(tx, path)}  # they may have hidden something
     if _COUNTS in wanted:
@@ -206,7 +208,7 @@ def mend(tx: sqlite3.Connection, found: Iterable[Finding], path: str, at: str, c
         summary = {"refs": len(lost), "aliases": sum(map(len, gone.values()))}
         operations.append(journal.close("repair", at, summary))
     if _TEXT in wanted:
-        text_index.clear(tx)
+        tx.words.clear(tx)
         for _ in text_index.fill(tx):
             pass
     else:
@@ -217,14 +219,14 @@ def mend(tx: sqlite3.Connection, found: Iterable[Finding], path: str, at: str, c
 # ---- what is looked at
 
 
-def _of_file(tx: sqlite3.Connection) -> Iterator[Finding]:
-    for line in soundness.damage(tx):
+def _of_file(tx: Transaction) -> Iterator[Finding]:
+    for line in tx.engine.damage(tx):
         told = " ".join(line.split())
         if _OF_AN_INDEX.search(told):
             yield Finding(told, f"{_REPAIR} makes the indexes anew", _INDEXES)
         else:
             yield Finding(told, _RESTORE, "" if _OF_A_VALUE.search(told) else _FILE)
-    for (table, parent), rows in soundness.orphans(tx).items():
+    for (table, parent), rows in tx.engine.orphans(tx).items():
         ids = [row for row in rows if row is not None]
         named = _named(table, ids) if ids else f"{table}, {len(rows)} rows"
         what = f"{named}: what they point at in {parent} is gone"
@@ -234,7 +236,13 @@ def _of_file(tx: sqlite3.Connection) -> Iterator[Finding]:
             yield Finding(what, f"{_RESTORE}, or delete them")
 
 
-def _of_text(tx: sqlite3.Connection) -> Iterator[Finding]:
+def _of_copy(tx: Transaction) -> Iterator[Finding]:
+    if (owner := unfinished_copy(tx)) is not None:
+        source = owner.split(" ", 2)[2]
+        yield Finding(f"a copy from {source} is not finished", "'graphmem copy' of both again goes on with it")
+
+
+def _of_text(tx: Transaction) -> Iterator[Finding]:
     try:
         for kind in text_index.compare(tx):
             if kind.wrong:
@@ -244,7 +252,7 @@ def _of_text(tx: sqlite3.Connection) -> Iterator[Finding]:
             if there != written:
                 line = f"text_sizes, {kind.kind}: {written} passages and tokens are written, {there} are there"
                 yield Finding(line, f"{_REPAIR} counts them anew", _TEXT)
-        if lost := text_index.lost_words(tx):
+        if lost := tx.words.lost_words(tx):
             yield Finding(f"text_index: {lost} words are not found", f"{_REPAIR} makes it anew", _TEXT)
     except StoreCorrupt as error:
         yield _damaged_text(error)
@@ -254,7 +262,7 @@ def _damaged_text(error: StoreCorrupt) -> Finding:
     return Finding(f"text_index: it is damaged ({error})", f"{_REPAIR} makes it anew", _TEXT)
 
 
-def _of_keys(tx: sqlite3.Connection) -> Iterator[Finding]:
+def _of_keys(tx: Transaction) -> Iterator[Finding]:
     for scene_id, key in tx.execute("SELECT id, key FROM scenes ORDER BY id"):
         try:
             canonical = normalize_key(key)
@@ -284,13 +292,13 @@ def _is_nameless(key: object) -> bool:
 _OWNERS = {"entity_aliases": "entities", "scene_aliases": "scenes"}
 
 
-def _looped(tx: sqlite3.Connection, table: str) -> list[str]:
+def _looped(tx: Transaction, table: str) -> list[str]:
     """Return the aliases that are keys themselves, so that a name leads to two things; no verb makes one."""
     rows = tx.execute(f"SELECT a.key FROM {table} a JOIN {_OWNERS[table]} o ON o.key = a.key ORDER BY a.key")
     return [key for (key,) in rows]
 
 
-def _of_aliases(tx: sqlite3.Connection) -> Iterator[Finding]:
+def _of_aliases(tx: Transaction) -> Iterator[Finding]:
     for table, owner in _OWNERS.items():
         for key in _looped(tx, table):
             yield Finding(
@@ -298,7 +306,7 @@ def _of_aliases(tx: sqlite3.Connection) -> Iterator[Finding]:
             )
 
 
-def _refs_to_nothing(tx: sqlite3.Connection, kind: str) -> list[int]:
+def _refs_to_nothing(tx: Transaction, kind: str) -> list[int]:
     rows = tx.execute(
         f"SELECT id FROM scene_refs WHERE kind = ? AND NOT EXISTS (SELECT 1 FROM {REF_TARGETS[kind]}) ORDER BY id",
         (kind,),
@@ -306,24 +314,24 @@ def _refs_to_nothing(tx: sqlite3.Connection, kind: str) -> list[int]:
     return [ref for (ref,) in rows]
 
 
-def _of_refs(tx: sqlite3.Connection) -> Iterator[Finding]:
+def _of_refs(tx: Transaction) -> Iterator[Finding]:
     for kind in REF_TARGETS:
         if lost := _refs_to_nothing(tx, kind):
             yield Finding(f"{_named('scene_refs', lost)}: they point at no {kind}", f"{_REPAIR} removes them", _REFS)
 
 
-def _of_postings(tx: sqlite3.Connection) -> Iterator[Finding]:
+def _of_postings(tx: Transaction) -> Iterator[Finding]:
     if wrong := postings.wrong_scenes(tx):
         line = f"{_named('scene_features', wrong, what='scene')}: not posted as its features say, turns may miss it"
         yield Finding(line, f"{_REPAIR} posts it anew", _POSTINGS)
 
 
-def _of_ledger(tx: sqlite3.Connection) -> Iterator[Finding]:
+def _of_ledger(tx: Transaction) -> Iterator[Finding]:
     for flaw in check_ledger.flaws(tx):
         yield Finding(f"{_named(flaw.table, flaw.rows)}: {flaw.what}", f"{_REPAIR} {flaw.mended}", _LEDGER)
 
 
-def _of_journal(tx: sqlite3.Connection) -> Iterator[Finding]:
+def _of_journal(tx: Transaction) -> Iterator[Finding]:
     remedy = f"it cannot be undone: {_RESTORE} if it must be"
     rows = tx.execute(
         """SELECT id FROM operations
@@ -336,14 +344,14 @@ def _of_journal(tx: sqlite3.Connection) -> Iterator[Finding]:
             WHERE NOT json_valid(row) OR NOT json_valid(COALESCE(before, '{{}}'))
                 OR NOT json_valid(COALESCE(after, '{{}}')) OR COALESCE(before, after) IS NULL
                 OR name NOT IN ({", ".join("?" * len(TABLES))})
-            GROUP BY operation_id""",
+            GROUP BY operation_id ORDER BY operation_id""",
         [*TABLES],
     )
     for operation, count in rows:
         yield Finding(f"operation_rows, operation {operation}: {count} of its rows cannot be read", remedy)
 
 
-def _of_sessions(tx: sqlite3.Connection) -> Iterator[Finding]:
+def _of_sessions(tx: Transaction) -> Iterator[Finding]:
     rows = tx.execute(
         """SELECT s.id, s.parts, s.length, COUNT(p.id), COALESCE(SUM(p.length), 0)
            FROM sessions s LEFT JOIN parts p ON p.session_id = s.id GROUP BY s.id
@@ -354,7 +362,7 @@ def _of_sessions(tx: sqlite3.Connection) -> Iterator[Finding]:
         yield Finding(f"sessions, row {session}: {line}", f"{_REPAIR} counts them anew", _COUNTS)
 
 
-def _of_payloads(tx: sqlite3.Connection, path: str) -> Iterator[Finding]:
+def _of_payloads(tx: Transaction, path: str) -> Iterator[Finding]:
     rows = tx.execute("SELECT id, payload, payload_digest FROM blocks WHERE payload_digest <> '' ORDER BY num")
     for block, payload, digest in rows:
         if payload is not None:

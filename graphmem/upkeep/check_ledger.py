@@ -1,10 +1,10 @@
 """What is wrong with scopes and with what stands beside notes, and its repair: all of it follows from the rest."""
 
-import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from graphmem.records import drafts, provenance, scopes
+from graphmem.store.transaction import Transaction
 
 # Rows that belong to another: their table, the column that names it, and where it lies.
 _BESIDE = (
@@ -34,7 +34,7 @@ class Flaw:
     mended: str
 
 
-def flaws(tx: sqlite3.Connection) -> Iterator[Flaw]:
+def flaws(tx: Transaction) -> Iterator[Flaw]:
     """Yield what is wrong, but for rows that point at none, which foreign keys tell of."""
     if unnoted := tuple(sorted(scopes.unnoted(tx))):
         yield Flaw("scopes", unnoted, "hold something, and are not known to: it may be shown elsewhere", "notes it")
@@ -48,7 +48,7 @@ def flaws(tx: sqlite3.Connection) -> Iterator[Flaw]:
         yield Flaw("notes", tuple(sorted(loop)), "each took the slot of the other", "cuts the loop at the latest")
 
 
-def mend(tx: sqlite3.Connection) -> None:
+def mend(tx: Transaction) -> None:
     """Mend all that `flaws` tells of, and what points at notes and scopes that are gone."""
     scopes.note(tx, scopes.unnoted(tx))
     for table, column, parent, key in _BESIDE:
@@ -66,11 +66,11 @@ def mend(tx: sqlite3.Connection) -> None:
         tx.execute("UPDATE notes SET superseded_by = NULL WHERE id = ?", (loop[0],))
 
 
-def _ids(tx: sqlite3.Connection, statement: str) -> list[int]:
+def _ids(tx: Transaction, statement: str) -> list[int]:
     return [row_id for (row_id,) in tx.execute(statement)]
 
 
-def _misled(tx: sqlite3.Connection) -> list[tuple[int, str, str]]:
+def _misled(tx: Transaction) -> list[tuple[int, str, str]]:
     """Return the triggers that are looked for neither by their own word, with it, nor as a feature."""
     rows = tx.execute("SELECT note_id, load_when, token FROM note_triggers ORDER BY note_id, load_when")
     return [
@@ -80,9 +80,11 @@ def _misled(tx: sqlite3.Connection) -> list[tuple[int, str, str]]:
     ]
 
 
-def _loops(tx: sqlite3.Connection) -> list[list[int]]:
+def _loops(tx: Transaction) -> list[list[int]]:
     """Return the notes that lead to themselves by who took their slots; the one that took it last comes first."""
-    rows = tx.execute("SELECT id, superseded_by, status = 'live', created_at FROM notes WHERE superseded_by NOT NULL")
+    rows = tx.execute(
+        "SELECT id, superseded_by, status = 'live', created_at FROM notes WHERE superseded_by IS NOT NULL"
+    )
     told = {note_id: (successor, (is_live, at, note_id)) for note_id, successor, is_live, at in rows}
     loops: list[list[int]] = []
     seen: set[int] = set()

@@ -3,7 +3,6 @@
 An undo archives the new notes, and those that were superseded are live again.
 """
 
-import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,6 +16,7 @@ from graphmem.graph import scenes
 from graphmem.records import drafts, gathering, notes
 from graphmem.store import text_index
 from graphmem.store.lists import in_list
+from graphmem.store.transaction import Transaction
 from graphmem.upkeep.journal import Journal, Row, rows_of
 from graphmem.upkeep.loop import alarm
 
@@ -29,16 +29,17 @@ class Applied:
     operation: int | None
 
 
-def lost_by(tx: sqlite3.Connection, plan: Plan, scope: str, config: Config) -> str:
+def lost_by(tx: Transaction, plan: Plan, scope: str, config: Config) -> str:
     """Return what a plan would lose more of than a step of upkeep may; '' where that is bearable."""
     live = gathering.count_live(tx, scope)
     return alarm({"notes": live}, {"notes": live - plan.retired}, config.shrink_limit)
 
 
-def taken_back(tx: sqlite3.Connection, kind: str) -> frozenset[tuple[int, int]]:
+def taken_back(tx: Transaction, kind: str) -> frozenset[tuple[int, int]]:
     """Return which notes took in which by operations of a kind that were undone."""
     rows = tx.execute(
-        """SELECT json_extract(r.after, '$.superseded_by'), json_extract(r.after, '$.id')
+        """SELECT CAST(json_extract(r.after, '$.superseded_by') AS BIGINT),
+                  CAST(json_extract(r.after, '$.id') AS BIGINT)
            FROM operations o JOIN operation_rows r ON r.operation_id = o.id
            WHERE o.kind = ? AND o.undone_at IS NOT NULL AND r.name = 'notes'
                AND json_extract(r.after, '$.superseded_by') IS NOT NULL""",
@@ -47,7 +48,7 @@ def taken_back(tx: sqlite3.Connection, kind: str) -> frozenset[tuple[int, int]]:
     return frozenset(rows)
 
 
-def apply(tx: sqlite3.Connection, plan: Plan, kind: str, scope: str, origin: Provenance, config: Config) -> Applied:
+def apply(tx: Transaction, plan: Plan, kind: str, scope: str, origin: Provenance, config: Config) -> Applied:
     """Carry a plan out as one operation; what is not any more as it was planned for is left for the next time."""
     journal = Journal(tx)
     done: list[Conclusion] = []
@@ -73,7 +74,7 @@ def apply(tx: sqlite3.Connection, plan: Plan, kind: str, scope: str, origin: Pro
     return Applied(tuple(done), operation)
 
 
-def _changed(tx: sqlite3.Connection, plan: Plan) -> set[int]:
+def _changed(tx: Transaction, plan: Plan) -> set[int]:
     """Return the notes that are not as they were when the plan was made."""
     touched = {note_id for step in plan.steps for note_id in (step.shown.note_id, *step.shown.supersedes)}
     known = {note_id: at for note_id, at in plan.known.items() if note_id in touched}
@@ -157,14 +158,14 @@ def _into_known(journal: Journal, step: Step, at: str) -> Conclusion:
     return replace(shown, seen=row["seen"] + step.added)
 
 
-def _rows(tx: sqlite3.Connection, note_ids: Collection[int]) -> list[Row]:
+def _rows(tx: Transaction, note_ids: Collection[int]) -> list[Row]:
     if not note_ids:
         return []
     marks, ids = in_list(note_ids)
     return rows_of(tx, "notes", f"id IN ({marks}) ORDER BY id", ids)
 
 
-def _set_status(tx: sqlite3.Connection, note_ids: Iterable[int], status: str) -> None:
+def _set_status(tx: Transaction, note_ids: Iterable[int], status: str) -> None:
     tx.executemany("UPDATE notes SET status = ? WHERE id = ?", [(status, note_id) for note_id in note_ids])
 
 

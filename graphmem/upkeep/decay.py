@@ -6,13 +6,13 @@ falls below the floor leaves its scene; its row stays in the journal, and the fa
 
 import bisect
 import json
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from graphmem.config import Config
-from graphmem.upkeep.journal import FADING, VALUES, Journal, rows_of
+from graphmem.store.transaction import Transaction
+from graphmem.upkeep.journal import FADING, NUMBERS, Journal, rows_of
 
 # Pinned notes, rules, checkpoints and procedures never fade.
 _FADES = """NOT (kind = 'note' AND ref_id IN (
@@ -49,17 +49,20 @@ def halvings(days: Sequence[str], clock: str, half_life: int) -> tuple[int, str]
     return times, days[first + times * half_life - 1] if times else clock
 
 
-def plan_decay(tx: sqlite3.Connection, config: Config) -> DecayPlan:
+def plan_decay(tx: Transaction, config: Config) -> DecayPlan:
     """Return which refs fade, and how far."""
     days = [day for (day,) in tx.execute("SELECT day FROM active_days ORDER BY day")]
     refs = archived = 0
     fading: list[tuple[int, Fading]] = []
-    for day, count in tx.execute("SELECT substr(decayed_at, 1, 10), COUNT(*) FROM scene_refs GROUP BY 1").fetchall():
+    for day, count in tx.execute(
+        "SELECT substr(decayed_at, 1, 10), COUNT(*) FROM scene_refs GROUP BY 1 ORDER BY 1"
+    ).fetchall():
         refs += count
         how = Fading(day, *halvings(days, day, config.half_life_days))
         if how.halvings:
             rows = tx.execute(
-                f"SELECT id, weight FROM scene_refs WHERE substr(decayed_at, 1, 10) = ? AND {_FADES}", (day,)
+                f"SELECT id, weight FROM scene_refs WHERE substr(decayed_at, 1, 10) = ? AND {_FADES} ORDER BY id",
+                (day,),
             )
             for ref_id, weight in rows:
                 fading.append((ref_id, how))
@@ -67,12 +70,12 @@ def plan_decay(tx: sqlite3.Connection, config: Config) -> DecayPlan:
     return DecayPlan(fading, refs, archived)
 
 
-def apply_decay(tx: sqlite3.Connection, part: Sequence[tuple[int, Fading]], config: Config, at: str) -> int | None:
+def apply_decay(tx: Transaction, part: Sequence[tuple[int, Fading]], config: Config, at: str) -> int | None:
     """Let some of the refs fade that were not told again since the plan; return the operation, None without any."""
     journal = Journal(tx)
     planned = dict(part)
     archived = 0
-    for ref in rows_of(tx, "scene_refs", f"id IN {VALUES} AND {_FADES}", (json.dumps(list(planned)),)):
+    for ref in rows_of(tx, "scene_refs", f"id IN {NUMBERS} AND {_FADES} ORDER BY id", (json.dumps(list(planned)),)):
         how = planned[ref["id"]]
         weight = ref["weight"] * 0.5**how.halvings
         if not ref["decayed_at"].startswith(how.day):

@@ -1,6 +1,5 @@
 """Editing one fact: its row stays, deleted, since that it was so is information; a new one takes its place."""
 
-import sqlite3
 from dataclasses import dataclass
 
 from graphmem.core.keys import clean_text, entity_key, name_problem
@@ -11,6 +10,7 @@ from graphmem.graph import relations
 from graphmem.graph.entities import mention
 from graphmem.graph.relations import put_sentences
 from graphmem.store import text_index
+from graphmem.store.transaction import Transaction
 from graphmem.upkeep.journal import Journal, Row, rows_of
 
 
@@ -48,7 +48,7 @@ def check_changes(given: Changes) -> Changes:
     return Changes(subject, relation, object_, sentence, confidence)
 
 
-def edit(tx: sqlite3.Connection, relation_id: int, changes: Changes, at: str) -> EditReport:
+def edit(tx: Transaction, relation_id: int, changes: Changes, at: str) -> EditReport:
     """Put a changed fact in the place of an active one, in all its scenes.
 
     Raises NotFound where there is none, SecretRefused where the object is a secret by its relation.
@@ -91,7 +91,7 @@ def edit(tx: sqlite3.Connection, relation_id: int, changes: Changes, at: str) ->
     return EditReport(relation_id, new["id"], scenes, journal.close("edit", at, summary))
 
 
-def _refuse_secret(tx: sqlite3.Connection, old: Row, changes: Changes) -> None:
+def _refuse_secret(tx: Transaction, old: Row, changes: Changes) -> None:
     """Refuse a relation and an object that make a secret together, where the one or the other is new."""
     if changes.relation is None and changes.object is None:
         return
@@ -148,7 +148,7 @@ def _attach(journal: Journal, wanted: Row, given: Row) -> None:
     journal.update("scene_refs", known[0], **{"weight": weight, "decayed_at": clock, **given})
 
 
-def _keys(tx: sqlite3.Connection, refs: list[Row]) -> tuple[str, ...]:
+def _keys(tx: Transaction, refs: list[Row]) -> tuple[str, ...]:
     return tuple(sorted(rows_of(tx, "scenes", "id = ?", (ref["scene_id"],))[0]["key"] for ref in refs))
 
 

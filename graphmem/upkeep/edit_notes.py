@@ -1,6 +1,5 @@
 """Editing one note: what is given changes, all else stays, its origin too. `undo` reverses it."""
 
-import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from graphmem.core.trust import class_of, is_person, suffices
 from graphmem.errors import Conflict, InvalidInput
 from graphmem.records import drafts, notes, provenance
 from graphmem.store import text_index
+from graphmem.store.transaction import Transaction
 from graphmem.upkeep.journal import Journal, rows_of
 
 # What an agent may change of a note that binds: how it is found and why it is kept, not what it says.
@@ -19,9 +19,7 @@ _HARMLESS = {"labels", "load_when", "summary", "reason"}
 _COLUMNS = ("title", "body", "kind", "slot", "summary", "highlight", "pinned", "reason")
 
 
-def edit(
-    tx: sqlite3.Connection, note_id: int, changes: Mapping[str, Any], act: Provenance, config: Config
-) -> NoteEditReport:
+def edit(tx: Transaction, note_id: int, changes: Mapping[str, Any], act: Provenance, config: Config) -> NoteEditReport:
     """Change a note; the report tells how it is now.
 
     Raises NotFound for an unknown note, InvalidInput for what no note can have, Conflict where another note has the

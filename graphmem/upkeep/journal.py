@@ -7,7 +7,6 @@ one adds its counters to that.
 
 import contextlib
 import json
-import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,16 +16,18 @@ from graphmem.core.keys import is_canonical
 from graphmem.core.model import Operation, UndoReport
 from graphmem.errors import Conflict, NotFound
 from graphmem.store import text_index
+from graphmem.store.transaction import RowsRefused, Transaction
 
 Row = dict[str, Any]
 Image = tuple[str, Row | None, Row | None]  # table, row before, row after
-PutBack = Callable[[sqlite3.Connection, int, Sequence[Image], str], tuple[str, ...]]
+PutBack = Callable[[Transaction, int, Sequence[Image], str], tuple[str, ...]]
 
 # What fades does not stand in the way of an undo: it fades again from where it comes back.
 FADING = "decay"
 
-# Any number of values in one parameter, a JSON list.
-VALUES = "(SELECT value FROM json_each(?))"
+# Any number of values in one parameter, a JSON list of numbers or of texts.
+NUMBERS = "(SELECT CAST(value AS BIGINT) FROM json_each(?))"
+TEXTS = "(SELECT value FROM json_each(?))"
 _ROUNDING = 1e-9
 _SHOWN = 4
 # Operations on many rows that nobody named.
@@ -34,9 +35,9 @@ _OF_NOBODY = frozenset({FADING, "expire evidence", "purge stale refs", "purge se
 _KEYED = ("scenes", "scene_aliases")
 
 # The sentences that an undo may need.
-SENTENCES = """SELECT json_extract(before, '$.sentence_id') FROM operation_rows
+SENTENCES = """SELECT CAST(json_extract(before, '$.sentence_id') AS BIGINT) FROM operation_rows
                WHERE json_extract(before, '$.sentence_id') IS NOT NULL
-               UNION SELECT json_extract(after, '$.sentence_id') FROM operation_rows
+               UNION SELECT CAST(json_extract(after, '$.sentence_id') AS BIGINT) FROM operation_rows
                WHERE json_extract(after, '$.sentence_id') IS NOT NULL"""
 
 
@@ -85,7 +86,7 @@ TABLES = {
 class Journal:
     """Changes rows for one operation and remembers their images."""
 
-    tx: sqlite3.Connection
+    tx: Transaction
     images: list[tuple[str, str, Row | None, Row | None]] = field(default_factory=list)
 
     def insert(self, table: str, row: Row) -> Row:
@@ -145,7 +146,7 @@ class Journal:
         return int(operation_id)
 
 
-def rows_of(tx: sqlite3.Connection, table: str, condition: str, parameters: Sequence[object]) -> list[Row]:
+def rows_of(tx: Transaction, table: str, condition: str, parameters: Sequence[object]) -> list[Row]:
     """Return whole rows as dictionaries."""
     cursor = tx.execute(f"SELECT * FROM {table} WHERE {condition}", parameters)
     names = [column[0] for column in cursor.description]
@@ -157,7 +158,7 @@ def row_key(table: str, row: Row) -> tuple[Any, ...]:
     return tuple(row[column] for column in TABLES[table].key)
 
 
-def set_row(tx: sqlite3.Connection, table: str, key: Sequence[Any], row: Row | None) -> None:
+def set_row(tx: Transaction, table: str, key: Sequence[Any], row: Row | None) -> None:
     """Let a row be as given, whatever it is now; None for none."""
     shape = TABLES[table].key
     now = rows_of(tx, table, _where(shape), key)
@@ -169,7 +170,7 @@ def set_row(tx: sqlite3.Connection, table: str, key: Sequence[Any], row: Row | N
         _insert(tx, table, row)
 
 
-def list_operations(tx: sqlite3.Connection, limit: int | None) -> tuple[Operation, ...]:
+def list_operations(tx: Transaction, limit: int | None) -> tuple[Operation, ...]:
     """Return operations, the latest first."""
     rows = tx.execute(
         "SELECT id, kind, at, summary, undone_at FROM operations ORDER BY id DESC LIMIT ?",
@@ -181,7 +182,7 @@ def list_operations(tx: sqlite3.Connection, limit: int | None) -> tuple[Operatio
     )
 
 
-def _about(tx: sqlite3.Connection, operation_id: int) -> tuple[str, ...]:
+def _about(tx: Transaction, operation_id: int) -> tuple[str, ...]:
     """Return the names of some of what an operation changed, from its images: a hard purge leaves none of them."""
     rows = tx.execute(
         """SELECT name, before, after FROM operation_rows
@@ -197,7 +198,7 @@ def _about(tx: sqlite3.Connection, operation_id: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(told))
 
 
-def _named(tx: sqlite3.Connection, table: str, before: Row | None, after: Row | None) -> str:
+def _named(tx: Transaction, table: str, before: Row | None, after: Row | None) -> str:
     row = after or before or {}
     if table == "relations":
         return f"fact {row['id']}"
@@ -208,15 +209,15 @@ def _named(tx: sqlite3.Connection, table: str, before: Row | None, after: Row | 
     return " -> ".join(dict.fromkeys(str(image[column]) for image in (before, after) if image))
 
 
-def drop_operations(tx: sqlite3.Connection, operation_ids: Sequence[int]) -> int:
+def drop_operations(tx: Transaction, operation_ids: Sequence[int]) -> int:
     """Forget operations and what they kept; return the number of row images."""
     given = (json.dumps(operation_ids),)
-    rows = tx.execute(f"DELETE FROM operation_rows WHERE operation_id IN {VALUES}", given)
-    tx.execute(f"DELETE FROM operations WHERE id IN {VALUES}", given)
+    rows = tx.execute(f"DELETE FROM operation_rows WHERE operation_id IN {NUMBERS}", given)
+    tx.execute(f"DELETE FROM operations WHERE id IN {NUMBERS}", given)
     return rows.rowcount
 
 
-def images_of(tx: sqlite3.Connection, operation_id: int) -> list[Image]:
+def images_of(tx: Transaction, operation_id: int) -> list[Image]:
     """Return the images of an operation, the last first."""
     rows = tx.execute(
         "SELECT name, before, after FROM operation_rows WHERE operation_id = ? ORDER BY seq DESC", (operation_id,)
@@ -224,9 +225,7 @@ def images_of(tx: sqlite3.Connection, operation_id: int) -> list[Image]:
     return [(table, before and row_of(before), after and row_of(after)) for table, before, after in rows]
 
 
-def undo(
-    tx: sqlite3.Connection, operation_id: int, at: str, otherwise: Mapping[str, PutBack]
-) -> tuple[UndoReport, set[int]]:
+def undo(tx: Transaction, operation_id: int, at: str, otherwise: Mapping[str, PutBack]) -> tuple[UndoReport, set[int]]:
     """Put back what an operation changed; return the report and the scenes whose rows were touched.
 
     otherwise: for kinds of operations that take more than their rows, what puts them back.
@@ -274,7 +273,7 @@ def undo(
     }
 
 
-def _put_rows_back(tx: sqlite3.Connection, images: Sequence[Image]) -> None:
+def _put_rows_back(tx: Transaction, images: Sequence[Image]) -> None:
     text_index_ids: dict[str, set[int]] = defaultdict(set)
     made = {after["id"]: after for table, before, after in images if table == "scenes" and before is None and after}
     for table, before, after in images:
@@ -289,8 +288,9 @@ def _put_rows_back(tx: sqlite3.Connection, images: Sequence[Image]) -> None:
                 )
             continue
         try:
-            _put_back(tx, table, before, after)
-        except sqlite3.IntegrityError as error:
+            with tx.engine.attempt(tx):
+                _put_back(tx, table, before, after)
+        except RowsRefused as error:
             if (
                 table == "scenes"
                 and before
@@ -305,7 +305,7 @@ def _put_rows_back(tx: sqlite3.Connection, images: Sequence[Image]) -> None:
         text_index.replace(tx, indexed, ids)
 
 
-def _still_used(tx: sqlite3.Connection, made: Mapping[int, Row], table: str, image: Row) -> bool:
+def _still_used(tx: Transaction, made: Mapping[int, Row], table: str, image: Row) -> bool:
     """Tell whether a row is, or belongs to, a scene that an operation made and that later writes use."""
     if table not in ("scenes", "scene_features"):
         return False
@@ -321,7 +321,7 @@ def _still_used(tx: sqlite3.Connection, made: Mapping[int, Row], table: str, ima
     )
 
 
-def _settle_key(tx: sqlite3.Connection, table: str, key: str) -> None:
+def _settle_key(tx: Transaction, table: str, key: str) -> None:
     """Let a key that came back lead to one scene: that of this name, not one that had it as an alias in between.
 
     Raises Conflict where an alias came back and a scene was made under it. Only canonical keys lead anywhere.
@@ -333,7 +333,7 @@ def _settle_key(tx: sqlite3.Connection, table: str, key: str) -> None:
     tx.execute("DELETE FROM scene_aliases WHERE key = ?", (key,))
 
 
-def _put_back(tx: sqlite3.Connection, table: str, before: Row | None, after: Row | None) -> None:
+def _put_back(tx: Transaction, table: str, before: Row | None, after: Row | None) -> None:
     shape = TABLES[table]
     image = after or before
     assert image is not None
@@ -365,7 +365,7 @@ def _put_back(tx: sqlite3.Connection, table: str, before: Row | None, after: Row
         _update(tx, table, now, values)
 
 
-def _row_at(tx: sqlite3.Connection, table: str, columns: Sequence[str], image: Row) -> Row | None:
+def _row_at(tx: Transaction, table: str, columns: Sequence[str], image: Row) -> Row | None:
     return next(iter(rows_of(tx, table, _where(columns), [image[column] for column in columns])), None)
 
 
@@ -378,13 +378,13 @@ def _where(key: Sequence[str]) -> str:
     return " AND ".join(f"{column} = ?" for column in key)
 
 
-def _insert(tx: sqlite3.Connection, table: str, row: Row) -> Row:
+def _insert(tx: Transaction, table: str, row: Row) -> Row:
     marks = ", ".join("?" * len(row))
     cursor = tx.execute(f"INSERT INTO {table}({', '.join(row)}) VALUES ({marks}) RETURNING *", list(row.values()))
     return dict(zip((column[0] for column in cursor.description), cursor.fetchone(), strict=True))
 
 
-def _update(tx: sqlite3.Connection, table: str, row: Row, values: Row) -> None:
+def _update(tx: Transaction, table: str, row: Row, values: Row) -> None:
     if values:
         key = TABLES[table].key
         sets = ", ".join(f"{column} = ?" for column in values)
@@ -392,7 +392,7 @@ def _update(tx: sqlite3.Connection, table: str, row: Row, values: Row) -> None:
         tx.execute(f"UPDATE {table} SET {sets} WHERE {_where(key)}", parameters)
 
 
-def _delete(tx: sqlite3.Connection, table: str, row: Row) -> None:
+def _delete(tx: Transaction, table: str, row: Row) -> None:
     key = TABLES[table].key
     tx.execute(f"DELETE FROM {table} WHERE {_where(key)}", [row[column] for column in key])
 

@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from sqlite3 import Connection
 from typing import TypeVar
 
 from graphmem.config import Config
@@ -20,7 +19,7 @@ from graphmem.core.times import days_before, utc_text
 from graphmem.errors import Conflict, StoreBusy, WriterFailed
 from graphmem.graph import scenes
 from graphmem.records import incidents, jobs, notes, reminders
-from graphmem.store import text_index
+from graphmem.store.transaction import Transaction
 from graphmem.upkeep import decay, merge, merge_entities, review, sweep
 from graphmem.upkeep.journal import FADING, Journal
 
@@ -56,9 +55,9 @@ class Hands:
     path: str
     config: Config
     now: Callable[[], str]
-    read: Callable[[], AbstractContextManager[Connection]]
-    write: Callable[[], AbstractContextManager[Connection]]
-    changed: Callable[[Connection, set[int]], None]
+    read: Callable[[], AbstractContextManager[Transaction]]
+    write: Callable[[], AbstractContextManager[Transaction]]
+    changed: Callable[[Transaction, set[int]], None]
     review: Callable[[], EntityReview]
     settle: Callable[[Arbiter], SettleReport]
     checkpoint: Callable[[], WalState]
@@ -74,7 +73,7 @@ class _Pass:
     arbiter: Arbiter | None
     owner: str = field(default_factory=lambda: uuid.uuid4().hex)
 
-    def write(self, act: Callable[[Connection, str], _T]) -> _T:
+    def write(self, act: Callable[[Transaction, str], _T]) -> _T:
         """Run an act in a transaction of its own, under the lease, and let others write for a while."""
         if self.hands.closing():
             raise Conflict(f"the memory {self.hands.path} is being closed: upkeep goes on with the next pass")
@@ -87,7 +86,7 @@ class _Pass:
         return done
 
     def write_in_parts(
-        self, things: Sequence[_T], first: int, act: Callable[[Sequence[_T], Connection, str], int | None]
+        self, things: Sequence[_T], first: int, act: Callable[[Sequence[_T], Transaction, str], int | None]
     ) -> list[int]:
         """Run an act on parts of many things, as many at a time as a short transaction holds; return its operations.
 
@@ -122,13 +121,13 @@ def run(hands: Hands, *, dry_run: bool, allow_shrink: bool, arbiter: Arbiter | N
     return UpkeepReport(steps, ok=sound, applied=not dry_run)
 
 
-def _hold(tx: Connection, owner: str, at: str) -> None:
+def _hold(tx: Transaction, owner: str, at: str) -> None:
     """Take or renew the lease; raise StoreBusy when another has it. One that lasts too long is of another clock."""
     until = utc_text(dt.datetime.fromisoformat(at) + _LEASE_LASTS)
     held = tx.execute(
         """INSERT INTO leases(name, owner, until) VALUES (?, ?, ?)
            ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until = excluded.until
-           WHERE owner = excluded.owner OR leases.until <= ? OR leases.until > excluded.until RETURNING owner""",
+           WHERE leases.owner = excluded.owner OR leases.until <= ? OR leases.until > excluded.until RETURNING owner""",
         (_LEASE, owner, until, at),
     ).fetchone()
     if held is None:
@@ -154,7 +153,7 @@ def alarm(before: Mapping[str, int], after: Mapping[str, int], limit: float) -> 
     return ", ".join(lost)
 
 
-def _counts(tx: Connection) -> dict[str, int]:
+def _counts(tx: Transaction) -> dict[str, int]:
     row = tx.execute(
         """SELECT (SELECT COUNT(*) FROM relations WHERE status <> 'deleted'), (SELECT COUNT(*) FROM notes),
                   (SELECT COUNT(*) FROM scene_refs), (SELECT COUNT(*) FROM scenes)"""
@@ -187,10 +186,11 @@ def _alarm_of_the_day(one: _Pass, before: Mapping[str, int], after: Mapping[str,
     since = days_before(at, 1)
     with one.hands.read() as tx:
         refs, scenes = tx.execute(
-            f"""SELECT SUM(CASE kind WHEN '{FADING}' THEN json_extract(summary, '$.archived')
-                                     WHEN '{_STALE_REFS}' THEN json_extract(summary, '$.removed')
-                                     WHEN '{merge.KIND}' THEN json_extract(summary, '$.refs_folded') END),
-                       SUM(CASE kind WHEN '{merge.KIND}' THEN json_extract(summary, '$.merged') END)
+            f"""SELECT SUM(CAST(CASE kind WHEN '{FADING}' THEN json_extract(summary, '$.archived')
+                                          WHEN '{_STALE_REFS}' THEN json_extract(summary, '$.removed')
+                                          WHEN '{merge.KIND}' THEN json_extract(summary, '$.refs_folded')
+                                END AS BIGINT)),
+                       SUM(CAST(CASE kind WHEN '{merge.KIND}' THEN json_extract(summary, '$.merged') END AS BIGINT))
                 FROM operations
                 WHERE at >= ? AND undone_at IS NULL
                     AND id > COALESCE((SELECT value FROM counters WHERE name = '{_ALLOWED}'), 0)""",
@@ -201,7 +201,7 @@ def _alarm_of_the_day(one: _Pass, before: Mapping[str, int], after: Mapping[str,
     return alarm(guarded, after, one.hands.config.shrink_limit)
 
 
-def _allow(tx: Connection) -> None:
+def _allow(tx: Transaction) -> None:
     """Let what was lost until now count no more."""
     tx.execute(
         """INSERT INTO counters(name, value) SELECT ?, COALESCE(MAX(id), 0) FROM operations WHERE TRUE
@@ -235,7 +235,7 @@ def _dedupe_scenes(one: _Pass) -> UpkeepStep:
         before = _counts(tx)
     keys = [[twin.key for twin in group.members] for group in plan.groups] + [[old] for old, _ in plan.rewritten]
 
-    def apply(part: Sequence[Sequence[str]], tx: Connection, at: str) -> int | None:
+    def apply(part: Sequence[Sequence[str]], tx: Transaction, at: str) -> int | None:
         planned = merge.plan_dedupe(tx, hands.path, only=[key for group in part for key in group])
         report, changed = merge.apply_dedupe(tx, planned, at, hands.config)
         hands.changed(tx, changed)
@@ -262,7 +262,7 @@ def _merge_entities(one: _Pass) -> UpkeepStep:
         before = _counts(tx)
         plans = [merge_entities.plan(tx, *pair) for pair in pairs]
 
-    def apply(pair: tuple[int, int], tx: Connection, at: str) -> int | None:
+    def apply(pair: tuple[int, int], tx: Transaction, at: str) -> int | None:
         return merge_entities.merge(tx, *pair, at).operation if merge_entities.is_certain(tx, *pair) else None
 
     def work() -> list[int]:
@@ -297,7 +297,7 @@ def _review_entities(one: _Pass) -> UpkeepStep:
     return UpkeepStep(name, state, told, operations=tuple(operations)) if found.pairs or passed else _nothing(name)
 
 
-def _pass_round(tx: Connection, at: str) -> int | None:
+def _pass_round(tx: Transaction, at: str) -> int | None:
     journal = Journal(tx)
     pairs = review.pass_round(journal)
     return journal.close("pass round", at, {"pairs": pairs}) if pairs else None
@@ -310,7 +310,7 @@ def _decay(one: _Pass) -> UpkeepStep:
         if not plan.fading:
             return _nothing(name)
 
-    def apply(part: Sequence[tuple[int, decay.Fading]], tx: Connection, at: str) -> int | None:
+    def apply(part: Sequence[tuple[int, decay.Fading]], tx: Transaction, at: str) -> int | None:
         return decay.apply_decay(tx, part, hands.config, at)
 
     def work() -> list[int]:
@@ -341,7 +341,7 @@ def _expire_reminders(one: _Pass) -> UpkeepStep:
 
 
 def _expire(
-    one: _Pass, name: str, told: str, count: Callable[[Connection, str], int], drop: Callable[[Connection, str], None]
+    one: _Pass, name: str, told: str, count: Callable[[Transaction, str], int], drop: Callable[[Transaction, str], None]
 ) -> UpkeepStep:
     """Drop what no undo brings back and no guard counts."""
     with one.hands.read() as tx:
@@ -365,11 +365,11 @@ def _expire_sessions(one: _Pass) -> UpkeepStep:
         sessions, checkpoints = sweep.old_sessions(tx, now, days), sweep.old_checkpoints(tx, now, days)
         before = _counts(tx)
 
-    def drop(part: Sequence[str], tx: Connection, at: str) -> None:
+    def drop(part: Sequence[str], tx: Transaction, at: str) -> None:
         for session in sweep.old_sessions(tx, now, days, among=part):
             jobs.delete_session(tx, session)
 
-    def archive(part: Sequence[int], tx: Connection, at: str) -> None:
+    def archive(part: Sequence[int], tx: Transaction, at: str) -> None:
         act = Provenance(0, "forget", "agent:upkeep", "", "", "", "", f"older than {days:g} days", at)
         for note_id in sweep.old_checkpoints(tx, now, days, among=part):
             notes.put_away(tx, note_id, act, config)
@@ -402,7 +402,7 @@ def _note_strengths(one: _Pass) -> UpkeepStep:
     if not changed:
         return _nothing(name)
 
-    def note(part: Sequence[int], tx: Connection, at: str) -> None:
+    def note(part: Sequence[int], tx: Transaction, at: str) -> None:
         scenes.note_strengths(tx, part, at)
 
     told = f"scenes whose strength changed: {len(changed)}"
@@ -425,7 +425,7 @@ def _sweep(one: _Pass, name: str, litter: sweep.Litter, told: str) -> UpkeepStep
     if not litter.ids:
         return _nothing(name)
 
-    def remove(ids: Sequence[int | str], tx: Connection, at: str) -> int | None:
+    def remove(ids: Sequence[int | str], tx: Transaction, at: str) -> int | None:
         return sweep.remove(tx, litter, ids, name, at)
 
     kind = _KINDS[litter.table]
@@ -441,7 +441,7 @@ def _drop_journal(one: _Pass) -> UpkeepStep:
     if not old:
         return _nothing(name)
 
-    def drop(ids: Sequence[int], tx: Connection, at: str) -> int:
+    def drop(ids: Sequence[int], tx: Transaction, at: str) -> int:
         return sweep.drop_old(tx, ids, at)
 
     told = f"operations older than {days:g} days: {len(old)}"
@@ -455,7 +455,7 @@ def _optimise_text_index(one: _Pass) -> UpkeepStep:
     if one.dry_run:
         return UpkeepStep(name, "would", "its segments, where there are many")
     merged = 0
-    while merged < _MOST_MERGES and one.write(lambda tx, at: text_index.optimise(tx, _PAGES)):
+    while merged < _MOST_MERGES and one.write(lambda tx, at: tx.words.optimise(tx, _PAGES)):
         merged += 1
     return UpkeepStep(name, "done", f"parts merged: {merged}") if merged else _nothing(name)
 

@@ -5,7 +5,6 @@ the reference engine's files have as well, so a dry run works on those too.
 """
 
 import json
-import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -15,13 +14,14 @@ from graphmem.core.keys import AUTO_PREFIX, normalize_key
 from graphmem.core.model import DedupeReport, TwinGroup, TwinScene
 from graphmem.core.situations import surplus_features
 from graphmem.errors import InvalidInput, StoreFailed
-from graphmem.upkeep.journal import VALUES, Journal, Row, rows_of
+from graphmem.store.transaction import Transaction
+from graphmem.upkeep.journal import TEXTS, Journal, Row, rows_of
 
 KIND = "dedupe"
 _SCENE_TABLES = frozenset({"scenes", "scene_features", "scene_refs"})
 
 # The reference engine's column may hold NULL.
-_STRENGTH = "CAST(COALESCE(strength, 1) AS INTEGER)"
+_STRENGTH = "CAST(COALESCE(strength, 1) AS BIGINT)"
 
 _Ref = tuple[str, int, str]
 
@@ -34,7 +34,7 @@ class _Columns:
     ref_text: str
 
 
-def plan_dedupe(connection: sqlite3.Connection, path: str, only: Collection[str] | None = None) -> DedupeReport:
+def plan_dedupe(connection: Transaction, path: str, only: Collection[str] | None = None) -> DedupeReport:
     """Return what a dedupe would do, of all scenes or of those with these keys as they are stored.
 
     Raises StoreFailed, naming the path, when the file has no scenes at all.
@@ -43,7 +43,7 @@ def plan_dedupe(connection: sqlite3.Connection, path: str, only: Collection[str]
     spellings: dict[str, list[tuple[int, str, str, int]]] = defaultdict(list)
     remarks: list[str] = []
     (count,) = connection.execute("SELECT COUNT(*) FROM scenes").fetchone()
-    chosen, parameters = ("", []) if only is None else (f"WHERE key IN {VALUES}", [json.dumps(list(only))])
+    chosen, parameters = ("", []) if only is None else (f"WHERE key IN {TEXTS}", [json.dumps(list(only))])
     scenes = f"SELECT id, key, {columns.origin}, {_STRENGTH} FROM scenes {chosen} ORDER BY id"
     for row in connection.execute(scenes, parameters):
         try:
@@ -63,12 +63,11 @@ def plan_dedupe(connection: sqlite3.Connection, path: str, only: Collection[str]
     return DedupeReport(groups, rewritten, merged, count, count - merged, applied=False, remarks=tuple(remarks))
 
 
-def _columns(connection: sqlite3.Connection, path: str) -> _Columns:
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if missing := sorted(_SCENE_TABLES - tables):
+def _columns(connection: Transaction, path: str) -> _Columns:
+    if missing := sorted(_SCENE_TABLES - {*connection.engine.tables(connection)}):
         raise StoreFailed(f"{path} holds no scenes: it has no table {', '.join(missing)}; check the path")
     has = {
-        table: {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+        table: {column.name for column in connection.engine.columns(connection, table)}
         for table in ("scenes", "scene_refs")
     }
     return _Columns(
@@ -78,7 +77,7 @@ def _columns(connection: sqlite3.Connection, path: str) -> _Columns:
 
 
 def _group(
-    connection: sqlite3.Connection, columns: _Columns, key: str, members: Sequence[tuple[int, str, str, int]]
+    connection: Transaction, columns: _Columns, key: str, members: Sequence[tuple[int, str, str, int]]
 ) -> TwinGroup:
     features: set[str] = set()
     refs: set[_Ref] = set()
@@ -114,7 +113,7 @@ def _group(
     )
 
 
-def apply_dedupe(tx: sqlite3.Connection, plan: DedupeReport, at: str, config: Config) -> tuple[DedupeReport, set[int]]:
+def apply_dedupe(tx: Transaction, plan: DedupeReport, at: str, config: Config) -> tuple[DedupeReport, set[int]]:
     """Do what a plan of this same transaction says; return the report and the scenes whose rows changed."""
     if not plan.groups and not plan.rewritten:
         return replace(plan, applied=True), set()
@@ -192,7 +191,7 @@ def _move_refs(journal: Journal, survivor: int, double: int) -> None:
             journal.update("scene_refs", mine, weight=weight, decayed_at=clock, sentence_id=sentence)
 
 
-def settle_features(tx: sqlite3.Connection, scene_ids: Iterable[int], config: Config) -> None:
+def settle_features(tx: Transaction, scene_ids: Iterable[int], config: Config) -> None:
     """Make the features of scenes fit their visits and the cap, after an undo that later visits had not expected."""
     for scene_id in scene_ids:
         tx.execute(

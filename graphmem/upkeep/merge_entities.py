@@ -8,7 +8,6 @@ one. What else changed these facts since, an edit or a deletion, has to be undon
 
 import json
 import shlex
-import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,8 +20,9 @@ from graphmem.graph import relations
 from graphmem.graph.entities import require
 from graphmem.graph.found import scenes_of_keys
 from graphmem.store import text_index
+from graphmem.store.transaction import Transaction
 from graphmem.upkeep.edit import order_values
-from graphmem.upkeep.journal import FADING, VALUES, Image, Journal, Row, row_key, rows_of, set_row
+from graphmem.upkeep.journal import FADING, NUMBERS, TEXTS, Image, Journal, Row, row_key, rows_of, set_row
 
 KIND = "merge entities"
 
@@ -47,7 +47,7 @@ class _Plan:
     aliases: Sequence[Row]
 
 
-def pair(tx: sqlite3.Connection, source: str, target: str) -> _Ends:
+def pair(tx: Transaction, source: str, target: str) -> _Ends:
     """Return the ids of two entities; raise NotFound for an unknown one, Conflict when they are one or kept apart."""
     (source_id, source_name), (target_id, target_name) = (
         require(tx, name, None, argument=argument) for argument, name in (("source", source), ("target", target))
@@ -63,12 +63,12 @@ def pair(tx: sqlite3.Connection, source: str, target: str) -> _Ends:
     return source_id, target_id
 
 
-def plan(tx: sqlite3.Connection, source_id: int, target_id: int) -> EntityMergeReport:
+def plan(tx: Transaction, source_id: int, target_id: int) -> EntityMergeReport:
     """Return what merging an entity into another would do."""
     return _report(_plan(tx, source_id, target_id))
 
 
-def merge(tx: sqlite3.Connection, source_id: int, target_id: int, at: str) -> EntityMergeReport:
+def merge(tx: Transaction, source_id: int, target_id: int, at: str) -> EntityMergeReport:
     """Merge an entity into another, as one journaled operation."""
     planned = _plan(tx, source_id, target_id)
     both = (source_id, target_id)
@@ -103,7 +103,7 @@ def merge(tx: sqlite3.Connection, source_id: int, target_id: int, at: str) -> En
     return replace(report, applied=True, operation=journal.close(KIND, at, summary, marks))
 
 
-def _marks(tx: sqlite3.Connection, both: _Ends) -> dict[str, Any]:
+def _marks(tx: Transaction, both: _Ends) -> dict[str, Any]:
     """Return what tells later rows from those of now, and which fact each saying of the two is evidence for."""
     last = {
         table: tx.execute(f"SELECT COALESCE(MAX(id), 0) FROM {table}").fetchone()[0]
@@ -143,7 +143,7 @@ def _move_names(journal: Journal, planned: _Plan) -> None:
         journal.insert("entity_aliases", {"key": key, "entity_id": target["id"]})
 
 
-def _plan(tx: sqlite3.Connection, source_id: int, target_id: int) -> _Plan:
+def _plan(tx: Transaction, source_id: int, target_id: int) -> _Plan:
     (source,), (target,) = (rows_of(tx, "entities", "id = ?", (id_,)) for id_ in (source_id, target_id))
     both = {source_id, target_id}
     active = {
@@ -257,7 +257,7 @@ def _move_apart(journal: Journal, source_id: int, target_id: int) -> None:
             journal.insert("entities_apart", {**row, "a": a, "b": b})
 
 
-def certain_pairs(tx: sqlite3.Connection) -> list[_Ends]:
+def certain_pairs(tx: Transaction) -> list[_Ends]:
     """Return the pairs (source, target) that are one by their names: equal in canonical form, or an alias of it.
 
     Rows that graphmem wrote are never so; those of an import or of another program may be.
@@ -275,13 +275,13 @@ def certain_pairs(tx: sqlite3.Connection) -> list[_Ends]:
     return [(source, target) for source, target in pairs if target not in sources]
 
 
-def is_certain(tx: sqlite3.Connection, source_id: int, target_id: int) -> bool:
+def is_certain(tx: Transaction, source_id: int, target_id: int) -> bool:
     """Tell whether a pair that `certain_pairs` found is one still."""
     keys = dict(tx.execute("SELECT id, key FROM entities WHERE id IN (?, ?)", (source_id, target_id)))
     if len(keys) < 2:
         return False
     spellings = {keys[source_id], entity_key(keys[source_id])}
-    aliases = tx.execute(f"SELECT entity_id FROM entity_aliases WHERE key IN {VALUES}", (json.dumps([*spellings]),))
+    aliases = tx.execute(f"SELECT entity_id FROM entity_aliases WHERE key IN {TEXTS}", (json.dumps([*spellings]),))
     return entity_key(keys[source_id]) == entity_key(keys[target_id]) or (target_id,) in aliases.fetchall()
 
 
@@ -297,7 +297,7 @@ class _Telling:
     sentence: str
 
 
-def put_back(tx: sqlite3.Connection, operation_id: int, images: Sequence[Image], at: str) -> tuple[str, ...]:
+def put_back(tx: Transaction, operation_id: int, images: Sequence[Image], at: str) -> tuple[str, ...]:
     """Bring the facts of two entities back as they were before their merge, and tell again what was told since.
 
     Return a line for each thing that depends on the merge, so that nobody can know how it would be without. Raises
@@ -315,7 +315,7 @@ def put_back(tx: sqlite3.Connection, operation_id: int, images: Sequence[Image],
     made = _untell(tx, target_id, since, marks)
     _restore(tx, images, marks["said"])
     text_index.drop(tx, "relation", made)
-    tx.execute(f"DELETE FROM relations WHERE id IN {VALUES}", (json.dumps(made),))
+    tx.execute(f"DELETE FROM relations WHERE id IN {NUMBERS}", (json.dumps(made),))
     for telling in since:
         _tell_again(tx, telling)
         for end in ("source_id", "target_id"):
@@ -325,7 +325,7 @@ def put_back(tx: sqlite3.Connection, operation_id: int, images: Sequence[Image],
 
 
 def _order_values_of_others(
-    tx: sqlite3.Connection, since: Sequence[_Telling], both: Collection[int], at: str
+    tx: Transaction, since: Sequence[_Telling], both: Collection[int], at: str
 ) -> Iterable[str]:
     """Order values of others that the two are among, where one was told since; yield a line for each place.
 
@@ -349,24 +349,25 @@ def _order_values_of_others(
             yield f"values of {name!r} {relation!r} were put in order anew: look at them"
 
 
-def _refuse_changed(tx: sqlite3.Connection, operation_id: int, target_id: int) -> None:
+def _refuse_changed(tx: Transaction, operation_id: int, target_id: int) -> None:
     """Raise Conflict when a later operation changed a fact of the entity, or its place in a scene."""
     facts = json.dumps([row_id for (row_id,) in tx.execute(_FACTS, (target_id, target_id))])
+    image = "COALESCE(r.before, r.after)"
     (later,) = tx.execute(
         f"""SELECT MIN(r.operation_id) FROM operation_rows r JOIN operations o ON o.id = r.operation_id
             WHERE o.id > ? AND o.undone_at IS NULL AND o.kind <> '{FADING}' AND CASE r.name
-                WHEN 'relations' THEN json_extract(r.row, '$[0]') IN {VALUES}
-                WHEN 'evidence' THEN json_extract(COALESCE(r.before, r.after), '$.relation_id') IN {VALUES}
-                WHEN 'scene_refs' THEN CASE json_extract(COALESCE(r.before, r.after), '$.kind')
-                    WHEN 'relation' THEN json_extract(COALESCE(r.before, r.after), '$.ref_id') IN {VALUES}
-                    WHEN 'entity' THEN json_extract(COALESCE(r.before, r.after), '$.ref_id') = ? END END""",
+                WHEN 'relations' THEN CAST(json_extract(r.row, '$[0]') AS BIGINT) IN {NUMBERS}
+                WHEN 'evidence' THEN CAST(json_extract({image}, '$.relation_id') AS BIGINT) IN {NUMBERS}
+                WHEN 'scene_refs' THEN CASE json_extract({image}, '$.kind')
+                    WHEN 'relation' THEN CAST(json_extract({image}, '$.ref_id') AS BIGINT) IN {NUMBERS}
+                    WHEN 'entity' THEN CAST(json_extract({image}, '$.ref_id') AS BIGINT) = ? END END""",
         (operation_id, facts, facts, facts, target_id),
     ).fetchone()
     if later is not None:
         raise Conflict(f"operation {later} changed what was told since operation {operation_id}: undo {later} first")
 
 
-def _told_since(tx: sqlite3.Connection, target_id: int, last_said: int) -> list[_Telling]:
+def _told_since(tx: Transaction, target_id: int, last_said: int) -> list[_Telling]:
     later = rows_of(
         tx, "evidence", f"id > ?3 AND relation_id IN ({_FACTS}) ORDER BY id", (target_id, target_id, last_said)
     )
@@ -378,18 +379,18 @@ def _told_since(tx: sqlite3.Connection, target_id: int, last_said: int) -> list[
     return tellings
 
 
-def _untell(tx: sqlite3.Connection, target_id: int, since: Sequence[_Telling], marks: Mapping[str, Any]) -> list[int]:
+def _untell(tx: Transaction, target_id: int, since: Sequence[_Telling], marks: Mapping[str, Any]) -> list[int]:
     """Take back what was told since; return the facts that it made, which still hold evidence of before."""
     tx.execute(f"DELETE FROM scene_refs WHERE id > ?3 AND {_REFS}", (target_id, target_id, marks["scene_refs"]))
     said = json.dumps([telling.said["id"] for telling in since])
-    tx.execute(f"DELETE FROM evidence WHERE id IN {VALUES}", (said,))
+    tx.execute(f"DELETE FROM evidence WHERE id IN {NUMBERS}", (said,))
     facts = tx.execute(f"{_FACTS} AND id > ?3", (target_id, target_id, marks["relations"]))
     made = [row_id for (row_id,) in facts]
-    tx.execute(f"UPDATE relations SET status = 'archived' WHERE id IN {VALUES}", (json.dumps(made),))
+    tx.execute(f"UPDATE relations SET status = 'archived' WHERE id IN {NUMBERS}", (json.dumps(made),))
     return made
 
 
-def _restore(tx: sqlite3.Connection, images: Sequence[Image], said: Mapping[str, int]) -> None:
+def _restore(tx: Transaction, images: Sequence[Image], said: Mapping[str, int]) -> None:
     """Make every row that the merge knew what it was."""
     first: dict[tuple[str, Any], Row | None] = {}
     for table, before, after in images:  # the last first: what was first remembered of a row wins
@@ -408,7 +409,7 @@ def _restore(tx: sqlite3.Connection, images: Sequence[Image], said: Mapping[str,
     text_index.replace(tx, "entity", [key for (key,), _ in by_table["entities"]])
 
 
-def _tell_again(tx: sqlite3.Connection, telling: _Telling) -> None:
+def _tell_again(tx: Transaction, telling: _Telling) -> None:
     said, fact = telling.said, telling.fact
     triple = Triple(
         said["source_key"],

@@ -1,18 +1,18 @@
 """What a memory holds, in numbers."""
 
-import sqlite3
 from collections.abc import Sequence
 
 from graphmem.core.model import GrowthDay, Overview
 from graphmem.core.times import days_before
 from graphmem.graph import entities
 from graphmem.graph.validity import holding
+from graphmem.store.transaction import Transaction
 
 _MOST_MENTIONED = 10
 _COUNTED = ("entities", "scenes", "sentences", "notes", "incidents", "sessions", "parts", "blocks", "documents")
 
 
-def overview(tx: sqlite3.Connection, at: str, scopes: Sequence[str] | None) -> Overview:
+def overview(tx: Transaction, at: str, scopes: Sequence[str] | None) -> Overview:
     """Count the rows of each kind, and the facts that hold at an instant. scopes: of which names may be told."""
     holds, held = holding(at)
     totals = tx.execute(f"SELECT {', '.join(f'(SELECT COUNT(*) FROM {table})' for table in _COUNTED)}").fetchone()
@@ -35,7 +35,7 @@ def overview(tx: sqlite3.Connection, at: str, scopes: Sequence[str] | None) -> O
 _BROUGHT = {"relations": "recorded_at", "notes": "created_at", "scenes": "created_at", "parts": "recorded_at"}
 
 
-def growth(tx: sqlite3.Connection, at: str, days: int) -> tuple[GrowthDay, ...]:
+def growth(tx: Transaction, at: str, days: int) -> tuple[GrowthDay, ...]:
     """Count what each of the last days brought, of what is still here, the day of an instant last."""
     each = [days_before(at, back)[:10] for back in reversed(range(days))]
     counts = {

@@ -5,7 +5,6 @@ goes with its last fact, since its name is known by that alone.
 """
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -17,9 +16,10 @@ from graphmem.graph import entities
 from graphmem.graph.scenes import below
 from graphmem.records import history, jobs, scopes
 from graphmem.store import text_index
+from graphmem.store.transaction import Transaction
 from graphmem.upkeep import erase
 from graphmem.upkeep.erase import Gone
-from graphmem.upkeep.journal import VALUES, Journal, rows_of
+from graphmem.upkeep.journal import NUMBERS, TEXTS, Journal, rows_of
 
 _KINDS = ("relation", "entity", "note", "incident", "session", "scene", "saying")
 # Keys of scenes that a report names.
@@ -94,14 +94,14 @@ def check_criteria(*, scope: str | None, **given: str) -> Criteria:
 # ---- planning
 
 
-def plan_purge(tx: sqlite3.Connection, criteria: Criteria, *, hard: bool) -> Plan:
+def plan_purge(tx: Transaction, criteria: Criteria, *, hard: bool) -> Plan:
     """Return what a purge would remove; what was removed softly before, only where it is for good.
 
     Raises NotFound for an entity, session, scope or scene of which nothing is known.
     """
     _require_known(tx, criteria)
     gone: Gone = {kind: set() for kind in _KINDS}
-    conditions, parameters = ["(? OR r.status <> 'deleted')"], [hard]
+    conditions, parameters = ["(? = 1 OR r.status <> 'deleted')"], [hard]
     if criteria.subject_contains:
         _add(conditions, parameters, "instr(a.key, ?) > 0", criteria.subject_contains)
     if criteria.object_contains:
@@ -110,7 +110,7 @@ def plan_purge(tx: sqlite3.Connection, criteria: Criteria, *, hard: bool) -> Pla
         _add(conditions, parameters, "r.relation_key = ?", criteria.relation)
     if criteria.entity:
         named = _entities(tx, criteria.entity, hard=hard)
-        _add(conditions, parameters, f"(a.id IN {VALUES} OR b.id IN {VALUES})", *[json.dumps(sorted(named))] * 2)
+        _add(conditions, parameters, f"(a.id IN {NUMBERS} OR b.id IN {NUMBERS})", *[json.dumps(sorted(named))] * 2)
         gone["entity"] = named
     in_session = _in_session(criteria.session) if criteria.session else _Told(_ALWAYS, _ALWAYS)
     in_scene = _in_scene(tx, criteria.scene) if criteria.scene else _Told(_ALWAYS, _ALWAYS)
@@ -144,14 +144,14 @@ def plan_purge(tx: sqlite3.Connection, criteria: Criteria, *, hard: bool) -> Pla
     return replace(plan, report=report, scope=whole or "")
 
 
-def plan_delete(tx: sqlite3.Connection, relation_id: int, *, hard: bool) -> Plan:
+def plan_delete(tx: Transaction, relation_id: int, *, hard: bool) -> Plan:
     """Return what the deletion of one fact would remove; raise NotFound for an unknown one, or one that is deleted."""
-    if not rows_of(tx, "relations", "id = ? AND (? OR status <> 'deleted')", (relation_id, hard)):
+    if not rows_of(tx, "relations", "id = ? AND (? = 1 OR status <> 'deleted')", (relation_id, hard)):
         raise NotFound(f"relation {relation_id}: there is no such fact, or it was deleted; recall tells the ids")
     return _plan(tx, {**{kind: set() for kind in _KINDS}, "relation": {relation_id}}, hard=hard)
 
 
-def plan_note(tx: sqlite3.Connection, note_id: int) -> Plan:
+def plan_note(tx: Transaction, note_id: int) -> Plan:
     """Return what the removal of one note that exists would remove, for good."""
     return _plan(tx, {**{kind: set() for kind in _KINDS}, "note": {note_id}}, hard=True)
 
@@ -169,7 +169,7 @@ _NAMES = {
 }
 
 
-def _require_known(tx: sqlite3.Connection, criteria: Criteria) -> None:
+def _require_known(tx: Transaction, criteria: Criteria) -> None:
     """Raise NotFound for a session, scope or scene that neither the rows nor the journal tell of."""
     for argument, places in _NAMES.items():
         name = getattr(criteria, argument)
@@ -189,7 +189,7 @@ def _require_known(tx: sqlite3.Connection, criteria: Criteria) -> None:
             raise _unknown(tx, "scene", key, "SELECT key FROM scenes", "'graphmem scenes' lists them")
 
 
-def _unknown(tx: sqlite3.Connection, argument: str, name: str, names: str, remedy: str) -> NotFound:
+def _unknown(tx: Transaction, argument: str, name: str, names: str, remedy: str) -> NotFound:
     known = [found for (found,) in tx.execute(f"{names} ORDER BY 1 LIMIT {entities.COMPARED}")]
     close = entities.close_to(name, known)
     hint = f"close to it: {', '.join(close)}" if close else remedy
@@ -201,7 +201,7 @@ def _add(conditions: list[str], parameters: list[Any], condition: str, *values: 
     parameters += values
 
 
-def _entities(tx: sqlite3.Connection, key: str, *, hard: bool) -> set[int]:
+def _entities(tx: Transaction, key: str, *, hard: bool) -> set[int]:
     """Return the entity of a name; for good also one that only the journal tells of."""
     told = erase.only_in_journal(tx, erase.images(tx, ["entities"]), "entities") if hard else {}
     named = {entity_id for entity_id, rows in told.items() if key in {row["key"] for row in rows}}
@@ -213,19 +213,19 @@ def _entities(tx: sqlite3.Connection, key: str, *, hard: bool) -> set[int]:
         return named
 
 
-def _notes(tx: sqlite3.Connection, scope: str, *, hard: bool) -> set[int]:
-    rows = tx.execute("SELECT id FROM notes WHERE scope = ? AND (? OR status <> 'forgotten')", (scope, hard))
+def _notes(tx: Transaction, scope: str, *, hard: bool) -> set[int]:
+    rows = tx.execute("SELECT id FROM notes WHERE scope = ? AND (? = 1 OR status <> 'forgotten')", (scope, hard))
     return {note_id for (note_id,) in rows}
 
 
-def _incidents(tx: sqlite3.Connection, scope: str, *, hard: bool) -> set[int]:
+def _incidents(tx: Transaction, scope: str, *, hard: bool) -> set[int]:
     """Return the incidents of a scope; for good also those that only the journal tells of."""
     found = {incident_id for (incident_id,) in tx.execute("SELECT id FROM incidents WHERE scope = ?", (scope,))}
     told = erase.only_in_journal(tx, erase.images(tx, ["incidents"]), "incidents") if hard else {}
     return found | {incident_id for incident_id, rows in told.items() if any(row["scope"] == scope for row in rows)}
 
 
-def _sessions(tx: sqlite3.Connection, criteria: Criteria, *, hard: bool) -> set[int]:
+def _sessions(tx: Transaction, criteria: Criteria, *, hard: bool) -> set[int]:
     """Return sessions; for good also those that only the journal tells of."""
 
     def meant(name: str, scope: str) -> bool:
@@ -243,10 +243,10 @@ def _in_session(name: str) -> _Told:
     return _Told((f"{said} = ?)", (name,)), (f"NOT {said} <> ?)", (name,)))
 
 
-def _sayings(tx: sqlite3.Connection, session: str, relation_ids: set[int]) -> set[int]:
+def _sayings(tx: Transaction, session: str, relation_ids: set[int]) -> set[int]:
     """Return what was said of facts in a session, also what only the journal tells of."""
     facts = json.dumps(sorted(relation_ids))
-    rows = tx.execute(f"SELECT id FROM evidence WHERE session = ? AND relation_id IN {VALUES}", (session, facts))
+    rows = tx.execute(f"SELECT id FROM evidence WHERE session = ? AND relation_id IN {NUMBERS}", (session, facts))
     dropped = erase.only_in_journal(tx, erase.images(tx, ["evidence"]), "evidence") if relation_ids else {}
     return {each for (each,) in rows} | {
         each
@@ -255,47 +255,47 @@ def _sayings(tx: sqlite3.Connection, session: str, relation_ids: set[int]) -> se
     }
 
 
-def _in_scene(tx: sqlite3.Connection, key: str) -> _Told:
+def _in_scene(tx: Transaction, key: str) -> _Told:
     """Return the conditions for facts of the scenes at and below a key.
 
     A deleted fact may have lost its refs; of such a one its sayings tell.
     """
     inside = json.dumps(_ids_below(tx, key))
     keys = [name for (name,) in tx.execute(
-        f"SELECT key FROM scene_aliases WHERE scene_id IN {VALUES}", (inside,)
+        f"SELECT key FROM scene_aliases WHERE scene_id IN {NUMBERS}", (inside,)
     )]  # fmt: skip
     held = "EXISTS (SELECT 1 FROM scene_refs k WHERE k.kind = 'relation' AND k.ref_id = r.id"
     said = "EXISTS (SELECT 1 FROM evidence v, json_each(COALESCE(v.scenes, '[]')) k WHERE v.relation_id = r.id"
-    named = f"(k.value = ? OR (k.value >= ? AND k.value < ?) OR k.value IN {VALUES})"
+    named = f"(k.value = ? OR (k.value >= ? AND k.value < ?) OR k.value IN {TEXTS})"
     parameters = (key, *prefix_range(key), json.dumps(keys), inside)
     lost = f"CASE WHEN r.status = 'deleted' AND NOT {held})"
     return _Told(
-        (f"{lost} THEN {said} AND {named}) ELSE {held} AND k.scene_id IN {VALUES}) END", parameters),
+        (f"{lost} THEN {said} AND {named}) ELSE {held} AND k.scene_id IN {NUMBERS}) END", parameters),
         (
-            f"""NOT EXISTS (SELECT 1 FROM evidence v WHERE v.relation_id = r.id AND v.openly)
-                AND {lost} THEN NOT {said} AND NOT {named}) ELSE NOT {held} AND k.scene_id NOT IN {VALUES}) END""",
+            f"""NOT EXISTS (SELECT 1 FROM evidence v WHERE v.relation_id = r.id AND v.openly = 1)
+                AND {lost} THEN NOT {said} AND NOT {named}) ELSE NOT {held} AND k.scene_id NOT IN {NUMBERS}) END""",
             parameters,
         ),
     )
 
 
-def _holding(tx: sqlite3.Connection, relation_ids: Sequence[int], key: str) -> tuple[str, ...]:
+def _holding(tx: Transaction, relation_ids: Sequence[int], key: str) -> tuple[str, ...]:
     """Return keys of scenes that hold facts and are neither at nor below a key, the one that holds most first."""
     rows = tx.execute(
         f"""SELECT s.key FROM scene_refs k JOIN scenes s ON s.id = k.scene_id
-            WHERE k.kind = 'relation' AND k.ref_id IN {VALUES} AND k.scene_id NOT IN {VALUES}
+            WHERE k.kind = 'relation' AND k.ref_id IN {NUMBERS} AND k.scene_id NOT IN {NUMBERS}
             GROUP BY s.key ORDER BY COUNT(*) DESC, s.key LIMIT {_NAMED}""",
         (json.dumps(relation_ids), json.dumps(_ids_below(tx, key))),
     )
     return tuple(found for (found,) in rows)
 
 
-def _ids_below(tx: sqlite3.Connection, key: str) -> list[int]:
+def _ids_below(tx: Transaction, key: str) -> list[int]:
     selection = below([key])
     return [scene_id for scene_id, *_ in tx.execute(selection.sql, selection.parameters)]
 
 
-def _scenes(tx: sqlite3.Connection, key: str) -> set[int]:
+def _scenes(tx: Transaction, key: str) -> set[int]:
     """Return the scenes at and below a key, also those that only the journal tells of."""
     first, behind = prefix_range(key)
     dropped = erase.only_in_journal(tx, erase.images(tx, ["scenes"]), "scenes")
@@ -306,19 +306,19 @@ def _scenes(tx: sqlite3.Connection, key: str) -> set[int]:
     }
 
 
-def _plan(tx: sqlite3.Connection, gone: Gone, *, hard: bool) -> Plan:
+def _plan(tx: Transaction, gone: Gone, *, hard: bool) -> Plan:
     if not hard:
         gone["entity"] = set()
     facts = json.dumps(sorted(gone["relation"]))
     ends = tx.execute(
         f"""SELECT e.id, e.name,
                    EXISTS (SELECT 1 FROM relations r WHERE (r.source_id = e.id OR r.target_id = e.id)
-                           AND r.status IN ('active', 'superseded') AND r.id NOT IN {VALUES}),
+                           AND r.status IN ('active', 'superseded') AND r.id NOT IN {NUMBERS}),
                    EXISTS (SELECT 1 FROM relations r WHERE (r.source_id = e.id OR r.target_id = e.id)
-                           AND r.id NOT IN {VALUES})
+                           AND r.id NOT IN {NUMBERS})
             FROM entities e
-            WHERE e.id IN (SELECT source_id FROM relations WHERE id IN {VALUES}
-                           UNION SELECT target_id FROM relations WHERE id IN {VALUES}) OR e.id IN {VALUES}
+            WHERE e.id IN (SELECT source_id FROM relations WHERE id IN {NUMBERS}
+                           UNION SELECT target_id FROM relations WHERE id IN {NUMBERS}) OR e.id IN {NUMBERS}
             ORDER BY e.id""",
         (facts, facts, facts, facts, json.dumps(sorted(gone["entity"]))),
     ).fetchall()
@@ -327,10 +327,10 @@ def _plan(tx: sqlite3.Connection, gone: Gone, *, hard: bool) -> Plan:
     # What only the journal tells of has no fact that could keep it.
     gone["entity"] = gone["entity"] - kept | removed.keys()
     keys = [key for (key,) in tx.execute(
-        f"SELECT key FROM scenes WHERE id IN {VALUES} ORDER BY key", (json.dumps(sorted(gone["scene"])),)
+        f"SELECT key FROM scenes WHERE id IN {NUMBERS} ORDER BY key", (json.dumps(sorted(gone["scene"])),)
     )]  # fmt: skip
     (parts,) = tx.execute(
-        f"SELECT COUNT(*) FROM parts WHERE session_id IN {VALUES}", (json.dumps(sorted(gone["session"])),)
+        f"SELECT COUNT(*) FROM parts WHERE session_id IN {NUMBERS}", (json.dumps(sorted(gone["session"])),)
     ).fetchone()
     report = PurgeReport(
         tuple(sorted(gone["relation"])),
@@ -348,14 +348,14 @@ def _plan(tx: sqlite3.Connection, gone: Gone, *, hard: bool) -> Plan:
     return Plan(report, gone)
 
 
-def _left(tx: sqlite3.Connection, gone: Gone, removed: dict[int, str]) -> tuple[tuple[str, int | str], ...]:
+def _left(tx: Transaction, gone: Gone, removed: dict[int, str]) -> tuple[tuple[str, int | str], ...]:
     """Return what stays and still tells of what goes: sentences that tell other facts too, documents by their names."""
     going = (json.dumps(sorted(gone["relation"])), json.dumps(sorted(gone["saying"])))
     shared = tx.execute(
         f"""SELECT DISTINCT v.sentence_id FROM evidence v
-            WHERE (v.relation_id IN {VALUES} OR v.id IN {VALUES}) AND EXISTS (
+            WHERE (v.relation_id IN {NUMBERS} OR v.id IN {NUMBERS}) AND EXISTS (
                 SELECT 1 FROM evidence o WHERE o.sentence_id = v.sentence_id
-                    AND o.relation_id NOT IN {VALUES} AND o.id NOT IN {VALUES})
+                    AND o.relation_id NOT IN {NUMBERS} AND o.id NOT IN {NUMBERS})
             ORDER BY 1""",
         (*going, *going),
     ).fetchall()
@@ -368,10 +368,10 @@ def _left(tx: sqlite3.Connection, gone: Gone, removed: dict[int, str]) -> tuple[
     return (*(("sentence", each) for (each,) in shared), *(("document", each) for each in documents))
 
 
-def _quoting(tx: sqlite3.Connection, session: str, going: set[int]) -> list[tuple[str, int]]:
+def _quoting(tx: Transaction, session: str, going: set[int]) -> list[tuple[str, int]]:
     """Return the notes that stay and say that they come from a session, some with words of it."""
     rows = tx.execute(
-        f"""SELECT DISTINCT ref_id FROM provenance WHERE kind = 'note' AND session = ? AND ref_id NOT IN {VALUES}
+        f"""SELECT DISTINCT ref_id FROM provenance WHERE kind = 'note' AND session = ? AND ref_id NOT IN {NUMBERS}
             ORDER BY 1""",
         (session, json.dumps(sorted(going))),
     )
@@ -381,7 +381,7 @@ def _quoting(tx: sqlite3.Connection, session: str, going: set[int]) -> list[tupl
 # ---- work
 
 
-def apply_purge(tx: sqlite3.Connection, plan: Plan, kind: str, at: str) -> PurgeReport:
+def apply_purge(tx: Transaction, plan: Plan, kind: str, at: str) -> PurgeReport:
     """Do what a plan of this same transaction says, as an operation of a kind."""
     report = replace(plan.report, applied=True, remarks=_keep_out(tx, plan))
     # For good also when nothing meets the criteria: the index may hold what was removed before.
@@ -408,13 +408,13 @@ def apply_purge(tx: sqlite3.Connection, plan: Plan, kind: str, at: str) -> Purge
     return replace(report, operation=changes.close(f"hard {kind}" if report.hard else kind, at, told))
 
 
-def _keep_out(tx: sqlite3.Connection, plan: Plan) -> tuple[str, ...]:
+def _keep_out(tx: Transaction, plan: Plan) -> tuple[str, ...]:
     """Let no transcript bring back the sessions that go; for good, keep nothing of transcripts that tells of them."""
     going = plan.gone["session"]
     history.keep_out(tx, going)
     if not (plan.report.hard and going):
         return ()
-    stored = tx.execute(f"SELECT name FROM sessions WHERE id IN {VALUES}", (json.dumps(sorted(going)),))
+    stored = tx.execute(f"SELECT name FROM sessions WHERE id IN {NUMBERS}", (json.dumps(sorted(going)),))
     names = {name for (name,) in stored}
     for session_id, rows in erase.only_in_journal(tx, erase.images(tx, ["sessions"]), "sessions").items():
         names |= {row["name"] for row in rows if session_id in going}
@@ -425,17 +425,19 @@ def _keep_out(tx: sqlite3.Connection, plan: Plan) -> tuple[str, ...]:
 
 def _remove_softly(changes: Journal, gone: Gone, at: str) -> None:
     facts, note_ids, sessions = (json.dumps(sorted(gone[kind])) for kind in ("relation", "note", "session"))
-    for row in rows_of(changes.tx, "relations", f"id IN {VALUES}", (facts,)):
+    for row in rows_of(changes.tx, "relations", f"id IN {NUMBERS} ORDER BY id", (facts,)):
         changes.update("relations", row, status="deleted", closed_at=at)
-    for row in rows_of(changes.tx, "notes", f"id IN {VALUES}", (note_ids,)):
+    for row in rows_of(changes.tx, "notes", f"id IN {NUMBERS} ORDER BY id", (note_ids,)):
         changes.update("notes", row, status="forgotten")
     text_index.drop(changes.tx, "note", gone["note"])
-    for row in rows_of(changes.tx, "incidents", f"id IN {VALUES}", (json.dumps(sorted(gone["incident"])),)):
+    for row in rows_of(
+        changes.tx, "incidents", f"id IN {NUMBERS} ORDER BY id", (json.dumps(sorted(gone["incident"])),)
+    ):
         changes.delete("incidents", row)
     jobs.release(changes.tx, gone["session"])
-    parts = rows_of(changes.tx, "parts", f"session_id IN {VALUES}", (sessions,))
+    parts = rows_of(changes.tx, "parts", f"session_id IN {NUMBERS} ORDER BY id", (sessions,))
     text_index.drop(changes.tx, "part", [row["id"] for row in parts])
     for row in parts:
         changes.delete("parts", row)
-    for row in rows_of(changes.tx, "sessions", f"id IN {VALUES}", (sessions,)):
+    for row in rows_of(changes.tx, "sessions", f"id IN {NUMBERS} ORDER BY id", (sessions,)):
         changes.delete("sessions", row)

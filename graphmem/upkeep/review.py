@@ -1,7 +1,6 @@
 """Entities that may be one: found by their names and by the neighbours they share, offered, judged, kept apart."""
 
 import json
-import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,8 +19,9 @@ from graphmem.core.similar import (
 from graphmem.errors import Conflict, WriterFailed
 from graphmem.graph.entities import require
 from graphmem.graph.validity import holding
+from graphmem.store.transaction import Transaction
 from graphmem.upkeep import merge_entities
-from graphmem.upkeep.journal import VALUES, Journal, rows_of
+from graphmem.upkeep.journal import NUMBERS, Journal, rows_of
 
 OFFERED = 0.75  # a score has to be greater
 _LIFT = 0.5  # of what a similarity lacks, where all neighbours are shared
@@ -59,7 +59,7 @@ class Found:
     more: bool
 
 
-def names_of(tx: sqlite3.Connection, at: str) -> Names:
+def names_of(tx: Transaction, at: str) -> Names:
     """Read what a review is made of, as it is at an instant."""
     entities = tx.execute("SELECT id, key FROM entities ORDER BY id").fetchall()
     place_of = {entity_id: place for place, (entity_id, _) in enumerate(entities)}
@@ -128,7 +128,7 @@ def _score(names: Names, a: int, b: int, similarity: float) -> float:
     return round(similarity + (1 - similarity) * _LIFT * (shared / either if either else 0.0), _DIGITS)
 
 
-def describe(tx: sqlite3.Connection, names: Names, found: Found) -> EntityReview:
+def describe(tx: Transaction, names: Names, found: Found) -> EntityReview:
     """Tell of pairs what a person needs to judge them; those of which one is gone meanwhile are left out."""
     pairs = []
     for (a, b), score in found.scores.items():
@@ -155,7 +155,7 @@ def describe(tx: sqlite3.Connection, names: Names, found: Found) -> EntityReview
     )
 
 
-def _entity(tx: sqlite3.Connection, entity_id: int, key: str) -> SimilarEntity | None:
+def _entity(tx: Transaction, entity_id: int, key: str) -> SimilarEntity | None:
     row = tx.execute(
         "SELECT id, name, mention_count FROM entities WHERE id = ? AND key = ?", (entity_id, key)
     ).fetchone()
@@ -172,9 +172,9 @@ def _entity(tx: sqlite3.Connection, entity_id: int, key: str) -> SimilarEntity |
     return SimilarEntity(entity_id, name, mentions, told[0] if told else "")
 
 
-def _most_mentioned(tx: sqlite3.Connection, entity_ids: Sequence[int]) -> tuple[str, ...]:
+def _most_mentioned(tx: Transaction, entity_ids: Sequence[int]) -> tuple[str, ...]:
     rows = tx.execute(
-        f"SELECT name FROM entities WHERE id IN {VALUES} ORDER BY mention_count DESC, id LIMIT {_SHOWN}",
+        f"SELECT name FROM entities WHERE id IN {NUMBERS} ORDER BY mention_count DESC, id LIMIT {_SHOWN}",
         (json.dumps(entity_ids),),
     )
     return tuple(name for (name,) in rows)
@@ -183,7 +183,7 @@ def _most_mentioned(tx: sqlite3.Connection, entity_ids: Sequence[int]) -> tuple[
 # ---- what is decided
 
 
-def two(tx: sqlite3.Connection, a: str, b: str) -> _Ends:
+def two(tx: Transaction, a: str, b: str) -> _Ends:
     """Return the ids of two entities; raise NotFound for an unknown name, Conflict when both name one entity."""
     (first, name), (second, _) = (require(tx, given, None, argument=end) for end, given in (("a", a), ("b", b)))
     if first == second:
@@ -191,9 +191,7 @@ def two(tx: sqlite3.Connection, a: str, b: str) -> _Ends:
     return first, second
 
 
-def keep_apart(
-    tx: sqlite3.Connection, first: int, second: int, at: str, *, rounds: int | None, apart: bool
-) -> ApartReport:
+def keep_apart(tx: Transaction, first: int, second: int, at: str, *, rounds: int | None, apart: bool) -> ApartReport:
     """Keep two entities apart, or no longer."""
     a, b = sorted((first, second))
     report = ApartReport(_name(tx, first), _name(tx, second), apart, rounds)
@@ -211,11 +209,11 @@ def keep_apart(
     return ApartReport(report.a, report.b, apart, rounds, journal.close(kind, at, summary))
 
 
-def _name(tx: sqlite3.Connection, entity_id: int) -> str:
+def _name(tx: Transaction, entity_id: int) -> str:
     return str(rows_of(tx, "entities", "id = ?", (entity_id,))[0]["name"])
 
 
-def kept_apart(tx: sqlite3.Connection) -> tuple[KeptApart, ...]:
+def kept_apart(tx: Transaction) -> tuple[KeptApart, ...]:
     """Return all pairs that are kept apart, the latest first."""
     rows = tx.execute(
         """SELECT a.name, b.name, x.at, x.rounds FROM entities_apart x
@@ -256,7 +254,7 @@ def _line(text: str, longest: int) -> str:
     return line if len(line) <= longest else f"{line[: longest - 3]}..."
 
 
-def settle(tx: sqlite3.Connection, pair: EntityPair, verdict: str | None, at: str) -> Settlement:
+def settle(tx: Transaction, pair: EntityPair, verdict: str | None, at: str) -> Settlement:
     """Do what was said of a pair, unless it is no longer the pair that was judged."""
     ends = pair.b.id, pair.a.id
     if verdict is None:

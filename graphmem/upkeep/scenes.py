@@ -5,7 +5,6 @@ back to who asks without a situation, and to nobody else: taking a scene away op
 """
 
 import json
-import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -24,7 +23,8 @@ from graphmem.core.model import (
 from graphmem.errors import Conflict, InvalidInput, NotFound
 from graphmem.graph import relations, scenes
 from graphmem.graph.entities import matching_glob
-from graphmem.upkeep.journal import VALUES, Journal, Row, rows_of
+from graphmem.store.transaction import Transaction
+from graphmem.upkeep.journal import NUMBERS, TABLES, Journal, Row, rows_of
 from graphmem.upkeep.merge import drop_surplus, plan_dedupe
 
 _NAMED_AT_MOST = 10
@@ -35,7 +35,7 @@ _PARTS = {"features": "scene_features", "refs": "scene_refs", "aliases": "scene_
 # ---- renaming
 
 
-def plan_rename(tx: sqlite3.Connection, key: str, new_key: str) -> RenameReport:
+def plan_rename(tx: Transaction, key: str, new_key: str) -> RenameReport:
     """Return what a rename would do. Raises NotFound for an unknown scene, Conflict for a key it cannot have."""
     scene = _scene(tx, key)
     holder = scenes.scene_id_of(tx, new_key)
@@ -64,7 +64,7 @@ def plan_rename(tx: sqlite3.Connection, key: str, new_key: str) -> RenameReport:
     return RenameReport(scene["key"], new_key, scene["origin"], origin, applied=False)
 
 
-def apply_rename(tx: sqlite3.Connection, plan: RenameReport, at: str, config: Config) -> tuple[RenameReport, set[int]]:
+def apply_rename(tx: Transaction, plan: RenameReport, at: str, config: Config) -> tuple[RenameReport, set[int]]:
     """Do what a plan of this same transaction says; return the report and the scenes whose rows changed."""
     if plan.new == plan.old:
         return replace(plan, applied=True), set()
@@ -101,11 +101,12 @@ def _spell(journal: Journal, scene_id: int, key: str, config: Config) -> None:
 # ---- dropping and resetting
 
 
-def plan_drop(tx: sqlite3.Connection, key: str, *, below: bool) -> tuple[DropReport, list[int]]:
+def plan_drop(tx: Transaction, key: str, *, below: bool) -> tuple[DropReport, list[int]]:
     """Return what a drop would remove, and the ids of the scenes. Raises NotFound when there is none."""
     selection = scenes.below([key], exact=not below)
     found = tx.execute(
-        f"SELECT id FROM scenes WHERE id IN (SELECT id FROM ({selection.sql})) ORDER BY key", selection.parameters
+        f"SELECT id FROM scenes WHERE id IN (SELECT id FROM ({selection.sql}) chosen) ORDER BY key",
+        selection.parameters,
     ).fetchall()
     if not found:
         raise _unknown(key, "at or below" if below else "at")
@@ -113,14 +114,14 @@ def plan_drop(tx: sqlite3.Connection, key: str, *, below: bool) -> tuple[DropRep
     return drop_of(tx, ids), ids
 
 
-def drop_of(tx: sqlite3.Connection, ids: Sequence[int]) -> DropReport:
+def drop_of(tx: Transaction, ids: Sequence[int]) -> DropReport:
     """Return what a drop of scenes would remove."""
-    keys = tx.execute(f"SELECT key FROM scenes WHERE id IN {VALUES} ORDER BY key", (json.dumps(ids),))
+    keys = tx.execute(f"SELECT key FROM scenes WHERE id IN {NUMBERS} ORDER BY key", (json.dumps(ids),))
     features, refs, aliases = _sizes(tx, ids)
     return DropReport(tuple(key for (key,) in keys), features, refs, aliases, _unplaced(tx, ids), applied=False)
 
 
-def apply_drop(tx: sqlite3.Connection, plan: DropReport, ids: Sequence[int], at: str) -> DropReport:
+def apply_drop(tx: Transaction, plan: DropReport, ids: Sequence[int], at: str) -> DropReport:
     """Do what a plan of this same transaction says."""
     journal = Journal(tx)
     _remove(journal, ids)
@@ -128,7 +129,7 @@ def apply_drop(tx: sqlite3.Connection, plan: DropReport, ids: Sequence[int], at:
     return replace(plan, applied=True, operation=journal.close("drop", at, summary))
 
 
-def plan_reset(tx: sqlite3.Connection) -> tuple[ResetReport, list[int]]:
+def plan_reset(tx: Transaction) -> tuple[ResetReport, list[int]]:
     """Return what a reset would remove, and the ids of the emergent scenes."""
     ids = [scene_id for (scene_id,) in tx.execute("SELECT id FROM scenes WHERE origin = 'emergent' ORDER BY id")]
     (labels,) = tx.execute("SELECT COUNT(*) FROM situation_evidence").fetchone()
@@ -136,7 +137,7 @@ def plan_reset(tx: sqlite3.Connection) -> tuple[ResetReport, list[int]]:
     return ResetReport(len(ids), features, refs, aliases, labels, _unplaced(tx, ids), applied=False), ids
 
 
-def apply_reset(tx: sqlite3.Connection, plan: ResetReport, ids: Sequence[int], at: str) -> ResetReport:
+def apply_reset(tx: Transaction, plan: ResetReport, ids: Sequence[int], at: str) -> ResetReport:
     """Do what a plan of this same transaction says."""
     if not ids and not plan.labels:
         return replace(plan, applied=True)
@@ -151,31 +152,32 @@ def apply_reset(tx: sqlite3.Connection, plan: ResetReport, ids: Sequence[int], a
 def _remove(journal: Journal, ids: Sequence[int]) -> None:
     these = [json.dumps(ids)]
     for table in _PARTS.values():
-        for row in rows_of(journal.tx, table, f"scene_id IN {VALUES}", these):
+        order = ", ".join(TABLES[table].key)
+        for row in rows_of(journal.tx, table, f"scene_id IN {NUMBERS} ORDER BY {order}", these):
             journal.delete(table, row)
-    for row in rows_of(journal.tx, "scenes", f"id IN {VALUES}", these):
+    for row in rows_of(journal.tx, "scenes", f"id IN {NUMBERS} ORDER BY id", these):
         journal.delete("scenes", row)
 
 
-def _sizes(tx: sqlite3.Connection, ids: Sequence[int]) -> tuple[int, int, int]:
+def _sizes(tx: Transaction, ids: Sequence[int]) -> tuple[int, int, int]:
     """Return how many features, refs and aliases belong to scenes."""
     these = json.dumps(ids)
     features, refs, aliases = (
-        tx.execute(f"SELECT COUNT(*) FROM {table} WHERE scene_id IN {VALUES}", (these,)).fetchone()[0]
+        tx.execute(f"SELECT COUNT(*) FROM {table} WHERE scene_id IN {NUMBERS}", (these,)).fetchone()[0]
         for table in _PARTS.values()
     )
     return features, refs, aliases
 
 
-def _unplaced(tx: sqlite3.Connection, ids: Sequence[int]) -> int:
+def _unplaced(tx: Transaction, ids: Sequence[int]) -> int:
     """Return how many active facts only these scenes hold, of those that were never told openly."""
     these = json.dumps(ids)
     (count,) = tx.execute(
         f"""SELECT COUNT(DISTINCT ref.ref_id) FROM scene_refs ref JOIN relations r ON r.id = ref.ref_id
-            WHERE ref.scene_id IN {VALUES} AND ref.kind = 'relation' AND r.status = 'active'
+            WHERE ref.scene_id IN {NUMBERS} AND ref.kind = 'relation' AND r.status = 'active'
                 AND NOT EXISTS (SELECT 1 FROM evidence v WHERE v.relation_id = r.id AND v.openly = 1)
                 AND NOT EXISTS (SELECT 1 FROM scene_refs other WHERE other.kind = 'relation' AND other.ref_id = r.id
-                                AND other.scene_id NOT IN {VALUES})""",
+                                AND other.scene_id NOT IN {NUMBERS})""",
         (these, these),
     ).fetchone()
     return int(count)
@@ -197,7 +199,7 @@ def check_choice(relation_ids: Iterable[int], glob: str | None) -> list[int]:
 
 
 def tag(
-    tx: sqlite3.Connection, key: str, ids: list[int], glob: str | None, at: str, config: Config, *, dry_run: bool
+    tx: Transaction, key: str, ids: list[int], glob: str | None, at: str, config: Config, *, dry_run: bool
 ) -> TagReport:
     """Attach facts and their ends to a scene, which is made when it is new and there is something for it.
 
@@ -216,9 +218,9 @@ def tag(
             for row in rows_of(tx, table, f"{column} = ?", (scene_id,)):
                 journal.remember(table, None, row)
     these = json.dumps(chosen)
-    touched = f"""scene_id = ? AND (kind = 'relation' AND ref_id IN {VALUES} OR kind = 'entity' AND ref_id IN (
-                      SELECT source_id FROM relations WHERE id IN {VALUES}
-                      UNION SELECT target_id FROM relations WHERE id IN {VALUES}))"""
+    touched = f"""scene_id = ? AND (kind = 'relation' AND ref_id IN {NUMBERS} OR kind = 'entity' AND ref_id IN (
+                      SELECT source_id FROM relations WHERE id IN {NUMBERS}
+                      UNION SELECT target_id FROM relations WHERE id IN {NUMBERS}))"""
     with journal.watching("scene_refs", touched, (scene_id, these, these, these)):
         report = _known(relations.tag(tx, scene_id, key, chosen, at, dry_run=False), ids)
     if not journal.images:
@@ -237,7 +239,7 @@ def _no_facts(ids: Sequence[int]) -> NotFound:
     return NotFound(f"none of the relations {', '.join(map(str, ids))} exists")
 
 
-def untag(tx: sqlite3.Connection, key: str, ids: list[int], glob: str | None, at: str, *, dry_run: bool) -> UntagReport:
+def untag(tx: Transaction, key: str, ids: list[int], glob: str | None, at: str, *, dry_run: bool) -> UntagReport:
     """Take facts out of a scene, whatever their status, with the ends that no other fact of the scene has.
 
     Raises NotFound for an unknown scene, and when none of the ids is that of a fact.
@@ -253,7 +255,7 @@ def untag(tx: sqlite3.Connection, key: str, ids: list[int], glob: str | None, at
         matching = set(matching_glob(tx, glob))
         chosen = [fact for fact in sorted(refs) if not matching.isdisjoint(ends.get(fact, ()))]
     removed = [fact for fact in chosen if fact in refs]
-    stored = {row["id"] for row in rows_of(tx, "relations", f"id IN {VALUES}", [json.dumps(chosen)])}
+    stored = {row["id"] for row in rows_of(tx, "relations", f"id IN {NUMBERS}", [json.dumps(chosen)])}
     absent = tuple(fact for fact in chosen if fact not in refs and fact in stored)
     unknown = tuple(fact for fact in chosen if fact not in refs and fact not in stored)
     if ids and len(unknown) == len(chosen):
@@ -263,7 +265,7 @@ def untag(tx: sqlite3.Connection, key: str, ids: list[int], glob: str | None, at
     rows = rows_of(
         tx,
         "scene_refs",
-        f"scene_id = ? AND kind = 'entity' AND ref_id IN {VALUES}",
+        f"scene_id = ? AND kind = 'entity' AND ref_id IN {NUMBERS}",
         (scene["id"], json.dumps([*alone])),
     )
     report = UntagReport(scene["key"], tuple(removed), absent, unknown, len(rows), applied=not dry_run)
@@ -275,9 +277,9 @@ def untag(tx: sqlite3.Connection, key: str, ids: list[int], glob: str | None, at
     return replace(report, operation=journal.close("untag", at, {"removed": len(removed), "entities": len(rows)}))
 
 
-def _ends(tx: sqlite3.Connection, facts: Iterable[int]) -> dict[int, tuple[int, int]]:
+def _ends(tx: Transaction, facts: Iterable[int]) -> dict[int, tuple[int, int]]:
     rows = tx.execute(
-        f"SELECT id, source_id, target_id FROM relations WHERE id IN {VALUES}", (json.dumps(list(facts)),)
+        f"SELECT id, source_id, target_id FROM relations WHERE id IN {NUMBERS}", (json.dumps(list(facts)),)
     )
     return {relation_id: (source, target) for relation_id, source, target in rows}
 
@@ -285,7 +287,7 @@ def _ends(tx: sqlite3.Connection, facts: Iterable[int]) -> dict[int, tuple[int, 
 # ---- health
 
 
-def health(tx: sqlite3.Connection, path: str, at: str) -> SceneHealth:
+def health(tx: Transaction, path: str, at: str) -> SceneHealth:
     """Return how the scenes do; refs are counted as `scenes` counts them."""
     twins = plan_dedupe(tx, path)  # first: it needs as much memory as what comes then
     found = scenes.list_scenes(tx, "", at)
@@ -322,7 +324,7 @@ def _leading_kind(scene: Scene) -> str:
 # ---- within
 
 
-def _scene(tx: sqlite3.Connection, key: str) -> Row:
+def _scene(tx: Transaction, key: str) -> Row:
     for row in rows_of(tx, "scenes", "id = ?", (scenes.scene_id_of(tx, key),)):
         return row
     raise _unknown(key, "at")

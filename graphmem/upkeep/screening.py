@@ -6,7 +6,6 @@ made anew. A name that has to be one of its kind and is not any more gets a numb
 """
 
 import json
-import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,8 +17,9 @@ from graphmem.core.redaction import REDACTED, find_secrets, joined, replaced, se
 from graphmem.core.secret_forms import Secret
 from graphmem.graph.relations import digest_of
 from graphmem.records.drafts import token_of
-from graphmem.store import postings, text_index
-from graphmem.upkeep.journal import VALUES, Row, image_of, row_of
+from graphmem.store import postings, rows, text_index
+from graphmem.store.transaction import RowsRefused, Transaction
+from graphmem.upkeep.journal import NUMBERS, Row, image_of, row_of
 
 Finder = Callable[[str], Sequence[Secret]]
 
@@ -65,7 +65,7 @@ _LONG = 8  # characters of a secret that is no word
 
 
 def screen(
-    tx: sqlite3.Connection, find: Finder, progress: Callable[[int, int], None], *, redact: bool
+    tx: Transaction, find: Finder, progress: Callable[[int, int], None], *, redact: bool
 ) -> tuple[tuple[StoredSecret, ...], int]:
     """Return which rows hold secrets, and of what kinds; with redact replace them, and return how many rows changed.
 
@@ -96,34 +96,27 @@ class _Table:
         return next((row[column] for column in self.key if isinstance(row[column], int)), None)
 
 
-def _tables(tx: sqlite3.Connection) -> list[_Table]:
-    names = tx.execute(
-        """SELECT name FROM pragma_table_list
-           WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite%'
-           ORDER BY name NOT IN (SELECT value FROM json_each(?)), name""",
-        (json.dumps(_NAMING),),
-    ).fetchall()
+def _tables(tx: Transaction) -> list[_Table]:
     tables = []
-    for (name,) in names:
-        columns = tx.execute("SELECT name, type, pk FROM pragma_table_info(?)", (name,)).fetchall()
+    for name in sorted(tx.engine.tables(tx), key=lambda name: (name not in _NAMING, name)):
+        columns = tx.engine.columns(tx, name)
         texts = tuple(
-            column for column, kind, _ in columns
-            if kind == "TEXT" and column not in _OWN_COLUMNS and not column.endswith("_at")
+            column.name for column in columns
+            if column.is_text and column.name not in _OWN_COLUMNS and not column.name.endswith("_at")
         )  # fmt: skip
         if texts and name not in _OWN:
-            key = tuple(column for column, _, place in sorted(columns, key=lambda one: one[2]) if place)
-            tables.append(_Table(name, texts, key))
+            tables.append(_Table(name, texts, rows.key_of(columns)))
     return tables
 
 
-def _rows(tx: sqlite3.Connection, table: _Table) -> Iterator[Row]:
+def _rows(tx: Transaction, table: _Table) -> Iterator[Row]:
     number = _INDEXED.get(table.name, ())[1:]
     columns = list(dict.fromkeys([*table.key, *table.texts, *_DERIVED.get(table.name, ()), *number]))
-    for values in tx.execute(f"SELECT {', '.join(columns)} FROM {table.name}"):
+    for values in tx.execute(f"SELECT {', '.join(columns)} FROM {table.name} ORDER BY {', '.join(table.key)}"):
         yield dict(zip(columns, values, strict=True))
 
 
-def _named_by_relation(tx: sqlite3.Connection, find: Finder) -> dict[str, str]:
+def _named_by_relation(tx: Transaction, find: Finder) -> dict[str, str]:
     """Return names of entities that are secrets by the relation they are told with, and their kinds."""
     rows = tx.execute("SELECT r.relation_type, e.name FROM relations r JOIN entities e ON e.id = r.target_id")
     return {name: secret.kind for relation, name in rows for secret in secrets_of(relation, name, find)}
@@ -244,12 +237,10 @@ def finder(more: Callable[[str], Iterable[Secret]] | None) -> Finder:
 # ---- writing
 
 
-def _redact(
-    tx: sqlite3.Connection, tables: Sequence[_Table], cleaner: _Cleaner, progress: Callable[[int, int], None]
-) -> int:
+def _redact(tx: Transaction, tables: Sequence[_Table], cleaner: _Cleaner, progress: Callable[[int, int], None]) -> int:
     """Replace the secrets in all rows; return how many rows were changed."""
     # A name is replaced in its own row first, and then wherever it is told.
-    tx.execute("PRAGMA defer_foreign_keys = ON")
+    tx.engine.defer_foreign_keys(tx)
     touched: dict[str, set[int]] = defaultdict(set)
     changed: set[tuple[str, str]] = set()
     for _ in range(_ROUNDS):
@@ -273,7 +264,7 @@ def _redact(
     return len(changed)
 
 
-def _rewrite(tx: sqlite3.Connection, table: _Table, row: Row, cleaner: _Cleaner) -> None:
+def _rewrite(tx: Transaction, table: _Table, row: Row, cleaner: _Cleaner) -> None:
     """Write a row as it is without secrets, under a number where it has to be one of its kind and would not be."""
     cleaned = cleaner.clean(table.name, row)
     for number in range(_MOST_NUMBERS):
@@ -282,11 +273,12 @@ def _rewrite(tx: sqlite3.Connection, table: _Table, row: Row, cleaner: _Cleaner)
         columns = ", ".join(f"{column} = ?" for column in values)
         same = " AND ".join(f"{column} = ?" for column in table.key)
         try:
-            tx.execute(
-                f"UPDATE {table.name} SET {columns} WHERE {same}",
-                (*values.values(), *(row[column] for column in table.key)),
-            )
-        except sqlite3.IntegrityError:
+            with tx.engine.attempt(tx):
+                tx.execute(
+                    f"UPDATE {table.name} SET {columns} WHERE {same}",
+                    (*values.values(), *(row[column] for column in table.key)),
+                )
+        except RowsRefused:
             continue
         if table.name in _NAMING:
             cleaner.renamed |= {
@@ -295,7 +287,7 @@ def _rewrite(tx: sqlite3.Connection, table: _Table, row: Row, cleaner: _Cleaner)
                 if wanted[column] != row[column] and column in ("name", "key")
             }
         return
-    raise sqlite3.IntegrityError(f"{table.name}: no free name was found for what a secret was taken out of")
+    raise RowsRefused(f"{table.name}: no free name was found for what a secret was taken out of")
 
 
 def _numbered(table: str, row: Row, cleaned: Row, number: int) -> Row:
@@ -312,34 +304,34 @@ def _numbered(table: str, row: Row, cleaned: Row, number: int) -> Row:
     }
 
 
-def _settle_lengths(tx: sqlite3.Connection, part_ids: Collection[int]) -> None:
+def _settle_lengths(tx: Transaction, part_ids: Collection[int]) -> None:
     """Let sessions be as long as their parts are now: those of some parts, and those that a purge keeps for an undo."""
     tx.execute(
         f"""UPDATE sessions SET length = (SELECT SUM(p.length) FROM parts p WHERE p.session_id = sessions.id)
-            WHERE id IN (SELECT session_id FROM parts WHERE id IN {VALUES})""",
+            WHERE id IN (SELECT session_id FROM parts WHERE id IN {NUMBERS})""",
         (json.dumps(sorted(part_ids)),),
     )
     tx.execute(
         """WITH kept AS (
-               SELECT operation_id, json_extract(before, '$.session_id') AS session,
-                      SUM(json_extract(before, '$.length')) AS length
+               SELECT operation_id, CAST(json_extract(before, '$.session_id') AS BIGINT) AS session,
+                      CAST(SUM(CAST(json_extract(before, '$.length') AS BIGINT)) AS BIGINT) AS length
                FROM operation_rows WHERE name = 'parts' GROUP BY 1, 2)
            UPDATE operation_rows SET before = json_set(before, '$.length', kept.length) FROM kept
            WHERE operation_rows.name = 'sessions' AND operation_rows.operation_id = kept.operation_id
-               AND json_extract(before, '$.id') = kept.session AND json_extract(before, '$.length') <> kept.length"""
+               AND CAST(json_extract(before, '$.id') AS BIGINT) = kept.session
+               AND CAST(json_extract(before, '$.length') AS BIGINT) <> kept.length"""
     )
 
 
-def _made_anew(tx: sqlite3.Connection, touched: Mapping[str, set[int]]) -> None:
+def _made_anew(tx: Transaction, touched: Mapping[str, set[int]]) -> None:
     """Index what was changed as it is now, and what shows it; keep no word of what it was."""
     entities = json.dumps(sorted(touched.get("entity", ())))
     beside = tx.execute(
-        """SELECT id FROM relations WHERE source_id IN (SELECT value FROM json_each(?))
-           OR target_id IN (SELECT value FROM json_each(?))""",
+        f"SELECT id FROM relations WHERE source_id IN {NUMBERS} OR target_id IN {NUMBERS}",
         (entities, entities),
     )
     relations = touched.get("relation", set()) | {relation_id for (relation_id,) in beside}
     for kind, ids in {**touched, "relation": relations}.items():
         text_index.replace(tx, kind, ids)
     postings.settle(tx, touched.get("scene", set()))
-    text_index.merge_segments(tx)
+    tx.words.merge_segments(tx)

@@ -6,14 +6,14 @@ looks again.
 
 import datetime as dt
 import json
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphmem.core.times import days_before
 from graphmem.graph.scenes import REF_TARGETS
 from graphmem.store import text_index
-from graphmem.upkeep.journal import SENTENCES, TABLES, VALUES, Journal, drop_operations, rows_of
+from graphmem.store.transaction import Transaction
+from graphmem.upkeep.journal import NUMBERS, SENTENCES, TABLES, TEXTS, Journal, drop_operations, rows_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ _CONDITIONS = {
 }
 
 
-def find_litter(tx: sqlite3.Connection, table: str) -> Litter:
+def find_litter(tx: Transaction, table: str) -> Litter:
     """Return the rows of a table that nothing uses: of scene_refs, sentences or entities."""
     found = _CONDITIONS[table]
     # An undo may need a sentence that nothing else uses.
@@ -54,17 +54,18 @@ def find_litter(tx: sqlite3.Connection, table: str) -> Litter:
     return Litter(table, "id", found, ids, _count(tx, table))
 
 
-def find_expired(tx: sqlite3.Connection, at: str, days: float) -> Litter:
+def find_expired(tx: Transaction, at: str, days: float) -> Litter:
     """Return the labels that were met too long ago to make a scene with a visit of today."""
     found = f"updated_at < '{days_before(at, days)}'"
     labels = [label for (label,) in tx.execute(f"SELECT label FROM situation_evidence WHERE {found} ORDER BY label")]
     return Litter("situation_evidence", "label", found, labels, _count(tx, "situation_evidence"))
 
 
-def remove(tx: sqlite3.Connection, litter: Litter, ids: Sequence[int | str], kind: str, at: str) -> int | None:
+def remove(tx: Transaction, litter: Litter, ids: Sequence[int | str], kind: str, at: str) -> int | None:
     """Remove what is still used by nothing; return the operation, None when there was nothing left to remove."""
     journal = Journal(tx)
-    condition = f"{litter.key} IN {VALUES} AND {litter.found}"
+    listed = TEXTS if litter.key == "label" else NUMBERS
+    condition = f"{litter.key} IN {listed} AND {litter.found} ORDER BY {litter.key}"
     rows = rows_of(tx, litter.table, condition, (json.dumps(ids),))
     for row in rows:
         journal.delete(litter.table, row)
@@ -75,19 +76,19 @@ def remove(tx: sqlite3.Connection, litter: Litter, ids: Sequence[int | str], kin
     return journal.close(kind, at, {"rows of": litter.table, "before": litter.total, "removed": len(rows)})
 
 
-def old_operations(tx: sqlite3.Connection, at: str, days: float) -> list[int]:
+def old_operations(tx: Transaction, at: str, days: float) -> list[int]:
     """Return the operations whose time to be undone is over."""
     rows = tx.execute("SELECT id FROM operations WHERE at < ? ORDER BY id", (days_before(at, days),))
     return [one for (one,) in rows]
 
 
-def drop_old(tx: sqlite3.Connection, operation_ids: Sequence[int], at: str) -> int:
+def drop_old(tx: Transaction, operation_ids: Sequence[int], at: str) -> int:
     """Drop operations with the rows they kept, and write down how many; return that operation."""
     rows = drop_operations(tx, operation_ids)
     return Journal(tx).close("drop journal", at, {"operations": len(operation_ids), "rows": rows})
 
 
-def trim_days(tx: sqlite3.Connection, at: str, days: float) -> None:
+def trim_days(tx: Transaction, at: str, days: float) -> None:
     """Forget the days of use that count for no ref, and for none that an undo could bring back."""
     tx.execute(
         """DELETE FROM active_days
@@ -96,9 +97,9 @@ def trim_days(tx: sqlite3.Connection, at: str, days: float) -> None:
     )
 
 
-def old_sessions(tx: sqlite3.Connection, at: str, days: float, *, among: Sequence[str] | None = None) -> list[str]:
+def old_sessions(tx: Transaction, at: str, days: float, *, among: Sequence[str] | None = None) -> list[str]:
     """Return the names of the sessions in which nothing was said for so many days. among: of these, None for of all."""
-    named, parameters = _among("s.name", among)
+    named, parameters = _among("s.name", TEXTS, among)
     rows = tx.execute(
         f"""SELECT name FROM sessions s
             WHERE COALESCE((SELECT COALESCE(p.at, p.recorded_at) FROM parts p WHERE p.session_id = s.id
@@ -108,9 +109,9 @@ def old_sessions(tx: sqlite3.Connection, at: str, days: float, *, among: Sequenc
     return [name for (name,) in rows]
 
 
-def old_checkpoints(tx: sqlite3.Connection, at: str, days: float, *, among: Sequence[int] | None = None) -> list[int]:
+def old_checkpoints(tx: Transaction, at: str, days: float, *, among: Sequence[int] | None = None) -> list[int]:
     """Return the ids of the live checkpoints that are as old. among: of these, None for of all."""
-    named, parameters = _among("id", among)
+    named, parameters = _among("id", NUMBERS, among)
     rows = tx.execute(
         f"""SELECT id FROM notes WHERE kind = 'checkpoint' AND status = 'live' AND pinned = 0 AND updated_at < ? {named}
             ORDER BY id""",
@@ -119,17 +120,17 @@ def old_checkpoints(tx: sqlite3.Connection, at: str, days: float, *, among: Sequ
     return [note_id for (note_id,) in rows]
 
 
-def _among(column: str, values: Sequence[object] | None) -> tuple[str, list[str]]:
-    return ("", []) if values is None else (f"AND {column} IN {VALUES}", [json.dumps(list(values))])
+def _among(column: str, listed: str, values: Sequence[object] | None) -> tuple[str, list[str]]:
+    return ("", []) if values is None else (f"AND {column} IN {listed}", [json.dumps(list(values))])
 
 
-def is_due(tx: sqlite3.Connection, name: str, at: str, days: float) -> bool:
+def is_due(tx: Transaction, name: str, at: str, days: float) -> bool:
     """Tell whether a step was last done so many days ago."""
     row = tx.execute("SELECT value FROM counters WHERE name = ?", (name,)).fetchone()
     return row is None or _seconds(at) - row[0] >= days * 86_400
 
 
-def mark_done(tx: sqlite3.Connection, name: str, at: str) -> None:
+def mark_done(tx: Transaction, name: str, at: str) -> None:
     """Note when a step was done."""
     tx.execute(
         "INSERT INTO counters(name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -141,6 +142,6 @@ def _seconds(at: str) -> int:
     return int(dt.datetime.fromisoformat(at).timestamp())
 
 
-def _count(tx: sqlite3.Connection, table: str) -> int:
+def _count(tx: Transaction, table: str) -> int:
     (count,) = tx.execute(f"SELECT COUNT(*) FROM {table}").fetchone()
     return int(count)

@@ -112,21 +112,31 @@ def _features(i: int) -> list[tuple[str, float, float]]:
     return sorted(own + _words_of(i % VOCABULARY))  # in the order of the table, which is then only appended to
 
 
-def fill_scenes(db: sqlite3.Connection, scenes: int) -> None:
-    """Write grown scenes of ten visits each. The text index does not get their keys, which no turn looks at."""
+def scene_rows(scenes: int) -> Iterator[tuple[object, ...]]:
+    """Rows of grown scenes of ten visits each: id, key, strength, visits, origin, created_at, updated_at."""
+    return ((i + 1, key_of(i), VISITS, VISITS, "emergent", AT, AT) for i in range(scenes))
+
+
+def feature_rows(scenes: int) -> Iterator[tuple[object, ...]]:
+    """Rows of their features: scene_id, feature, weight, mass, touched, posted."""
     channel = CONFIG.weight_of("chan")
+    return (
+        (i + 1, feature, weight, mass, VISITS, posting(kind_of(feature), people=min(i % 3, 1), channels=channel))
+        for i in range(scenes)
+        for feature, weight, mass in _features(i)
+    )
+
+
+def fill_scenes(db: sqlite3.Connection, scenes: int) -> None:
+    """Write grown scenes. The text index does not get their keys, which no turn looks at."""
     db.executemany(
         """INSERT INTO scenes(id, key, strength, visits, origin, created_at, updated_at)
-           VALUES (?, ?, ?, ?, 'emergent', ?, ?)""",
-        ((i + 1, key_of(i), VISITS, VISITS, AT, AT) for i in range(scenes)),
+           VALUES (?, ?, ?, ?, ?, ?, ?)""",
+        scene_rows(scenes),
     )
     db.executemany(
         "INSERT INTO scene_features(scene_id, feature, weight, mass, touched, posted) VALUES (?, ?, ?, ?, ?, ?)",
-        (
-            (i + 1, feature, weight, mass, VISITS, posting(kind_of(feature), people=min(i % 3, 1), channels=channel))
-            for i in range(scenes)
-            for feature, weight, mass in _features(i)
-        ),
+        feature_rows(scenes),
     )
 
 

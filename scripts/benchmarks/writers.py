@@ -34,7 +34,7 @@ def enter_turns(path: str, seed: int, turns: int, scenes: int) -> Row:
             here = situation(random.Random(f"{seed} {i}"), i)
             return lambda: memory.enter_scene(here)
 
-        return _enter(ready, seed, turns, scenes)
+        return enter_in_turn(ready, seed, turns, scenes)
 
 
 def enter_bare(path: str, seed: int, turns: int, scenes: int) -> Row:
@@ -45,10 +45,11 @@ def enter_bare(path: str, seed: int, turns: int, scenes: int) -> Row:
             here = situation(random.Random(f"{seed} {i}"), i)
             return lambda: floor(db, i + 1, here)
 
-        return _enter(ready, seed, turns, scenes)
+        return enter_in_turn(ready, seed, turns, scenes)
 
 
-def _enter(ready: Callable[[int], Callable[[], object]], seed: int, turns: int, scenes: int) -> Row:
+def enter_in_turn(ready: Callable[[int], Callable[[], object]], seed: int, turns: int, scenes: int) -> Row:
+    """Do what is made ready, from when told to until it is time to stop."""
     rng = random.Random(f"{SEED} {seed}")
     acts = [ready(rng.randrange(scenes)) for _ in range(min(turns, _PREPARED))]
     input()
@@ -74,25 +75,28 @@ def _enter(ready: Callable[[int], Callable[[], object]], seed: int, turns: int, 
     }
 
 
-def _crowd(act: Callable[..., Row], path: Path, processes: int, turns: int, scenes: int) -> Row:
-    """Return what a number of processes did together."""
+def crowd(act: Callable[..., Row], places: Sequence[str], turns: int, scenes: int) -> Row:
+    """Return what processes did together, each on the file or address that it is given."""
     with contextlib.ExitStack() as running:
-        crowd = [running.enter_context(started(act, str(path), seed, turns, scenes)) for seed in range(processes)]
-        for process in crowd:  # one after another: none waits for the lock while it makes itself ready
+        everyone = [
+            running.enter_context(started(act, place, seed, turns, scenes)) for seed, place in enumerate(places)
+        ]
+        for process in everyone:  # one after another: none waits for the lock while it makes itself ready
             _tell(process, "")
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n", "a process did not get ready"
         begin = time.time() + _HEAD_START
-        for process in crowd:
+        for process in everyone:
             _tell(process, f"{begin} {begin + SECONDS}")
-        told = [_answer(process) for process in crowd]
+        told = [_answer(process) for process in everyone]
     each = [float(one["done"]) for one in told]
     return {
         "a_second": sum(each) / (max(float(one["ended"]) for one in told) - begin),
         "cpu_us": sum(float(one["worked_us"]) for one in told) / sum(each),
         "longest_ms": max(float(one["longest_us"]) for one in told) / 1000,
         "refused": sum(int(one["refused"]) for one in told),
-        "least_share": min(each) * processes / sum(each),
+        "least_share": min(each) * len(places) / sum(each),
+        "done": sum(each),
     }
 
 
@@ -123,9 +127,9 @@ def run(sizes: Sequence[int], turns: int) -> Finding:
                 say(f"writers: round {number + 1} of {rounds}")
                 for who, act in (("graphmem", enter_turns), ("floor", enter_bare)):
                     for processes in (1, PROCESSES):
-                        told = _crowd(act, path, processes, turns, scenes)
+                        told = crowd(act, [str(path)] * processes, turns, scenes)
                         seen.setdefault((who, processes), []).append(told)
-        rates = {key: _middle(told, "a_second") for key, told in seen.items()}
+        rates = {key: middle(told, "a_second") for key, told in seen.items()}
         for (who, processes), told in seen.items():
             row: Row = {
                 "who": who,
@@ -133,9 +137,9 @@ def run(sizes: Sequence[int], turns: int) -> Finding:
                 "scenes": scenes,
                 "turns_a_second": round(rates[who, processes]),
                 "kept": round(rates[who, processes] / rates[who, 1], 2),
-                "cpu_us_a_turn": round(_middle(told, "cpu_us"), 1),
-                "longest_ms": round(_middle(told, "longest_ms"), 1),
-                "least_share": round(_middle(told, "least_share"), 2),
+                "cpu_us_a_turn": round(middle(told, "cpu_us"), 1),
+                "longest_ms": round(middle(told, "longest_ms"), 1),
+                "least_share": round(middle(told, "least_share"), 2),
                 "refused": sum(int(one["refused"]) for one in told),
             }
             finding.rows.append(row)
@@ -149,5 +153,5 @@ def run(sizes: Sequence[int], turns: int) -> Finding:
     return finding
 
 
-def _middle(told: Sequence[Row], column: str) -> float:
+def middle(told: Sequence[Row], column: str) -> float:
     return statistics.median(float(one[column]) for one in told)

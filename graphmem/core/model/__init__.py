@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from graphmem.core.model.facts import triple_problem as triple_problem
     from graphmem.core.model.files import BackupReport as BackupReport
     from graphmem.core.model.files import CheckReport as CheckReport
+    from graphmem.core.model.files import CopyReport as CopyReport
     from graphmem.core.model.files import FileState as FileState
     from graphmem.core.model.files import ForgottenReport as ForgottenReport
     from graphmem.core.model.files import RepairReport as RepairReport
@@ -123,6 +124,7 @@ _SUBJECTS = {
     "Brief": "found",
     "Bucket": "scenes",
     "CheckReport": "files",
+    "CopyReport": "files",
     "CheckpointReport": "writing",
     "CommitReport": "facts",
     "Conclusion": "consolidated",

@@ -45,6 +45,23 @@ class RestoreReport:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyReport:
+    """What was copied from where. counts: rows by table. payloads: of blocks, wherever each side keeps them.
+
+    digest: of all rows, which the source and the copy have in common. resumed: rows that had come before, with a copy
+    that was broken off. remarks: on that, and on payloads that are missing.
+    """
+
+    path: str
+    source: str
+    counts: Mapping[str, int]
+    payloads: int
+    digest: str
+    resumed: int = 0
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class CheckReport:
     """What a check found. problems: a line each, with table, row and remedy; none when the memory is sound.
 

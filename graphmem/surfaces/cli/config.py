@@ -8,6 +8,7 @@ import click
 from click.core import ParameterSource
 
 from graphmem.config import Ranking
+from graphmem.core.addresses import is_server, without_password
 from graphmem.surfaces.cli.group import json_option
 from graphmem.surfaces.opening import Session, default_settings_file
 from graphmem.surfaces.output import print_table, printable, to_json
@@ -79,4 +80,6 @@ def _how_told(ctx: click.Context, name: str) -> str:
 
 
 def _full(path: str) -> str:
+    if is_server(path):
+        return without_password(path)
     return path if path == ":memory:" else os.path.realpath(os.path.expanduser(path))

@@ -60,11 +60,7 @@ def commit_command(
     key_list(scenes, "--scene")
     # What is refused makes no file.
     refused = all(triple_problem(triple) for triple in triples)
-    with (
-        Memory.open(":memory:")
-        if refused and not Path(session.path()).exists()
-        else session.open(create=True) as memory
-    ):
+    with Memory.open(":memory:") if refused and not session.exists() else session.open(create=True) as memory:
         report = memory.commit(triples, scenes=scenes, session=session_name, turn=turn, scope=scope, source=source)
     if as_json:
         click.echo(to_json(report))

@@ -1,4 +1,4 @@
-"""Commands about the file of a memory: backup, restore, check, repair."""
+"""Commands about where a memory lies: backup, restore, copy, check, repair."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -74,10 +74,44 @@ def restore_command(session: Session, /, src: Path, without_payloads: bool, as_j
     print_remarks(report.remarks)
 
 
-def _told(counts: Mapping[str, int], payloads: int) -> str:
-    told = [
-        f"{count} {table.replace('_', ' ')}" for table, count in {**counts, "payload files": payloads}.items() if count
-    ]
+@click.command("copy")
+@click.argument("source", metavar="SRC")
+@click.argument("dest")
+@click.option("--all-tenants", is_flag=True, help="Every tenant of a server, into files of a folder or back.")
+@json_option
+@click.pass_obj
+def copy_command(session: Session, /, source: str, dest: str, all_tenants: bool, as_json: bool) -> None:
+    """Copy the memory SRC into DEST, where there is none yet: files, and tenants of PostgreSQL servers, either way.
+
+    A file is named by its path, a tenant by an address, postgresql://user@host/database?tenant=NAME; a password is best
+    left to PGPASSWORD or ~/.pgpass. SRC is not changed and may be in use; what is written there meanwhile does not
+    come. A copy that was broken off goes on where it was when it is begun again; at the end both are compared.
+
+    \b
+    Example:
+      graphmem copy memory.db copy.db
+    """
+    from graphmem.memory import Memory
+
+    with progress_bar("copying") as progress:
+        if all_tenants:
+            reports = Memory.copy_tenants(source, dest, config=session.config(), progress=progress)
+        else:
+            reports = (Memory.copy(source, dest, config=session.config(), progress=progress),)
+    if as_json:
+        click.echo(to_json(list(reports) if all_tenants else reports[0]))
+        return
+    for report in reports:
+        click.echo(printable(f"{report.path}: copied, {_told(report.counts, report.payloads, of='payloads')}"))
+        if report.resumed:
+            click.echo(f"{counted(report.resumed, 'row')} had come before")
+        print_remarks(report.remarks)
+    if not reports:
+        click.echo("nothing to copy: there is no tenant")
+
+
+def _told(counts: Mapping[str, int], payloads: int, *, of: str = "payload files") -> str:
+    told = [f"{count} {table.replace('_', ' ')}" for table, count in {**counts, of: payloads}.items() if count]
     return ", ".join(told) or "nothing in it"
 
 

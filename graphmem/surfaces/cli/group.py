@@ -86,6 +86,7 @@ _COMMANDS = {
     "mcp": ("mcp", "Serve the memory to an agent (Model Context Protocol)."),
     "backup": ("files", "Copy the memory into a new file, also while it is in use."),
     "restore": ("files", "Make the memory anew from a backup."),
+    "copy": ("files", "Copy a memory to a server, from one, or to another file."),
     "claude": ("hosts", "Let Claude Code use the memory, or no more."),
     "hook": ("hosts", "Answer an event of Claude Code."),
     "opencode": ("hosts", "Let OpenCode use the memory, or no more."),

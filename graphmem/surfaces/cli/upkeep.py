@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from graphmem.core.addresses import is_server
 from graphmem.errors import Conflict, StoreBusy
 from graphmem.surfaces.cli.group import WholeNumber, dry_run_option, json_option
 from graphmem.surfaces.opening import Session
@@ -60,7 +61,7 @@ def dedupe_command(session: Session, /, file: Path | None, dry_run: bool, as_jso
     """
     from graphmem.memory import Memory
 
-    if dry_run:
+    if dry_run and not (file is None and is_server(session.path())):
         try:
             report = Memory.preview_dedupe(file or session.path(), copied=file is not None)
         except Conflict:
@@ -72,7 +73,7 @@ def dedupe_command(session: Session, /, file: Path | None, dry_run: bool, as_jso
     else:
         target = session if file is None else session.of(file)
         with target.open(create=False) as memory:
-            report = memory.dedupe_scenes()
+            report = memory.dedupe_scenes(dry_run=dry_run)
     if as_json:
         click.echo(to_json(report))
         return

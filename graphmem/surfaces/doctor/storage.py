@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from shlex import quote
 
+from graphmem.core.addresses import is_server, without_password
 from graphmem.core.model import FileState
 from graphmem.errors import Conflict, GraphmemError, SchemaTooNew, StoreCorrupt
 from graphmem.memory import Memory
@@ -49,6 +50,9 @@ def look(session: Session, source: Callable[[], str]) -> Iterator[Finding | File
     path = session.path()
     if path == IN_MEMORY:
         yield note("memory", f"in memory alone ({source()}): gone with each command", "name a file with --db")
+        return
+    if is_server(path):
+        yield note("memory", f"on a server, {without_password(path)} ({source()})", "'graphmem check' looks into it")
         return
     file = Path(os.path.realpath(os.path.expanduser(path)))
     must_write = not (is_readable and session.config().read_only)

@@ -1,0 +1,71 @@
+"""Which store a memory lies in: a SQLite file, or a tenant of a PostgreSQL server."""
+
+import os
+from typing import TYPE_CHECKING
+
+from graphmem.config import Config
+from graphmem.core.addresses import is_server, without_password
+from graphmem.errors import InvalidInput
+from graphmem.late import late
+
+if TYPE_CHECKING:
+    from urllib import parse
+
+    from graphmem.core.embedding import Embedder
+    from graphmem.store.transaction import Store
+else:
+    parse = late("urllib.parse")
+
+MEMORY_PATH = ":memory:"
+# What to do where a verb takes files alone.
+ON_SERVER = "'graphmem copy SRC DEST' makes a file of a memory on a server, pg_dump a backup of the server's database"
+
+
+def of_tenant(path: str, tenant: str) -> str:
+    """Return the address of a tenant, given that of its server. Raises InvalidInput for one that names a tenant.
+
+    >>> of_tenant("postgresql://db.example/memories?sslmode=require", "a b")
+    'postgresql://db.example/memories?sslmode=require&tenant=a%20b'
+    """
+    if "tenant=" in path.partition("?")[2]:
+        raise InvalidInput("path", without_password(path), "leave the tenant out: all of the server are meant")
+
+    return f"{path}{'&' if '?' in path else '?'}tenant={parse.quote(tenant, safe='')}"
+
+
+def tenants_at(path: str, config: Config) -> list[str]:
+    """Return the names of the tenants of the server of an address. Raises StoreFailed, StoreBusy."""
+    from graphmem.store.postgres.database import tenant_names
+
+    return tenant_names(path, config)
+
+
+def is_there(path: str, config: Config) -> bool:
+    """Tell whether there is a file, or a tenant. Raises StoreFailed, StoreBusy for a server that cannot be asked."""
+    if not is_server(path):
+        return os.path.exists(os.path.expanduser(path))
+    from graphmem.store.postgres.address import parsed
+
+    return parsed(path).tenant in tenants_at(path, config)
+
+
+def is_file(path: str) -> bool:
+    """Tell whether a memory lies in a file."""
+    return path != MEMORY_PATH and not is_server(path)
+
+
+def open_store(
+    path: str | os.PathLike[str], *, config: Config, create: bool, embedder: "Embedder | None" = None
+) -> "Store":
+    """Open the store that a path or an address names, made and migrated when needed."""
+    if is_server(path):
+        try:
+            from graphmem.store.postgres.database import PostgresStore
+        except ModuleNotFoundError as error:
+            reason = f"a memory on a server needs the package {error.name}: pip install 'graphmem[postgres]'"
+            raise InvalidInput("path", without_password(os.fspath(path)), reason) from error
+
+        return PostgresStore(os.fspath(path), config=config, create=create, embedder=embedder)
+    from graphmem.store.database import SqliteStore
+
+    return SqliteStore(path, config=config, create=create, embedder=embedder)

@@ -1,0 +1,101 @@
+"""Tenants: a schema each, owned by a role that may use nothing else, made when one is first opened."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from graphmem.errors import SchemaTooNew, StoreFailed
+from graphmem.store.postgres.address import Address, role_of
+from graphmem.store.postgres.scripts import script
+from graphmem.store.schema import VERSION
+
+# Numbers of advisory locks, which all programs of a database share: "gmem" in front.
+_SHARED_LOCK = 0x676D656D << 16
+# What the functions of shared.sql are; raise it when they change.
+_SHARED_VERSION = 2
+
+
+def version_of(connection: psycopg.Connection[Any], address: Address) -> int | None:
+    """Return the version of a tenant's schema, None where there is no such tenant. Raises SchemaTooNew."""
+    there = connection.execute("SELECT to_regclass($1)", (f'"{address.schema}".store_state',)).fetchone()
+    if there is None or there[0] is None:
+        return None
+    found = connection.execute(
+        sql.SQL("SELECT version FROM {}.store_state").format(sql.Identifier(address.schema)).as_string()
+    ).fetchone()
+    version = int(found[0]) if found else 0
+    if version > VERSION:
+        reason = f"has schema {version}, this graphmem knows {VERSION} at the most"
+        raise SchemaTooNew(f"{address.shown} {reason}: upgrade graphmem")
+    return version
+
+
+def make(connection: psycopg.Connection[Any], address: Address) -> None:
+    """Make a tenant, all of it or nothing; of many processes that do so at once one does. See `share`.
+
+    connection: not in pipeline mode, and of a user who may make roles and schemas. Raises psycopg.Error.
+    """
+    schema = sql.Identifier(address.schema)
+    role = sql.Identifier(role_of(connection.info.dbname, address.schema))
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock($1)", (_SHARED_LOCK,))
+        if version_of(connection, address) is not None:
+            return
+        if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = $1", (role.as_string()[1:-1],)).fetchone():
+            connection.execute(sql.SQL("CREATE ROLE {} NOLOGIN NOINHERIT").format(role).as_string())
+        connection.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(role).as_string())
+        connection.execute(sql.SQL("CREATE SCHEMA {} AUTHORIZATION {}").format(schema, role).as_string())
+        connection.execute(sql.SQL("SET LOCAL ROLE {}").format(role).as_string())
+        connection.execute(sql.SQL("SET LOCAL search_path = {}, graphmem").format(schema).as_string())
+        connection.execute(script("schema.sql").replace(" TEXT", ' TEXT COLLATE "C"'))
+        connection.execute("INSERT INTO store_state(version) VALUES ($1)", (VERSION,))
+        connection.execute("SELECT set_config('role', 'none', true)")
+        connection.execute(
+            sql.SQL("COMMENT ON SCHEMA {} IS {}").format(schema, sql.Literal(address.tenant)).as_string()
+        )
+
+
+def share(connection: psycopg.Connection[Any]) -> None:
+    """Make the functions that all tenants of a database share, where there are none or older ones.
+
+    connection: as for `make`; where they are up to date any will do. Raises psycopg.Error.
+    """
+    if _shared_version(connection) >= _SHARED_VERSION:
+        return
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock($1)", (_SHARED_LOCK,))
+        if _shared_version(connection) < _SHARED_VERSION:
+            connection.execute(script("shared.sql"))
+            connection.execute(f"COMMENT ON SCHEMA graphmem IS 'version {_SHARED_VERSION}'")
+
+
+def _shared_version(connection: psycopg.Connection[Any]) -> int:
+    found = connection.execute(
+        "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = 'graphmem'"
+    ).fetchone()
+    told = re.fullmatch(r"version (\d+)", str(found[0])) if found else None
+    return int(told[1]) if told else 0
+
+
+def remove(connection: psycopg.Connection[Any], address: Address) -> None:
+    """Remove a tenant with all that it holds. Raises StoreFailed where there is none, psycopg.Error."""
+    schema = sql.Identifier(address.schema)
+    role = sql.Identifier(role_of(connection.info.dbname, address.schema))
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock($1)", (_SHARED_LOCK,))
+        if version_of(connection, address) is None:
+            raise StoreFailed(f"{address.shown} does not exist: check the tenant")
+        connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(schema).as_string())
+        connection.execute(sql.SQL("DROP ROLE {}").format(role).as_string())
+
+
+def names(connection: psycopg.Connection[Any]) -> Iterator[str]:
+    """Yield the names of the tenants of a database, sorted by their schemas."""
+    for (name,) in connection.execute(
+        """SELECT COALESCE(obj_description(oid, 'pg_namespace'), nspname) FROM pg_namespace
+           WHERE nspname LIKE 'graphmem-%' ORDER BY nspname COLLATE "C\""""
+    ):
+        yield name

@@ -1,0 +1,105 @@
+"""How often a verb waits for the server: each time takes as long as the way there and back."""
+
+import os
+import secrets
+
+import pytest
+
+from graphmem import Memory, Situation
+
+ADDRESS = os.environ.get("GRAPHMEM_POSTGRES")
+pytestmark = pytest.mark.skipif(not ADDRESS, reason="needs a server: scripts/postgres run ...")
+
+PERSON = Situation.of(chan="qq", peer="ann", topics=["tea", "rain"])
+ROOM = Situation.of(chan="room", tool="editor", topics=["tea", "rain"])
+NO_CHANNEL = Situation.of(tool="editor", topics=["tea", "rain"])
+
+
+@pytest.fixture
+def memory():
+    import psycopg
+
+    from graphmem.store.postgres import tenants
+    from graphmem.store.postgres.address import parsed
+
+    address = f"{ADDRESS}?tenant=trips_{secrets.token_hex(8)}"
+    with Memory.open(address) as memory:
+        yield memory
+    with psycopg.connect(ADDRESS, autocommit=True, cursor_factory=psycopg.RawCursor) as connection:
+        tenants.remove(connection, parsed(address))
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    """Return what counts how often a call waits for the server."""
+    from graphmem.store.postgres.connecting import Connection
+
+    waited = []
+    settle = Connection.settle
+    monkeypatch.setattr(Connection, "settle", lambda self: (waited.append(1), settle(self)))
+
+    def count(act):
+        waited.clear()
+        act()
+        return len(waited)
+
+    return count
+
+
+def grow(memory, here):
+    for _ in range(3):
+        visit = memory.enter_scene(here)
+    assert visit.key
+    assert not visit.created
+    return visit
+
+
+@pytest.mark.parametrize("here", [PERSON, ROOM])
+def test_a_turn_that_joins_its_scene_takes_two(memory, waits, here):
+    grow(memory, here)
+
+    assert waits(lambda: memory.enter_scene(here)) == 2
+
+
+@pytest.mark.parametrize("here", [PERSON, ROOM])
+def test_a_turn_that_brings_a_new_word_takes_two(memory, waits, here):
+    grow(memory, here)
+    other = Situation.of(**{feature.kind: feature.value for feature in here.given if feature.kind != "topic"},
+                         topics=["tea", "snow"])  # fmt: skip
+
+    assert waits(lambda: memory.enter_scene(other)) == 2
+
+
+def test_a_turn_that_declares_scenes_which_are_there_takes_two(memory, waits):
+    grow(memory, PERSON)
+    memory.enter_scene(PERSON, declared=["project:tea", "chan:qq"])
+
+    assert waits(lambda: memory.enter_scene(PERSON, declared=["project:tea", "chan:qq"])) == 2
+
+
+def test_people_with_several_scenes_cost_no_more(memory, waits):
+    for channel in "abcdefgh":
+        grow(memory, Situation.of(chan=channel, peer="ann"))
+
+    assert waits(lambda: memory.enter_scene(Situation.of(chan="c", peer="ann"))) == 2
+
+
+def test_a_turn_without_a_channel_takes_three(memory, waits):
+    """Its words lead to scenes, and those are asked for."""
+    grow(memory, NO_CHANNEL)
+
+    assert waits(lambda: memory.enter_scene(NO_CHANNEL)) == 3
+
+
+def test_a_turn_that_joins_nothing_takes_three(memory, waits):
+    """Whether a scene grows hangs on what was counted before."""
+    memory.enter_scene(Situation.of(chan="elsewhere"))
+
+    assert waits(lambda: memory.enter_scene(PERSON)) == 3
+
+
+def test_to_look_which_scenes_answer_takes_three(memory, waits):
+    """Which one is joined, which ones answer, and the end: a connection is given back when it is free again."""
+    grow(memory, PERSON)
+
+    assert waits(lambda: memory.match_scenes(PERSON)) == 3
