@@ -5,11 +5,13 @@ import http.client
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
+import time
 from pathlib import Path
 
 import anyio
@@ -257,12 +259,14 @@ def test_it_ends_while_a_writer_is_at_work(talk, path):  # MCP-05
 
     with Memory.open(path) as memory:
         memory.mirror("s1", [Part("m1", role="user", text="We deploy with pnpm.")])
-    told = talk(GRAPHMEM_WRITER_COMMAND=json.dumps([sys.executable, "-c", "import time; time.sleep(600)"]))
+    told = talk(GRAPHMEM_WRITER_COMMAND=shlex.join([sys.executable, "-c", "import time; time.sleep(600)"]))
     told.begin()
     told.send("tools/call", {"name": "checkpoint", "arguments": {"session": "s1"}})
     with Memory.open(path) as memory:
+        deadline = time.monotonic() + PATIENCE
         while not any(job.state == "asked" for job in memory.jobs()):
-            pass
+            assert time.monotonic() < deadline, memory.jobs()
+            time.sleep(0.01)
 
     told.end()
 
