@@ -811,7 +811,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
 
 TestMemory = MemoryMachine.TestCase
-TestMemory.settings = settings(max_examples=examples(200), stateful_step_count=30)
+TestMemory.settings = settings(max_examples=examples(150), stateful_step_count=30)
 
 
 @pytest.mark.slow
