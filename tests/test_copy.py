@@ -510,3 +510,21 @@ def test_an_address_of_all_tenants_names_none(source, server):
         Memory.copy_tenants(source.parent, f"{server()}&sslmode=prefer")
     with pytest.raises(InvalidInput, match="leave the tenant out"):
         Memory.copy_tenants(server(), source.parent)
+
+
+@pytest.mark.parametrize(
+    "call", ["Memory.open(server)", "Memory.copy(file, server)", "Memory.copy_tenants(server, '.')"]
+)
+def test_without_the_extra_what_names_a_server_says_how_to_get_it(model_file, tmp_path, call):
+    script = (
+        "import sys; sys.modules['psycopg'] = None\n"
+        "from graphmem import InvalidInput, Memory\n"
+        "file, server = sys.argv[1], 'postgresql://me:secret@localhost/m'\n"
+        f"try: {call}\nexcept InvalidInput as error: print(error)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script, model_file], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+
+    assert "pip install 'graphmem[postgres]'" in ran.stdout
+    assert "secret" not in ran.stdout

@@ -1,6 +1,8 @@
 """Which store a memory lies in: a SQLite file, or a tenant of a PostgreSQL server."""
 
+import contextlib
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from graphmem.config import Config
@@ -29,14 +31,13 @@ def of_tenant(path: str, tenant: str) -> str:
     """
     if "tenant=" in path.partition("?")[2]:
         raise InvalidInput("path", without_password(path), "leave the tenant out: all of the server are meant")
-
     return f"{path}{'&' if '?' in path else '?'}tenant={parse.quote(tenant, safe='')}"
 
 
 def tenants_at(path: str, config: Config) -> list[str]:
     """Return the names of the tenants of the server of an address. Raises StoreFailed, StoreBusy."""
-    from graphmem.store.postgres.database import tenant_names
-
+    with _naming_the_extra(path):
+        from graphmem.store.postgres.database import tenant_names
     return tenant_names(path, config)
 
 
@@ -44,9 +45,19 @@ def is_there(path: str, config: Config) -> bool:
     """Tell whether there is a file, or a tenant. Raises StoreFailed, StoreBusy for a server that cannot be asked."""
     if not is_server(path):
         return os.path.exists(os.path.expanduser(path))
-    from graphmem.store.postgres.address import parsed
+    with _naming_the_extra(path):
+        from graphmem.store.postgres.database import has_tenant
+    return has_tenant(path, config)
 
-    return parsed(path).tenant in tenants_at(path, config)
+
+@contextlib.contextmanager
+def _naming_the_extra(path: str) -> Iterator[None]:
+    """Raise InvalidInput, which says what to install, where a package for servers is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        reason = f"a memory on a server needs the package {error.name}: pip install 'graphmem[postgres]'"
+        raise InvalidInput("path", without_password(path), reason) from error
 
 
 def is_file(path: str) -> bool:
@@ -59,13 +70,10 @@ def open_store(
 ) -> "Store":
     """Open the store that a path or an address names, made and migrated when needed."""
     if is_server(path):
-        try:
+        address = os.fspath(path)
+        with _naming_the_extra(address):
             from graphmem.store.postgres.database import PostgresStore
-        except ModuleNotFoundError as error:
-            reason = f"a memory on a server needs the package {error.name}: pip install 'graphmem[postgres]'"
-            raise InvalidInput("path", without_password(os.fspath(path)), reason) from error
-
-        return PostgresStore(os.fspath(path), config=config, create=create, embedder=embedder)
+        return PostgresStore(address, config=config, create=create, embedder=embedder)
     from graphmem.store.database import SqliteStore
 
     return SqliteStore(path, config=config, create=create, embedder=embedder)

@@ -11,7 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg import errors
@@ -21,7 +21,7 @@ from graphmem.core import model
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.late import late
 from graphmem.store.postgres import engine, tenants
-from graphmem.store.postgres.address import parsed, role_of
+from graphmem.store.postgres.address import Address, parsed, role_of
 from graphmem.store.postgres.connecting import Connection, NoneFree, connected, plainly_connected, pool_of
 from graphmem.store.postgres.statements import translated
 from graphmem.store.postgres.transaction import PostgresTransaction, is_lost
@@ -114,7 +114,7 @@ class PostgresStore:
 
     def _write(self, *, keep: bool) -> Iterator[PostgresTransaction]:
         token = secrets.token_hex(_TOKEN)
-        with self._transaction("BEGIN", writes=True) as tx:
+        with self._transaction("BEGIN") as tx:
             self._local.writing = tx
             try:
                 locked = tx.execute(_LOCK, (token,))
@@ -165,7 +165,7 @@ class PostgresStore:
             yield current
             return
         begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        with self._translated(), self._transaction(begin, writes=False) as tx:
+        with self._translated(), self._transaction(begin) as tx:
             self._local.reading = tx
             try:
                 tx.revision = tx.execute("SELECT revision FROM store_state")
@@ -174,11 +174,9 @@ class PostgresStore:
                 self._local.reading = None
 
     @contextlib.contextmanager
-    def _transaction(self, begin: str, *, writes: bool) -> Iterator[PostgresTransaction]:
+    def _transaction(self, begin: str) -> Iterator[PostgresTransaction]:
         """Yield a transaction of the tenant; what it has not committed when the block ends is not kept."""
-        tx = PostgresTransaction(
-            self._lease, self._give_back, self._seconds, writes=writes, notes=self._embedder is not None
-        )
+        tx = PostgresTransaction(self._lease, self._give_back, self._seconds, notes=self._embedder is not None)
         try:
             tx.execute(begin)
             tx.execute(_TENANT, (self._role, self._search_path, self._lock_timeout))
@@ -307,7 +305,7 @@ class _Watch:
 
     def _renew(self) -> None:
         """Say until when this one wants to be told; not counted as a change of the memory."""
-        with self._store._transaction("BEGIN", writes=True) as tx:
+        with self._store._transaction("BEGIN") as tx:
             tx.execute(
                 """UPDATE store_state
                    SET watched_until = greatest(watched_until, clock_timestamp() + ? * interval '1 s')""",
@@ -319,12 +317,24 @@ class _Watch:
 
 def tenant_names(path: str, config: Config) -> list[str]:
     """Return the names of the tenants of the server of an address. Raises StoreFailed, StoreBusy."""
+    with _asking(parsed(path), config) as connection:
+        return list(tenants.names(connection))
+
+
+def has_tenant(path: str, config: Config) -> bool:
+    """Tell whether there is the tenant of an address. Raises StoreFailed, StoreBusy, SchemaTooNew."""
     address = parsed(path)
+    with _asking(address, config) as connection:
+        return tenants.version_of(connection, address) is not None
+
+
+@contextlib.contextmanager
+def _asking(address: Address, config: Config) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
     with (
         _translated(address.shown, config.busy_timeout),
-        plainly_connected(address.server, max(int(config.busy_timeout), 2)) as connection,
+        plainly_connected(address.server, config.busy_timeout) as connection,
     ):
-        return list(tenants.names(connection))
+        yield connection
 
 
 # ---- errors
