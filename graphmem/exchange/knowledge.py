@@ -8,9 +8,8 @@ from graphmem.core.model import Note
 from graphmem.graph.entities import visible
 from graphmem.graph.neighbours import Reading
 from graphmem.records.notes import list_notes
+from graphmem.store.lists import EVERY_ROW
 from graphmem.store.transaction import Transaction
-
-_MOST = (1 << 63) - 1
 
 
 class Entity(NamedTuple):
@@ -55,5 +54,5 @@ def facts(tx: Transaction, reading: Reading) -> Iterator[Fact]:
 
 def notes(tx: Transaction, reading: Reading) -> list[Note]:
     """Return the notes that are live or proposed, in the order they came."""
-    found = list_notes(tx, kinds=NOTE_KINDS, statuses=("live", "proposed"), scopes=reading.scopes, limit=_MOST)
+    found = list_notes(tx, kinds=NOTE_KINDS, statuses=("live", "proposed"), scopes=reading.scopes, limit=EVERY_ROW)
     return sorted(found, key=lambda note: note.id)

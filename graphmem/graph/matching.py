@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from graphmem.config import Config
 from graphmem.core.keys import PERSON_KINDS
 from graphmem.core.situations import DIGITS, Situation, recall_ground
-from graphmem.store.lists import in_list, in_parts
+from graphmem.store.lists import EVERY_ROW, in_list, in_parts
 from graphmem.store.postings import FOR_ALL, beside_channel, least_beside, of_channel, of_party
 from graphmem.store.transaction import Transaction
 
@@ -24,7 +24,6 @@ from graphmem.store.transaction import Transaction
 _COMMON = 64
 # A channel that leads to so many scenes of people is looked up only by these.
 _BUSY = 1000
-_NO_LIMIT = (1 << 63) - 1
 _ROUNDING = 0.5 * 10.0**-DIGITS
 _PEOPLE = tuple(f"{kind}:" for kind in PERSON_KINDS)
 _CHANNEL = "chan:"
@@ -146,7 +145,7 @@ def _of_party_in(tx: Transaction, people: Sequence[str], channels: Collection[st
 
 
 def _led_to(
-    tx: Transaction, feature: str, *others: str, posted: tuple[int, int], limit: int = _NO_LIMIT
+    tx: Transaction, feature: str, *others: str, posted: tuple[int, int], limit: int = EVERY_ROW
 ) -> Iterable[_Found]:
     """Ask for the scenes that a feature leads to, posted from one value to another, and that have others as well.
 
@@ -181,7 +180,7 @@ def _of_anybody(tx: Transaction, situation: Situation) -> Iterable[_Found]:
                                     AND peer.feature >= 'peer:' AND peer.feature < 'peer;'))""",
         [*peers, *groups],
         _FEATURES,
-        _NO_LIMIT,
+        EVERY_ROW,
     )
 
 
@@ -192,12 +191,12 @@ def _of_nobody(
     asked: list[Iterable[_Found]] = [here.values()]
     for part, marks in in_parts([scene_id for scene_id in beside if scene_id not in here]):
         among = f"SELECT s.id, s.key, s.strength, s.visits FROM scenes s WHERE {_VISITED} AND s.id IN ({marks})"
-        asked.append(tx.engine.nested(tx, among, part, _FEATURES, _NO_LIMIT))
+        asked.append(tx.engine.nested(tx, among, part, _FEATURES, EVERY_ROW))
     scored = (_scored(one, situation) for one in itertools.chain.from_iterable(asked))
     return [one for one in scored if not one.people]
 
 
-def _on_channels(tx: Transaction, situation: Situation, *others: str, limit: int = _NO_LIMIT) -> list[Iterable[_Found]]:
+def _on_channels(tx: Transaction, situation: Situation, *others: str, limit: int = EVERY_ROW) -> list[Iterable[_Found]]:
     """Ask for the scenes without people on each channel of a situation that have other features as well.
 
     limit: of each channel; see `_led_to`.
@@ -250,7 +249,7 @@ def _beside_channels(tx: Transaction, situation: Situation, least: float) -> lis
     # Beside its channels a situation only misses scenes without any; those with others are vetoed.
     lowest = FOR_ALL if channels else beside_channel(_most_beside(situation, least, rest, rest_identity))
     found: dict[int, tuple[float, float, int]] = {}  # at most what is shared, of all and identity features; posted
-    for limit in (_COMMON, _NO_LIMIT):
+    for limit in (_COMMON, EVERY_ROW):
         common = []
         while needed := _needed(situation, least, left, rest, rest_identity):
             left = left[len(needed) :]

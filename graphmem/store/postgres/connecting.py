@@ -25,7 +25,7 @@ MOST_CONNECTIONS = 8
 _STATEMENTS_KEPT = 500
 _IDLE_SECONDS = 60.0
 _FIRST_WAIT, _LONGEST_WAIT = 0.02, 0.5  # seconds between two attempts to connect
-TAKING_BACK = ("ROLLBACK TO SAVEPOINT nested", "ROLLBACK", "COMMIT")
+_TAKING_BACK = ("ROLLBACK TO SAVEPOINT nested", "ROLLBACK", "COMMIT")
 _INT8_OID = 20
 
 # What psycopg warns of is overcome or raised: nothing to print where nobody asked for logs.
@@ -127,7 +127,7 @@ def connect(address: str, seconds: float) -> Connection:
     adapt(connection)
     # When psycopg first meets a statement that takes something back, it lets the server forget what is prepared, and in
     # a pipeline also what it prepares meanwhile. Here it meets them while nothing is.
-    for statement in ("BEGIN", "SAVEPOINT nested", *TAKING_BACK):
+    for statement in ("BEGIN", "SAVEPOINT nested", *_TAKING_BACK):
         connection.execute(statement)
     connection.begin_pipelining()
     return connection

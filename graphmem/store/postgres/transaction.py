@@ -106,7 +106,6 @@ class PostgresTransaction:
         give_back: Callable[[Connection], None],
         patience: float,
         *,
-        writes: bool,
         notes: bool = False,
     ) -> None:
         self._lease = lease
@@ -115,7 +114,6 @@ class PostgresTransaction:
         self._sent: list[PostgresRows] = []
         self._seen = False
         self._is_over = False
-        self.writes = writes
         self.indexed: dict[str, set[int]] | None = {} if notes else None
         self.revision: PostgresRows | int | None = None
         self.prepares: bool | None = None  # False where statements may fail and the transaction goes on
