@@ -16,7 +16,7 @@ from graphmem.core.addresses import is_server
 from graphmem.store import opening
 from graphmem.store.postgres import engine
 from graphmem.store.postgres.address import parsed, schema_of
-from graphmem.store.postgres.connecting import adapt, connected
+from graphmem.store.postgres.connecting import adapt
 from graphmem.store.postgres.database import PostgresStore
 from graphmem.store.postgres.engine import all_tables, numbered
 from graphmem.store.postgres.statements import translated
@@ -135,24 +135,6 @@ def stands_for(path):
     return is_server(path) or os.path.realpath(os.fspath(path)) in _used
 
 
-class Tables:
-    """Runs statements on the tables of a tenant, and is no role of it."""
-
-    def __init__(self, connection):
-        self._connection = connection
-
-    def execute(self, statement, parameters=()):
-        """Run a statement to its end."""
-        cursor = self._connection.execute(translated(statement), parameters)
-        self._connection.settle()
-        return cursor
-
-    def executemany(self, statement, rows):
-        """Run a statement for each of some rows."""
-        for row in rows:
-            self.execute(statement, row)
-
-
 @contextlib.contextmanager
 def planting(path):
     """Yield what writes into the tables of the tenant that stands for a file; numbers go on behind what it gave."""
@@ -166,12 +148,9 @@ def planting(path):
             )
 
 
-@contextlib.contextmanager
 def tables_of(path):
-    """Yield what runs statements on the tenant that stands for a file."""
-    with connected(os.environ["GRAPHMEM_POSTGRES"], 5.0) as connection:
-        connection.execute(f'SET search_path = "{schema_of(tenant_of(path))}", graphmem')
-        yield Tables(connection)
+    """Yield what runs statements on the tenant that stands for a file, and is no role of it."""
+    return contextlib.closing(Looking(tenant_of(path)))
 
 
 def sql(path, statement, parameters, *, checked=True):
@@ -179,16 +158,14 @@ def sql(path, statement, parameters, *, checked=True):
     with tables_of(path) as tables:
         if not checked:
             tables.execute("SET session_replication_role = replica")
-        cursor = tables.execute(statement, parameters)
-        return cursor.fetchall() if cursor.description else []
+        return tables.execute(statement, parameters).fetchall()
 
 
 def plant(path, statements):
     """Run statements that no foreign key and no trigger of the tenant sees; return the rows of the last one."""
     with planting(path) as tables:
         tables.execute("SET session_replication_role = replica")
-        done = [tables.execute(statement) for statement in statements]
-        return done[-1].fetchall() if done[-1].description else []
+        return [tables.execute(statement).fetchall() for statement in statements][-1]
 
 
 def orphans(path):
@@ -207,18 +184,15 @@ def refusal(path):
 def rows_of(path):
     """The rows of each table, by name, with what the tables know of numbers, under its name in SQLite."""
     with tables_of(path) as tables:
-        return _rows(tables) | {"sqlite_sequence": sorted(engine.numbers(tables).items())}
-
-
-def _rows(tables):
-    found = {name: tables.execute(f"SELECT * FROM {name}").fetchall() for name in engine.tables(tables)}
-    return {name: sorted(rows, key=repr) for name, rows in found.items()}
+        found = {name: tables.execute(f"SELECT * FROM {name}").fetchall() for name in engine.tables(tables)}
+        numbers = {"sqlite_sequence": sorted(engine.numbers(tables).items())}
+        return {name: sorted(rows, key=repr) for name, rows in found.items()} | numbers
 
 
 def dump(path):
-    """All that the tenant holds that stands for a file; numbers are used up by what is taken back as well."""
+    """All that the tenant holds that stands for a file, a line each row."""
     with tables_of(path) as tables:
-        return [f"{name}: {row}" for name, rows in _rows(tables).items() for row in rows]
+        return list(tables.iterdump())
 
 
 class Nothing:
@@ -267,11 +241,11 @@ class Looking:
                 self.execute(statement)
 
     def iterdump(self):
-        """Yield what the tenant holds, a line each row."""
+        """Yield what the tenant holds, a line each row; numbers are used up by what is taken back as well."""
         for table in all_tables():
             if table != "store_state":
                 for row in self.execute(f"SELECT * FROM {table} ORDER BY {table}").fetchall():
-                    yield f"{table} {row}"
+                    yield f"{table}: {row}"
 
     def commit(self) -> None:
         """Do nothing: each statement is kept at once."""

@@ -134,6 +134,15 @@ def test_no_two_names_share_a_schema_or_a_role(hostile, admin):
     assert set(tenants.names(admin)) >= set(HOSTILE)
 
 
+def test_a_tenant_has_the_tables_and_columns_of_a_file(hostile, tmp_path):
+    def shape(memory):
+        with memory._store.read() as tx:
+            return {name: sorted(tx.engine.columns(tx, name)) for name in tx.engine.tables(tx)}
+
+    with Memory.open(tmp_path / "memory.db") as file:
+        assert shape(hostile["default"]) == shape(file)
+
+
 def test_a_tenant_is_the_same_one_when_it_is_opened_again(hostile, server):
     for number, name in enumerate(HOSTILE):
         with Memory.open(address(name, server), create=False) as again:
