@@ -163,9 +163,11 @@ def test_the_keyboard_reaches_the_content_first(opened, server):
 def test_language_and_look_are_switched_and_kept(opened, server):
     page = opened(locale="en-US", color_scheme="light")
     light = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    page.get_by_role("button", name="Dark").click()
+    with page.expect_navigation():  # else the page that goes may have no body any more
+        page.get_by_role("button", name="Dark").click()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light
-    page.get_by_role("button", name="中文").click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="中文").click()
     page.goto(server["url"] + "/scenes")
     assert page.locator("h1").inner_text() == "场景"
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light

@@ -825,3 +825,13 @@ def test_the_help_of_scenes_tells_the_way_to_reset(cli):
     assert code == 0
     assert "scenes [OPTIONS] [PREFIX | reset --emergent]" in shown
     assert cli("scenes", "reset", "--help")[1].startswith("Usage: graphmem scenes reset [OPTIONS]")
+
+
+def test_the_journal_keeps_a_row_that_was_put_in_as_it_is_read(memory, path):
+    memory.commit([Triple("boss", "likes", "pnpm")], scenes="chan:qq")
+    memory.edit_relation(1, confidence=0.9)
+
+    ((image,),) = sql(path, "SELECT after FROM operation_rows WHERE name = 'scene_refs' AND before IS NULL")
+    row = json.loads(image)
+    ((weight,),) = sql(path, "SELECT weight FROM scene_refs WHERE id = ?", row["id"])
+    assert repr(row["weight"]) == repr(weight) == "1.0"

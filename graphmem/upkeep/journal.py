@@ -381,7 +381,9 @@ def _where(key: Sequence[str]) -> str:
 def _insert(tx: Transaction, table: str, row: Row) -> Row:
     marks = ", ".join("?" * len(row))
     cursor = tx.execute(f"INSERT INTO {table}({', '.join(row)}) VALUES ({marks}) RETURNING *", list(row.values()))
-    return dict(zip((column[0] for column in cursor.description), cursor.fetchone(), strict=True))
+    stored = dict(zip((column[0] for column in cursor.description), cursor.fetchone(), strict=True))
+    # SQLite's RETURNING gives a whole number of a REAL column as an integer, where reading the row gives a float.
+    return stored | {column: value for column, value in row.items() if value == stored[column]}
 
 
 def _update(tx: Transaction, table: str, row: Row, values: Row) -> None:
