@@ -27,6 +27,7 @@ import psycopg
 from postgres_server import address, fresh_database
 from postgres_store import emptied
 
+from graphmem.core.model import UpkeepStep
 from graphmem.graph.blocks import content_id
 from graphmem.store.postgres.address import schema_of
 from graphmem.store.postgres.engine import numbered
@@ -287,6 +288,8 @@ def answer(memory, verb, arguments, named):
 
 def plain(value):
     """A value as lists, dictionaries and plain values; what differs by nature is left out."""
+    if isinstance(value, UpkeepStep) and value.name == "optimise text index":
+        return {"": "UpkeepStep", "name": value.name}  # whether FTS5 has segments to merge
     if dataclasses.is_dataclass(value):
         fields = {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
         return {"": type(value).__name__} | {name: item for name, item in fields.items() if name not in OF_ITS_OWN}
