@@ -179,7 +179,7 @@ def mend(tx: Transaction, found: Iterable[Finding], path: str, at: str, config: 
     renamed: set[int] = set()
     told: tuple[str, ...] = ()
     if _NAMELESS in wanted:
-        nameless = [row["id"] for row in rows_of(tx, "scenes", "TRUE ORDER BY id", ()) if _is_nameless(row["key"])]
+        nameless = [row["id"] for row in rows_of(tx, "scenes", "TRUE", ()) if _is_nameless(row["key"])]
         dropped = scenes.apply_drop(tx, scenes.drop_of(tx, nameless), nameless, at)
         operations += [dropped.operation] if dropped.operation is not None else []
         changed |= set(nameless)

@@ -142,7 +142,7 @@ def _into_known(journal: Journal, step: Step, at: str) -> Conclusion:
             journal.insert("note_labels", {"note_id": known.id, "label": labels[key]})
         called = drafts.by_key(known.load_when)
         marks, ids = in_list(shown.supersedes)
-        for trigger in rows_of(tx, "note_triggers", f"note_id IN ({marks}) ORDER BY note_id, load_when", ids):
+        for trigger in rows_of(tx, "note_triggers", f"note_id IN ({marks})", ids):
             key = entity_key(trigger["load_when"])
             if key not in called and len(called) < MOST_TRIGGERS:
                 called[key] = trigger["load_when"]
@@ -162,7 +162,7 @@ def _rows(tx: Transaction, note_ids: Collection[int]) -> list[Row]:
     if not note_ids:
         return []
     marks, ids = in_list(note_ids)
-    return rows_of(tx, "notes", f"id IN ({marks}) ORDER BY id", ids)
+    return rows_of(tx, "notes", f"id IN ({marks})", ids)
 
 
 def _set_status(tx: Transaction, note_ids: Iterable[int], status: str) -> None:

@@ -75,7 +75,7 @@ def apply_decay(tx: Transaction, part: Sequence[tuple[int, Fading]], config: Con
     journal = Journal(tx)
     planned = dict(part)
     archived = 0
-    for ref in rows_of(tx, "scene_refs", f"id IN {NUMBERS} AND {_FADES} ORDER BY id", (json.dumps(list(planned)),)):
+    for ref in rows_of(tx, "scene_refs", f"id IN {NUMBERS} AND {_FADES}", (json.dumps(list(planned)),)):
         how = planned[ref["id"]]
         weight = ref["weight"] * 0.5**how.halvings
         if not ref["decayed_at"].startswith(how.day):

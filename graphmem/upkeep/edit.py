@@ -58,7 +58,7 @@ def edit(tx: Transaction, relation_id: int, changes: Changes, at: str) -> EditRe
         raise NotFound(f"relation {relation_id}: there is no active fact of this id; recall tells the ids")
     (old,) = found
     _refuse_secret(tx, old, changes)
-    refs = rows_of(tx, "scene_refs", "kind = 'relation' AND ref_id = ? ORDER BY id", (relation_id,))
+    refs = rows_of(tx, "scene_refs", "kind = 'relation' AND ref_id = ?", (relation_id,))
     journal = Journal(tx)
     retold: Row = {}
     if changes.sentence is not None:
@@ -80,7 +80,7 @@ def edit(tx: Transaction, relation_id: int, changes: Changes, at: str) -> EditRe
     new = _put(journal, wanted, given, at)
     keys = {"source_key": changes.subject, "target_key": changes.object}
     renamed = {column: entity_key(name) for column, name in keys.items() if name is not None}
-    for said in rows_of(tx, "evidence", "relation_id = ? ORDER BY id", (relation_id,)):
+    for said in rows_of(tx, "evidence", "relation_id = ?", (relation_id,)):
         journal.insert("evidence", {**_without_id(said), **given, **renamed, "relation_id": new["id"]})
     order_values(journal, (new["source_id"], new["relation_key"], new["scope"]), at)
     for ref in refs:

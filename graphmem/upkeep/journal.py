@@ -147,10 +147,10 @@ class Journal:
 
 
 def rows_of(tx: Transaction, table: str, condition: str, parameters: Sequence[object]) -> list[Row]:
-    """Return whole rows as dictionaries."""
+    """Return whole rows as dictionaries, in the order of their keys."""
     cursor = tx.execute(f"SELECT * FROM {table} WHERE {condition}", parameters)
     names = [column[0] for column in cursor.description]
-    return [dict(zip(names, row, strict=True)) for row in cursor]
+    return sorted((dict(zip(names, row, strict=True)) for row in cursor), key=lambda row: row_key(table, row))
 
 
 def row_key(table: str, row: Row) -> tuple[Any, ...]:

@@ -74,8 +74,8 @@ def merge(tx: Transaction, source_id: int, target_id: int, at: str) -> EntityMer
     both = (source_id, target_id)
     marks = _marks(tx, both)
     as_it_was = [
-        *(("relations", row) for row in rows_of(tx, "relations", f"id IN ({_FACTS}) ORDER BY id", both)),
-        *(("scene_refs", row) for row in rows_of(tx, "scene_refs", f"{_REFS} ORDER BY id", both)),
+        *(("relations", row) for row in rows_of(tx, "relations", f"id IN ({_FACTS})", both)),
+        *(("scene_refs", row) for row in rows_of(tx, "scene_refs", f"{_REFS}", both)),
     ]
     journal = Journal(tx)
     _move_facts(journal, planned, at)
@@ -148,15 +148,13 @@ def _plan(tx: Transaction, source_id: int, target_id: int) -> _Plan:
     both = {source_id, target_id}
     active = {
         _place(row, source_id, target_id): row
-        for row in rows_of(
-            tx, "relations", "? IN (source_id, target_id) AND status = 'active' ORDER BY id", (target_id,)
-        )
+        for row in rows_of(tx, "relations", "? IN (source_id, target_id) AND status = 'active'", (target_id,))
         if source_id not in (row["source_id"], row["target_id"])
     }
     moved: list[Row] = []
     folded: list[tuple[Row, Row]] = []
     loops: list[Row] = []
-    for row in rows_of(tx, "relations", "? IN (source_id, target_id) ORDER BY id", (source_id,)):
+    for row in rows_of(tx, "relations", "? IN (source_id, target_id)", (source_id,)):
         place = _place(row, source_id, target_id)
         if {row["source_id"], row["target_id"]} == both:
             loops.append(row)
@@ -166,7 +164,7 @@ def _plan(tx: Transaction, source_id: int, target_id: int) -> _Plan:
             moved.append(row)
             if row["status"] == "active":
                 active[place] = row
-    refs = rows_of(tx, "scene_refs", "kind = 'entity' AND ref_id = ? ORDER BY id", (source_id,))
+    refs = rows_of(tx, "scene_refs", "kind = 'entity' AND ref_id = ?", (source_id,))
     held = {row["scene_id"] for row in rows_of(tx, "scene_refs", "kind = 'entity' AND ref_id = ?", (target_id,))}
     return _Plan(
         source,
@@ -176,7 +174,7 @@ def _plan(tx: Transaction, source_id: int, target_id: int) -> _Plan:
         loops,
         refs,
         sum(ref["scene_id"] in held for ref in refs),
-        rows_of(tx, "entity_aliases", "entity_id = ? ORDER BY key", (source_id,)),
+        rows_of(tx, "entity_aliases", "entity_id = ?", (source_id,)),
     )
 
 
@@ -210,9 +208,9 @@ def _fold(journal: Journal, gone: Row, kept: Row) -> Row:
     (kept,) = rows_of(journal.tx, "relations", "id = ?", (kept["id"],))
     later = max(gone, kept, key=lambda row: (row["updated_at"], row["id"]))
     ends = [row["valid_to"] for row in (gone, kept)]
-    for said in rows_of(journal.tx, "evidence", "relation_id = ? ORDER BY id", (gone["id"],)):
+    for said in rows_of(journal.tx, "evidence", "relation_id = ?", (gone["id"],)):
         journal.update("evidence", said, relation_id=kept["id"])
-    for ref in rows_of(journal.tx, "scene_refs", "kind = 'relation' AND ref_id = ? ORDER BY id", (gone["id"],)):
+    for ref in rows_of(journal.tx, "scene_refs", "kind = 'relation' AND ref_id = ?", (gone["id"],)):
         _move_ref(journal, ref, kept["id"])
     journal.delete("relations", gone)
     journal.update(
@@ -368,9 +366,7 @@ def _refuse_changed(tx: Transaction, operation_id: int, target_id: int) -> None:
 
 
 def _told_since(tx: Transaction, target_id: int, last_said: int) -> list[_Telling]:
-    later = rows_of(
-        tx, "evidence", f"id > ?3 AND relation_id IN ({_FACTS}) ORDER BY id", (target_id, target_id, last_said)
-    )
+    later = rows_of(tx, "evidence", f"id > ?3 AND relation_id IN ({_FACTS})", (target_id, target_id, last_said))
     tellings = []
     for said in later:
         (fact,) = rows_of(tx, "relations", "id = ?", (said["relation_id"],))

@@ -425,19 +425,17 @@ def _keep_out(tx: Transaction, plan: Plan) -> tuple[str, ...]:
 
 def _remove_softly(changes: Journal, gone: Gone, at: str) -> None:
     facts, note_ids, sessions = (json.dumps(sorted(gone[kind])) for kind in ("relation", "note", "session"))
-    for row in rows_of(changes.tx, "relations", f"id IN {NUMBERS} ORDER BY id", (facts,)):
+    for row in rows_of(changes.tx, "relations", f"id IN {NUMBERS}", (facts,)):
         changes.update("relations", row, status="deleted", closed_at=at)
-    for row in rows_of(changes.tx, "notes", f"id IN {NUMBERS} ORDER BY id", (note_ids,)):
+    for row in rows_of(changes.tx, "notes", f"id IN {NUMBERS}", (note_ids,)):
         changes.update("notes", row, status="forgotten")
     text_index.drop(changes.tx, "note", gone["note"])
-    for row in rows_of(
-        changes.tx, "incidents", f"id IN {NUMBERS} ORDER BY id", (json.dumps(sorted(gone["incident"])),)
-    ):
+    for row in rows_of(changes.tx, "incidents", f"id IN {NUMBERS}", (json.dumps(sorted(gone["incident"])),)):
         changes.delete("incidents", row)
     jobs.release(changes.tx, gone["session"])
-    parts = rows_of(changes.tx, "parts", f"session_id IN {NUMBERS} ORDER BY id", (sessions,))
+    parts = rows_of(changes.tx, "parts", f"session_id IN {NUMBERS}", (sessions,))
     text_index.drop(changes.tx, "part", [row["id"] for row in parts])
     for row in parts:
         changes.delete("parts", row)
-    for row in rows_of(changes.tx, "sessions", f"id IN {NUMBERS} ORDER BY id", (sessions,)):
+    for row in rows_of(changes.tx, "sessions", f"id IN {NUMBERS}", (sessions,)):
         changes.delete("sessions", row)

@@ -224,7 +224,7 @@ def kept_apart(tx: Transaction) -> tuple[KeptApart, ...]:
 
 def pass_round(journal: Journal) -> int:
     """Count one round of those for which pairs are kept apart; return of how many. A pass of upkeep ends with it."""
-    rows = rows_of(journal.tx, "entities_apart", "rounds IS NOT NULL ORDER BY a, b", ())
+    rows = rows_of(journal.tx, "entities_apart", "rounds IS NOT NULL", ())
     for row in rows:
         if row["rounds"] > 1:
             journal.update("entities_apart", row, rounds=row["rounds"] - 1)

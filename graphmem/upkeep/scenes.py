@@ -24,7 +24,7 @@ from graphmem.errors import Conflict, InvalidInput, NotFound
 from graphmem.graph import relations, scenes
 from graphmem.graph.entities import matching_glob
 from graphmem.store.transaction import Transaction
-from graphmem.upkeep.journal import NUMBERS, TABLES, Journal, Row, rows_of
+from graphmem.upkeep.journal import NUMBERS, Journal, Row, rows_of
 from graphmem.upkeep.merge import drop_surplus, plan_dedupe
 
 _NAMED_AT_MOST = 10
@@ -143,7 +143,7 @@ def apply_reset(tx: Transaction, plan: ResetReport, ids: Sequence[int], at: str)
         return replace(plan, applied=True)
     journal = Journal(tx)
     _remove(journal, ids)
-    for row in rows_of(tx, "situation_evidence", "TRUE ORDER BY label", ()):
+    for row in rows_of(tx, "situation_evidence", "TRUE", ()):
         journal.delete("situation_evidence", row)
     summary = {"scenes": len(ids), **{part: getattr(plan, part) for part in _PARTS}, "labels": plan.labels}
     return replace(plan, applied=True, operation=journal.close("reset", at, summary))
@@ -152,10 +152,9 @@ def apply_reset(tx: Transaction, plan: ResetReport, ids: Sequence[int], at: str)
 def _remove(journal: Journal, ids: Sequence[int]) -> None:
     these = [json.dumps(ids)]
     for table in _PARTS.values():
-        order = ", ".join(TABLES[table].key)
-        for row in rows_of(journal.tx, table, f"scene_id IN {NUMBERS} ORDER BY {order}", these):
+        for row in rows_of(journal.tx, table, f"scene_id IN {NUMBERS}", these):
             journal.delete(table, row)
-    for row in rows_of(journal.tx, "scenes", f"id IN {NUMBERS} ORDER BY id", these):
+    for row in rows_of(journal.tx, "scenes", f"id IN {NUMBERS}", these):
         journal.delete("scenes", row)
 
 
