@@ -379,11 +379,11 @@ def _where(key: Sequence[str]) -> str:
 
 
 def _insert(tx: Transaction, table: str, row: Row) -> Row:
+    key = TABLES[table].key
     marks = ", ".join("?" * len(row))
-    cursor = tx.execute(f"INSERT INTO {table}({', '.join(row)}) VALUES ({marks}) RETURNING *", list(row.values()))
-    stored = dict(zip((column[0] for column in cursor.description), cursor.fetchone(), strict=True))
-    # SQLite's RETURNING gives a whole number of a REAL column as an integer, where reading the row gives a float.
-    return stored | {column: value for column, value in row.items() if value == stored[column]}
+    statement = f"INSERT INTO {table}({', '.join(row)}) VALUES ({marks}) RETURNING {', '.join(key)}"
+    # The row is read: SQLite's RETURNING gives a whole number of a REAL column as an integer.
+    return rows_of(tx, table, _where(key), tx.execute(statement, list(row.values())).fetchone())[0]
 
 
 def _update(tx: Transaction, table: str, row: Row, values: Row) -> None:
