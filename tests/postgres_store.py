@@ -21,6 +21,9 @@ from graphmem.store.postgres.database import PostgresStore
 from graphmem.store.postgres.engine import all_tables, numbered
 from graphmem.store.postgres.statements import translated
 
+# Tests clear the environment of what they do not say themselves.
+SERVER = os.environ.get("GRAPHMEM_POSTGRES", "")
+
 _EMPTIED = """
 DO $$ BEGIN
     SET LOCAL session_replication_role = replica;
@@ -37,11 +40,12 @@ _free: list[str] = []
 
 def address(tenant: str) -> str:
     """Return the address of a tenant of the server that tests use."""
-    return f"{os.environ['GRAPHMEM_POSTGRES']}?tenant={tenant}"
+    return f"{SERVER}?tenant={tenant}"
 
 
 def take_over() -> None:
     """Let Memory.open open tenants in place of files."""
+    assert SERVER, "GRAPHMEM_POSTGRES names the server"
     open_store = opening.open_store
 
     def open_tenant(path, *, config, create, embedder=None):
@@ -127,7 +131,7 @@ def emptied(tenant: str) -> str:
 
 @functools.cache
 def _connection() -> psycopg.Connection:
-    return psycopg.connect(os.environ["GRAPHMEM_POSTGRES"], autocommit=True)
+    return psycopg.connect(SERVER, autocommit=True)
 
 
 def stands_for(path):
@@ -215,9 +219,7 @@ class Looking:
     """Looks into a tenant, and writes there, as tests do by sqlite3 into files."""
 
     def __init__(self, tenant: str) -> None:
-        self._connection = psycopg.connect(
-            os.environ["GRAPHMEM_POSTGRES"], autocommit=True, cursor_factory=psycopg.RawCursor
-        )
+        self._connection = psycopg.connect(SERVER, autocommit=True, cursor_factory=psycopg.RawCursor)
         adapt(self._connection)
         self.indexed = None
         self._connection.execute(f'SET search_path = "{schema_of(tenant)}", graphmem')

@@ -402,6 +402,7 @@ def serving(path, *options):
             process.kill()
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_tells_where_it_is_and_ends_by_a_signal(path, number):
     with serving(path) as (process, told):
