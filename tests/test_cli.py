@@ -2012,10 +2012,11 @@ def test_help_loads_nothing_heavy():
     assert loaded == []
 
 
-def test_commands_that_look_for_no_scene_load_no_numpy(filled):
+def test_what_is_asked_once_loads_no_numpy(filled):
     calls = [
         ["scenes"],
         ["recall", "--scene", "chan:qq"],
+        ["recall", "纯文本"],
         ["commit", "a", "b", "c", "--scene", "chan:qq"],
         ["evidence"],
         ["neighbours", "a"],

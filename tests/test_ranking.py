@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphmem import Config, InvalidInput, Ranking
+from graphmem import Config, InvalidInput, Memory, Ranking
 
 
 def test_a_file_sets_some_weights_and_leaves_the_others(tmp_path):
@@ -31,3 +31,11 @@ def test_the_environment_does_not_set_it(caplog):
     Config.load(None, {"GRAPHMEM_RANKING": "1"})
 
     assert "GRAPHMEM_RANKING" in caplog.text
+
+
+def test_words_may_count_for_nothing(path):
+    with Memory.open(path, config=Config(ranking=Ranking(k1=0.0, title=0.0, labels=0.0))) as memory:
+        memory.remember("Deploy with pnpm", body="The panel needs it.", labels=["panel"])
+
+        assert [hit.text for hit in memory.recall("deploy")] == []
+        assert len(memory.recall("panel")) == 1

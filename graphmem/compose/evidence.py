@@ -4,7 +4,7 @@ import datetime as dt
 import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from graphmem.config import Ranking
 from graphmem.core.dates import NamedTime
@@ -16,10 +16,6 @@ from graphmem.records.history import Turn
 from graphmem.store import text_index
 from graphmem.store.text_index import Passage, Vocabulary
 from graphmem.store.transaction import Transaction
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # What may be a hit: its kind, and its id within the kind.
 Item = tuple[str, int]
@@ -39,14 +35,14 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """How often each term (m) is in the texts (n) of items: counts is n x m, lengths are in tokens.
+    """How often terms are in the texts of items, by the place of the term, those that are in it; and lengths in tokens.
 
-    places: the row of each item.
+    places: the row of each item in both.
     """
 
     places: Mapping[Item, int]
-    counts: "NDArray[np.float64]"
-    lengths: "NDArray[np.float64]"
+    counts: Sequence[Mapping[int, float]]
+    lengths: Sequence[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,23 +64,19 @@ def corpus_of(tx: Transaction) -> Corpus:
     return Corpus(sum(texts for texts, _ in sizes.values()), sizes)
 
 
-def _count(
-    passages: Sequence[Passage], terms: Terms, ranking: Ranking
-) -> tuple["NDArray[np.float64]", "NDArray[np.float64]"]:
+def _count(passages: Sequence[Passage], terms: Terms, ranking: Ranking) -> tuple[list[dict[int, float]], list[float]]:
     """Return how often each term is in each passage, in titles and labels as often as the ranking says; and lengths."""
-    import numpy as np  # takes 60 ms: only who searches pays it
-
-    counts = [[0.0] * len(passages) for _ in terms.patterns]
-    lengths = np.zeros(len(passages))
+    counts: list[dict[int, float]] = [{} for _ in passages]
+    lengths = [0.0] * len(passages)
     _, titles, labels, bodies = zip(*passages, strict=True) if passages else ((), (), (), ())
     for lines, weight in ((bodies, 1.0), (titles, ranking.title), (labels, ranking.labels)):
         if any(lines):
-            for counted, pattern in zip(counts, terms.patterns, strict=True):
+            for term, pattern in enumerate(terms.patterns if weight else ()):
                 # Few hold it, and asking takes a fifth of the time of counting.
                 for row in [row for row, line in enumerate(lines) if pattern in line]:
-                    counted[row] += weight * lines[row].count(pattern)
-            lengths += [line.count("  ") + 1 for line in lines]
-    return np.ascontiguousarray(np.array(counts).reshape(len(counts), len(passages)).T), lengths
+                    counts[row][term] = counts[row].get(term, 0.0) + weight * lines[row].count(pattern)
+            lengths = [length + line.count("  ") + 1 for length, line in zip(lengths, lines, strict=True)]
+    return counts, lengths
 
 
 def matches_of(
@@ -94,8 +86,6 @@ def matches_of(
 
     A fact is its words and the sentences that told it, so its passages count together; the best sentence is shown.
     """
-    import numpy as np
-
     counts, lengths = _count([passage for _, passage in passages], terms, ranking)
     places: dict[Item, int] = {}
     telling: dict[Item, int] = {}
@@ -104,37 +94,40 @@ def matches_of(
         if places.setdefault(item, row) != row:
             again.append((row, item))
     if again:
-        relative = lengths / np.array([corpus.average(item[0]) for item, _ in passages])
-        scores = bm25(counts, np.array(terms.weights), relative, k1=ranking.k1, b=ranking.b)
+        averages = _averages(corpus, (item for item, _ in passages))
+        relative = [length / averages[item[0]] for length, (item, _) in zip(lengths, passages, strict=True)]
+        scores = bm25(counts, terms.weights, relative, k1=ranking.k1, b=ranking.b)
         for row, item in again:
             first = places[item]
             if item[0] == "relation":
                 known = telling.get(item, first)
                 if passages[known][1].item[0] != "sentence" or scores[row] > scores[known]:
                     telling[item] = row if passages[row][1].item[0] == "sentence" else known
-                counts[first] = np.maximum(counts[first], counts[row])
+                for term, count in counts[row].items():
+                    counts[first][term] = max(count, counts[first].get(term, 0.0))
                 lengths[first] = max(lengths[first], lengths[row])
             elif scores[row] > scores[first]:
                 places[item] = row
         best = list(places.values())
-        counts, lengths = counts[best], lengths[best]
+        counts, lengths = [counts[row] for row in best], [lengths[row] for row in best]
     rows = {item: row for row, item in enumerate(places)}
     shown = {item: passages[row][1] for item, row in (places | telling).items()}
     return Matches(rows, counts, lengths), shown
+
+
+def _averages(corpus: Corpus, items: Iterable[Item]) -> dict[str, float]:
+    return {kind: corpus.average(kind) for kind in {kind for kind, _ in items}}
 
 
 def of_words(
     matches: Matches, weights: Mapping[str, Sequence[float]], corpus: Corpus, ranking: Ranking
 ) -> dict[Item, float]:
     """Score items by BM25. weights: of the terms, by kind of item."""
-    import numpy as np
-
-    kinds = [kind for kind, _ in matches.places]
-    averages = {kind: corpus.average(kind) for kind in {*kinds}}
-    relative = matches.lengths / [averages[kind] for kind in kinds]
+    averages = _averages(corpus, matches.places)
+    relative = [length / averages[kind] for (kind, _), length in zip(matches.places, matches.lengths, strict=True)]
     scores: dict[Item, float] = {}
     for telling in {tuple(weights[kind]) for kind in averages}:
-        found = bm25(matches.counts, np.array(telling), relative, k1=ranking.k1, b=ranking.b).tolist()
+        found = bm25(matches.counts, telling, relative, k1=ranking.k1, b=ranking.b)
         scores |= {item: found[row] for item, row in matches.places.items() if tuple(weights[item[0]]) == telling}
     return scaled(scores)
 
@@ -144,8 +137,7 @@ def of_symbols(matches: Matches, terms: Terms) -> dict[Item, float]:
     columns = [place for place, token in enumerate(terms.tokens) if len(token) > 2 and _HAS_DIGIT.search(token)]
     if not columns:
         return {}
-    named = matches.counts[:, columns].min(axis=1).tolist()
-    return {item: 1.0 for item, row in matches.places.items() if named[row]}
+    return {item: 1.0 for item, row in matches.places.items() if all(map(matches.counts[row].get, columns))}
 
 
 def of_turns(
@@ -163,45 +155,64 @@ def of_turns(
     neighbours: the score of the better turn beside it, and a share of the better one of the two beyond.
     session: its session as one long text.
     """
-    import numpy as np
-
     items = [("part", part) for part in turns]
     missing = len(items)  # one row more, for the neighbour that is not there
-    counts = np.zeros((missing + 1, len(weights)))
-    known = [(row, matches.places[item]) for row, item in enumerate(items) if item in matches.places]
-    counts[[row for row, _ in known]] = matches.counts[[row for _, row in known]]
-    scores = np.array([*(words.get(item, 0.0) for item in items), 0.0])
-    lengths = np.array([*(turn.length for turn in turns.values()), 0])
+    counts = [matches.counts[row] if (row := matches.places.get(item)) is not None else {} for item in items] + [{}]
+    scores = [*(words.get(item, 0.0) for item in items), 0.0]
+    lengths = [*(turn.length for turn in turns.values()), 0]
     rows = {(turn.session_id, turn.seq): row for row, turn in enumerate(turns.values())}
 
     def beside(step: int) -> list[int]:
         return [rows.get((session, seq + step), missing) for session, seq in rows]
 
     before, after = beside(-1), beside(1)
-    telling = np.array(weights)
+    around = list(zip(range(missing), before, after, strict=True))
+    whole = 3 * corpus.average("part")
     window = bm25(
-        counts[:-1] + counts[before] + counts[after],
-        telling,
-        (lengths[:-1] + lengths[before] + lengths[after]) / (3 * corpus.average("part")),
+        [_sum(counts[row] for row in three) for three in around],
+        weights,
+        [sum(lengths[row] for row in three) / whole for three in around],
         k1=ranking.k1,
         b=ranking.b,
     )
-    near = np.maximum(scores[before], scores[after])
-    far = np.maximum(scores[beside(-2)], scores[beside(2)])
-    sessions = {session: place for place, session in enumerate(dict.fromkeys(session for session, _ in rows))}
-    session_of = [sessions[session] for session, _ in rows]
-    sums = np.zeros((len(sessions), len(weights)))
-    np.add.at(sums, session_of, counts[:-1])
-    stored, ever = history.session_lengths(tx, list(sessions))
-    relative = np.array([stored[session] for session in sessions]) / (corpus.sizes["part"][1] / ever)
-    whole = bm25(sums, telling, relative, k1=ranking.k1, b=ranking.b)
-    found = {"window": window, "neighbours": near + ranking.beyond * far, "session": whole[session_of]}
+    neighbours = [
+        max(scores[one], scores[other]) + ranking.beyond * max(scores[second], scores[second_other])
+        for one, other, second, second_other in zip(before, after, beside(-2), beside(2), strict=True)
+    ]
+    said: dict[int, list[Mapping[int, float]]] = {}
+    for (session, _), row in rows.items():
+        said.setdefault(session, []).append(counts[row])
+    stored, ever = history.session_lengths(tx, list(said))
+    average = corpus.sizes["part"][1] / ever
+    of_sessions = bm25(
+        [_sum(each) for each in said.values()],
+        weights,
+        [stored[session] / average for session in said],
+        k1=ranking.k1,
+        b=ranking.b,
+    )
+    by_session = dict(zip(said, of_sessions, strict=True))
+    told = [by_session[session] for session, _ in rows]
     # What stands around a match is worth no more than the match.
-    best = scores.max()
-    return {
-        name: dict(zip(items, (values * (best / (values.max() or 1.0))).tolist(), strict=True))
-        for name, values in found.items()
-    }
+    best = max(scores)
+    found: dict[str, dict[Item, float]] = {}
+    for name, values in (("window", window), ("neighbours", neighbours), ("session", told)):
+        share = best / (max(values) or 1.0)
+        found[name] = {item: value * share for item, value in zip(items, values, strict=True)}
+    return found
+
+
+def _sum(counts: Iterable[Mapping[int, float]]) -> dict[int, float]:
+    """Add up counts.
+
+    >>> _sum([{0: 1.0, 2: 1.0}, {}, {2: 2.0}])
+    {0: 1.0, 2: 3.0}
+    """
+    total: dict[int, float] = {}
+    for each in counts:
+        for term, count in each.items():
+            total[term] = total.get(term, 0.0) + count
+    return total
 
 
 def said_in_full(names: Mapping[_Key, Sequence[str]], said: Collection[str]) -> dict[_Key, tuple[str, ...]]:

@@ -189,8 +189,8 @@ def _first(scores: Mapping[Item, float], most: int) -> list[Item]:
 def _details(pool: Pool, item: Item, sought: Sought) -> dict[str, str]:
     """Return what is to be told of the evidence for an item: the words it holds, and the way that leads to it."""
     row = sought.matches.places.get(item)
-    counts = () if row is None else sought.matches.counts[row]
-    held = {token for token, count in zip(sought.terms.tokens, counts, strict=False) if count}
+    counts = {} if row is None else sought.matches.counts[row]
+    held = {sought.terms.tokens[term] for term in counts}
     words = [
         each
         for word in sought.words

@@ -145,14 +145,6 @@ def _answered(kind: Any) -> Schema:
     return pydantic.TypeAdapter(kind).json_schema(mode="serialization", schema_generator=_AsTold)
 
 
-def defer_models() -> None:
-    """Let pydantic build models when they are first used; the SDK of MCP has some hundred, most of them never used.
-
-    It holds for models that are defined from now on, in the whole process, so it is for a process that serves alone.
-    """
-    pydantic.BaseModel.model_config["defer_build"] = True
-
-
 class _AsTold(GenerateJsonSchema):
     """Schemas of values as `surfaces.wire` tells them: with their properties, all fields there, bytes in Base64."""
 

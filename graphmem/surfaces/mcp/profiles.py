@@ -6,21 +6,23 @@ dsh-memory-ledger. What they do is what the verbs do, and what they write is the
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphmem.core.model import Hit, Note, StoredPart
 from graphmem.core.snippets import above_floor, snippet
 from graphmem.errors import InvalidInput, NotFound, SecretRefused
 from graphmem.memory import Memory
 from graphmem.surfaces.mcp.tools import SOURCE, Tool, own_tools
-from graphmem.surfaces.schemas import Schema
 from graphmem.surfaces.wire import whole_number
+
+if TYPE_CHECKING:
+    from graphmem.surfaces.schemas import Schema
 
 _SHOWN = 10
 _LOOKED_AT = 50
-_TEXT: Schema = {"type": "string"}
-_FLAG: Schema = {"type": "boolean", "default": False}
-_COUNT: Schema = {"type": "integer", "minimum": 1, "maximum": _LOOKED_AT}
+_TEXT: "Schema" = {"type": "string"}
+_FLAG: "Schema" = {"type": "boolean", "default": False}
+_COUNT: "Schema" = {"type": "integer", "minimum": 1, "maximum": _LOOKED_AT}
 
 _ESCALATION = (
     "Nothing found. Try rarer or fewer words; search files for literal strings; then widen: scope sessions, then "
@@ -41,7 +43,7 @@ class Profile:
 
 _SCOPES = {"global": "user", "projects": "project", "sessions": "session"}
 _TYPES = ("memory", "checkpoint")
-_WORDED: Schema = {
+_WORDED: "Schema" = {
     "type": "object",
     "properties": {
         "title": _TEXT,
@@ -186,7 +188,7 @@ def _words(answer: Mapping[str, Any]) -> str:
 # ---- dsh-memory-ledger
 
 _RENAMED = {"slot": "key", "labels": "tags", "note_id": "id", "scopes": "scope"}
-_ENTRY: Schema = {
+_ENTRY: "Schema" = {
     "type": "object",
     "properties": {
         "id": {"type": "integer"},
@@ -329,7 +331,7 @@ def _renaming(run: _Run) -> _Run:
     return renamed
 
 
-def _arguments(properties: Mapping[str, Schema], *required: str) -> Callable[[], Schema]:
+def _arguments(properties: "Mapping[str, Schema]", *required: str) -> "Callable[[], Schema]":
     schema = {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
     return lambda: schema
 

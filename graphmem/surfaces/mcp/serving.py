@@ -12,10 +12,8 @@ from graphmem.surfaces.mcp.desk import Desk
 from graphmem.surfaces.mcp.stdio import Wire
 
 if TYPE_CHECKING:
-    from graphmem.surfaces import schemas
     from graphmem.surfaces.mcp import profiles, server
 else:
-    schemas = late("graphmem.surfaces.schemas")
     profiles = late("graphmem.surfaces.mcp.profiles")
     server = late("graphmem.surfaces.mcp.server")
 
@@ -41,7 +39,7 @@ def serve_stdio(desk: Desk, *, prefix: str = "", profile: str = "graphmem") -> N
     opening = threading.Thread(target=lambda: told.append(_rules(desk)), daemon=True)
     opening.start()
     gc.disable()  # hundreds of classes are made, and none of them is garbage
-    schemas.defer_models()
+    _defer_models()
     built = server.build_server(desk, prefix=prefix, profile=profile)
     gc.enable()
     opening.join(_OPENING)
@@ -50,6 +48,16 @@ def serve_stdio(desk: Desk, *, prefix: str = "", profile: str = "graphmem") -> N
         server.run_stdio(built, wire)
     finally:
         desk.close()
+
+
+def _defer_models() -> None:
+    """Let pydantic build models when they are first used; the SDK of MCP has some hundred, most of them never used.
+
+    It holds for models that are defined from now on, in the whole process, so it is for a process that serves alone.
+    """
+    import pydantic
+
+    pydantic.BaseModel.model_config["defer_build"] = True
 
 
 def serve_http(
