@@ -41,7 +41,8 @@ TENANT = "differential"
 OF_ITS_OWN = {"path", "file_bytes", "wal", "bytes", "seconds", "size", "sizes", "backup"}
 
 OWNER = re.compile(r'"owner":"[^"]*"')
-LEFT_BEHIND = "what was removed may still lie"  # in logs, standbys and backups of a server
+# In the logs and standbys of a server, in backups that are files.
+LEFT_BEHIND = re.compile("what was removed may still lie|copies that were made before may still hold it")
 LOG = re.compile(r"pages of the write-ahead log .*")  # a server sees to its own
 
 # ---- what is said
@@ -68,7 +69,7 @@ words = st.sampled_from(
     ]
 )
 texts = st.lists(words, min_size=1, max_size=4).map(" ".join)
-keys = st.sampled_from(["chan:qq", "chan:qq/peer:boss", "CHAN:QQ", "peer:boss", "tool:shell", "topic:deploy", "chan:mail", "auto:peer:boss_chan:qq", "nowhere", ""])  # fmt: skip
+keys = st.sampled_from(["chan:qq", "chan:qq/peer:boss", "CHAN:QQ", "peer:boss", "tool:bash", "topic:deploy", "chan:mail", "auto:peer:boss_chan:qq", "nowhere", ""])  # fmt: skip
 key_lists = st.lists(keys.filter(bool), max_size=2)
 sessions = st.sampled_from(["s1", "s2", "s 3"])
 sources = st.sampled_from(["user", "user", "agent", "tool"])
@@ -240,6 +241,12 @@ BEGUN = [
     ("record_failure", ("bash", "rm: cannot remove 'a'"), {}),
     ("put_block", ("排班表",), {"scenes": ["chan:qq"]}),
     ("put_document", ("deploy with pnpm 部署",), {"scenes": ["chan:qq"]}),
+    ("remember", ("Deploy on mondays",), {}),
+    ("forget", (5,), {}),
+    ("edit_relation", (1,), {"confidence": 0.5}),
+    ("edit_note", (1,), {"title": "Deploy with pnpm"}),
+    ("merge_entities", ("panel", "npm"), {}),
+    ("rename_scene", ("tool:shell", "tool:bash"), {}),
 ]  # fmt: skip
 pauses = st.sampled_from([{}, {"minutes": 1}, {"days": 1}, {"days": 40}])
 
@@ -301,7 +308,7 @@ def plain(value):
     if isinstance(value, set | frozenset):
         return sorted(map(plain, value), key=repr)
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value if not (isinstance(item, str) and LEFT_BEHIND in item)]
+        return [plain(item) for item in value if not (isinstance(item, str) and LEFT_BEHIND.search(item))]
     if isinstance(value, str):
         return LOG.sub("", value)
     if isinstance(value, Enum | dt.datetime | bytes):
