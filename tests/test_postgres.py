@@ -3,6 +3,7 @@
 import logging
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -32,6 +33,7 @@ from psycopg import errors
 from graphmem.store.postgres import tenants
 from graphmem.store.postgres.address import parsed, role_of, schema_of
 from graphmem.store.postgres.engine import all_tables
+from graphmem.store.schema import VERSION
 
 IMPATIENT = Config(busy_timeout=0.2)
 LONG = "long name " * 30
@@ -409,6 +411,51 @@ def test_a_tenant_of_a_newer_graphmem_is_refused(server, admin):
     admin.execute(f'UPDATE "{schema_of("newer")}".store_state SET version = version - 1')
     tenants.remove(admin, parsed(path))
     assert "newer" not in set(tenants.names(admin))
+
+
+def test_an_older_tenant_is_brought_up_to_date_once(server, admin, monkeypatch):
+    path, schema = address("older", server), schema_of("older")
+    with Memory.open(path, clock=FakeClock()) as memory:
+        memory.remember("Deploy with pnpm")
+    steps = {VERSION - 2: "ALTER TABLE notes ADD COLUMN mood TEXT", VERSION - 1: "UPDATE notes SET mood = 'calm'"}
+    monkeypatch.setattr(tenants, "_MIGRATIONS", steps)
+    admin.execute(f'UPDATE "{schema}".store_state SET version = {VERSION - 2}')
+
+    with pytest.raises(StoreFailed, match="open it once without read_only"):
+        Memory.open(path, config=Config(read_only=True))
+    with ThreadPoolExecutor(4) as pool:
+        opened = list(pool.map(lambda _: Memory.open(path, clock=FakeClock()), range(4)))
+
+    assert [[note.title for note in memory.notes()] for memory in opened] == [["Deploy with pnpm"]] * 4
+    for memory in opened:
+        memory.close()
+    assert admin.execute(f'SELECT mood FROM "{schema}".notes').fetchall() == [("calm",)]
+    assert admin.execute(f'SELECT version FROM "{schema}".store_state').fetchall() == [(VERSION,)]
+    tenants.remove(admin, parsed(path))
+
+
+def test_a_migration_that_fails_changes_nothing(server, admin, monkeypatch):
+    path, schema = address("older", server), schema_of("older")
+    Memory.open(path, clock=FakeClock()).close()
+    monkeypatch.setattr(tenants, "_MIGRATIONS", {VERSION - 1: "ALTER TABLE notes ADD COLUMN mood TEXT; SELECT 1 / 0"})
+    for version, told in ((VERSION - 1, "division by zero"), (VERSION - 2, "too old")):
+        admin.execute(f'UPDATE "{schema}".store_state SET version = {version}')
+
+        with pytest.raises(StoreFailed, match=told):
+            Memory.open(path)
+
+        assert admin.execute(f'SELECT version FROM "{schema}".store_state').fetchall() == [(version,)]
+        columns = "SELECT 1 FROM information_schema.columns WHERE table_schema = $1 AND column_name = 'mood'"
+        assert admin.execute(columns, (schema,)).fetchall() == []
+    tenants.remove(admin, parsed(path))
+
+
+def test_who_makes_a_tenant_does_not_wait_for_ever(server, admin):
+    with admin.transaction():
+        admin.execute(f"SELECT pg_advisory_xact_lock({tenants._SHARED_LOCK})")
+
+        with pytest.raises(StoreBusy):
+            Memory.open(address("waiting", server), config=IMPATIENT)
 
 
 def test_a_user_without_rights_on_a_tenant_is_refused(server, hostile, admin):

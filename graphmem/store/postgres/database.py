@@ -25,6 +25,7 @@ from graphmem.store.postgres.address import Address, parsed, role_of
 from graphmem.store.postgres.connecting import Connection, NoneFree, connected, plainly_connected, pool_of
 from graphmem.store.postgres.statements import translated
 from graphmem.store.postgres.transaction import PostgresTransaction, is_lost
+from graphmem.store.schema import VERSION
 from graphmem.store.transaction import RowsRefused
 
 if TYPE_CHECKING:
@@ -73,14 +74,18 @@ class PostgresStore:
             self._prepare(create=create and not config.read_only)
 
     def _prepare(self, *, create: bool) -> None:
-        """Make the tenant where there is none; on a connection of its own, whose failure tells what is wrong."""
+        """Make or migrate the tenant where need be; on a connection of its own, whose failure tells what is wrong."""
         with plainly_connected(self._address.server, self._seconds) as connection:
             self._role = role_of(connection.info.dbname, self._address.schema)
-            is_new = tenants.version_of(connection, self._address) is None
-            if is_new and not create:
+            version = tenants.version_of(connection, self._address)
+            if version is None and not create:
                 raise StoreFailed(f"{self.path} does not exist: check the tenant")
+            if version not in (None, VERSION) and self.config.read_only:
+                reason = "has the schema of an older graphmem, and a read-only memory is not brought up to date"
+                raise StoreFailed(f"{self.path} {reason}: open it once without read_only")
+            connection.execute("SELECT set_config('lock_timeout', $1, false)", (self._lock_timeout,))
             tenants.share(connection)
-            if is_new:
+            if version != VERSION:
                 tenants.make(connection, self._address)
 
     @property

@@ -1,7 +1,7 @@
-"""Tenants: a schema each, owned by a role that may use nothing else, made when one is first opened."""
+"""Tenants: a schema each, owned by a role that may use nothing else, made when one is first opened, and migrated."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import psycopg
@@ -16,6 +16,8 @@ from graphmem.store.schema import VERSION
 _SHARED_LOCK = 0x676D656D << 16
 # What the functions of shared.sql are; raise it when they change.
 _SHARED_VERSION = 2
+# Statements that bring a tenant of a version to the next one; schema.sql is the last. The first tenants had version 11.
+_MIGRATIONS: Mapping[int, str] = {}
 
 
 def version_of(connection: psycopg.Connection[Any], address: Address) -> int | None:
@@ -34,28 +36,46 @@ def version_of(connection: psycopg.Connection[Any], address: Address) -> int | N
 
 
 def make(connection: psycopg.Connection[Any], address: Address) -> None:
-    """Make a tenant, all of it or nothing; of many processes that do so at once one does. See `share`.
+    """Make a tenant, or bring an older one up to date, wholly or not at all; of many processes one does. See `share`.
 
-    connection: not in pipeline mode, and of a user who may make roles and schemas. Raises psycopg.Error.
+    connection: not in pipeline mode, and of a user who may make roles and schemas. Raises StoreFailed for a tenant that
+    is too old, psycopg.Error.
     """
     schema = sql.Identifier(address.schema)
     role = sql.Identifier(role_of(connection.info.dbname, address.schema))
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock($1)", (_SHARED_LOCK,))
-        if version_of(connection, address) is not None:
+        version = version_of(connection, address)
+        if version == VERSION:
             return
-        if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = $1", (role.as_string()[1:-1],)).fetchone():
-            connection.execute(sql.SQL("CREATE ROLE {} NOLOGIN NOINHERIT").format(role).as_string())
-        connection.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(role).as_string())
-        connection.execute(sql.SQL("CREATE SCHEMA {} AUTHORIZATION {}").format(schema, role).as_string())
+        if version is None:
+            if not connection.execute(
+                "SELECT 1 FROM pg_roles WHERE rolname = $1", (role.as_string()[1:-1],)
+            ).fetchone():
+                connection.execute(sql.SQL("CREATE ROLE {} NOLOGIN NOINHERIT").format(role).as_string())
+            connection.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(role).as_string())
+            connection.execute(sql.SQL("CREATE SCHEMA {} AUTHORIZATION {}").format(schema, role).as_string())
+            comment = sql.SQL("COMMENT ON SCHEMA {} IS {}").format(schema, sql.Literal(address.tenant))
+            connection.execute(comment.as_string())
         connection.execute(sql.SQL("SET LOCAL ROLE {}").format(role).as_string())
         connection.execute(sql.SQL("SET LOCAL search_path = {}, graphmem").format(schema).as_string())
-        connection.execute(script("schema.sql").replace(" TEXT", ' TEXT COLLATE "C"'))
-        connection.execute("INSERT INTO store_state(version) VALUES ($1)", (VERSION,))
-        connection.execute("SELECT set_config('role', 'none', true)")
-        connection.execute(
-            sql.SQL("COMMENT ON SCHEMA {} IS {}").format(schema, sql.Literal(address.tenant)).as_string()
+        for statements in _statements(version, address):
+            connection.execute(statements)
+        connection.execute("UPDATE store_state SET version = $1", (VERSION,))
+
+
+def _statements(version: int | None, address: Address) -> list[str]:
+    """Return what brings a tenant of a version up to date, None for one that is empty."""
+    if version is None:
+        return [
+            script("schema.sql").replace(" TEXT", ' TEXT COLLATE "C"'),
+            "INSERT INTO store_state(version) VALUES (0)",
+        ]
+    if version not in _MIGRATIONS:
+        raise StoreFailed(
+            f"{address.shown} has schema {version}, which is too old for this graphmem: export it with an older one"
         )
+    return [_MIGRATIONS[each] for each in range(version, VERSION)]
 
 
 def share(connection: psycopg.Connection[Any]) -> None:
