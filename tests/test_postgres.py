@@ -32,6 +32,7 @@ from psycopg import errors
 
 from graphmem.store.postgres import tenants
 from graphmem.store.postgres.address import parsed, role_of, schema_of
+from graphmem.store.postgres.connecting import connected
 from graphmem.store.postgres.engine import all_tables
 from graphmem.store.schema import VERSION
 
@@ -448,6 +449,12 @@ def test_a_migration_that_fails_changes_nothing(server, admin, monkeypatch):
         columns = "SELECT 1 FROM information_schema.columns WHERE table_schema = $1 AND column_name = 'mood'"
         assert admin.execute(columns, (schema,)).fetchall() == []
     tenants.remove(admin, parsed(path))
+
+
+@pytest.mark.parametrize(("said", "idle"), [("", "15"), ("&keepalives_idle=40", "40")])
+def test_a_server_that_is_gone_without_a_word_is_found_out(server, said, idle):
+    with connected(parsed(address("t1", server) + said).server, 2.0) as connection:
+        assert connection.info.get_parameters()["keepalives_idle"] == idle
 
 
 def test_who_makes_a_tenant_does_not_wait_for_ever(server, admin):

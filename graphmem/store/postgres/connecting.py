@@ -16,6 +16,7 @@ from typing import Any
 import psycopg
 from psycopg.abc import Buffer, PQGen
 from psycopg.adapt import Dumper, Loader
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.types.numeric import FloatDumper, Int8Dumper
 
@@ -25,6 +26,8 @@ MOST_CONNECTIONS = 8
 _STATEMENTS_KEPT = 500
 _IDLE_SECONDS = 60.0
 _FIRST_WAIT, _LONGEST_WAIT = 0.02, 0.5  # seconds between two attempts to connect
+# Seconds of silence until the first, between two, how many without an answer; milliseconds until what is sent is seen.
+_PROBES = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
 _TAKING_BACK = ("ROLLBACK TO SAVEPOINT nested", "ROLLBACK", "COMMIT")
 _INT8_OID = 20
 
@@ -117,11 +120,10 @@ def adapt(connection: psycopg.Connection[Any]) -> None:
 def connect(address: str, seconds: float) -> Connection:
     """Connect to a server. Raises psycopg.OperationalError."""
     connection = Connection.connect(
-        address,
+        _patient(address, seconds),
         autocommit=True,
         cursor_factory=psycopg.RawCursor,
         prepare_threshold=2,
-        connect_timeout=max(int(seconds), 2),
     )
     connection.prepared_max = _STATEMENTS_KEPT
     adapt(connection)
@@ -131,6 +133,14 @@ def connect(address: str, seconds: float) -> Connection:
         connection.execute(statement)
     connection.begin_pipelining()
     return connection
+
+
+def _patient(address: str, seconds: float) -> str:
+    """Return an address with how long libpq waits for the server, where it does not say so itself.
+
+    A host that is gone without a word is found out by probes, which the system alone sends after two hours.
+    """
+    return make_conninfo("", **{"connect_timeout": max(int(seconds), 2), **_PROBES, **conninfo_to_dict(address)})
 
 
 class NoneFree(psycopg.OperationalError):
@@ -207,9 +217,7 @@ def pool_of(address: str) -> Pool:
 @contextlib.contextmanager
 def plainly_connected(address: str, seconds: float) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
     """Yield a connection that waits for each statement, for what is no transaction of a memory; closed at the end."""
-    connection = psycopg.connect(
-        address, autocommit=True, cursor_factory=psycopg.RawCursor, connect_timeout=max(int(seconds), 2)
-    )
+    connection = psycopg.connect(_patient(address, seconds), autocommit=True, cursor_factory=psycopg.RawCursor)
     with contextlib.closing(connection):
         yield connection
 
