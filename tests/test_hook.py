@@ -570,7 +570,7 @@ def test_a_hook_loads_only_what_its_answer_needs(host):
         memory.record_failure("Bash", FAILED)
     ours = [f"graphmem.core.{name}" for name in ("failures", "checkpoints", "candidates", "reminders", "precise")]
     needs = {name: [*heavy, *ours] for name in ("SessionStart", "PreToolUse", "Stop")}
-    for name, loaded in {**needs, "UserPromptSubmit": ours}.items():
+    for name, loaded in {**needs, "UserPromptSubmit": ["numpy", *ours]}.items():
         ran = subprocess.run(
             [sys.executable, "-c", script, name, *loaded], env=host.environ, capture_output=True, text=True, timeout=60,
             input=json.dumps(
@@ -588,6 +588,19 @@ def test_the_command_line_has_it_too(host):
 
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
     assert host.path.exists()
+
+
+@pytest.mark.parametrize("words", [["--bogus"], ["Stop", "extra"], ["Stop", "--json"], [], ["nonsense"]])
+def test_a_wrong_command_forbids_nothing(host, words):
+    ran = subprocess.run(
+        [sys.executable, "-m", "graphmem", "hook", *words],
+        env=host.environ,
+        capture_output=True,
+        input=b"{}",
+        timeout=60,
+    )
+
+    assert (ran.returncode, ran.stdout) == (0, b"")
 
 
 def test_there_is_a_program_for_it():

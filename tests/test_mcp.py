@@ -17,7 +17,7 @@ from mcp import Client, MCPError
 from mcp_types import INVALID_PARAMS, CreateMessageResult, ErrorData, ImageContent, ListRootsResult, Root, TextContent
 from test_store import FACT, fill
 
-from graphmem import Config, InvalidInput, Memory, Part
+from graphmem import Config, InvalidInput, Memory, Part, Triple
 from graphmem.surfaces.mcp.bounded import Pages, pages_of
 from graphmem.surfaces.mcp.desk import Desk
 from graphmem.surfaces.mcp.server import build_server
@@ -380,7 +380,35 @@ def test_notes_and_scenes_are_listed_page_by_page_and_read(memory, mode):
     assert len({one.uri for one in found}) == len(found) == 150 + len(memory.scenes())
     assert json.loads(note) == json.loads(to_json(memory.inspect(7)))
     assert json.loads(scene)["relations"][0]["object"] == "纯文本"
-    assert [each.uri_template for each in templates] == ["graphmem://notes/{id}", "graphmem://scenes/{key}"]
+    assert [each.uri_template for each in templates] == [
+        "graphmem://notes/{id}{?page}",
+        "graphmem://scenes/{key}{?page}",
+    ]
+
+
+def test_a_long_resource_goes_on_at_the_address_that_it_names(memory):
+    body = "".join(f"{number} panels\n" for number in range(9000))
+    memory.remember("Panels", body=body)
+    key = memory.declare_scene("chan:qq").key
+    memory.commit([Triple("boss", f"likes {number}", "tea") for number in range(300)], scenes=key)
+
+    async def use(client):
+        told = {}
+        for start in ("graphmem://notes/1", "graphmem://scenes/chan%3Aqq"):
+            told[start], uri = [], start
+            while uri:
+                part = json.loads((await client.read_resource(uri)).contents[0].text)
+                assert len(json.dumps(part, ensure_ascii=False)) < 25_000
+                uri = part.get("next")
+                told[start].append(part)
+        return told
+
+    note, scene = with_client(memory, use).values()
+
+    assert "".join(part["note"]["body"] for part in note) == body.strip()
+    assert note[0]["goes_on"] == ["note.body"]
+    assert "next" not in note[-1]
+    assert len({one["id"] for part in scene for one in part["relations"]}) == 100
 
 
 @pytest.mark.parametrize(
@@ -388,6 +416,9 @@ def test_notes_and_scenes_are_listed_page_by_page_and_read(memory, mode):
     [
         "graphmem://notes/99",
         "graphmem://notes/x",
+        "graphmem://notes/1?page=9",
+        "graphmem://notes/1?page=0",
+        "graphmem://notes/1?size=2",
         "graphmem://notes/" + "9" * 5000,
         "graphmem://scenes/none",
         "graphmem://x",
@@ -395,8 +426,10 @@ def test_notes_and_scenes_are_listed_page_by_page_and_read(memory, mode):
     ],
 )
 def test_what_is_not_there_cannot_be_read(memory, uri):
-    with pytest.raises(MCPError, match=r"note|scene"):
+    memory.remember("Tea at four")
+    with pytest.raises(MCPError, match=r"note|scene|page") as told:
         with_client(memory, lambda client: client.read_resource(uri))
+    assert told.value.error.code == INVALID_PARAMS
 
 
 def test_a_cursor_of_resources_is_one_that_was_given(memory):

@@ -184,3 +184,18 @@ def test_a_situation_is_weighed_by_the_settings_of_the_memory(filled):
     assert verb_of("match_scenes")(filled, {"situation": HERE}) == filled.match_scenes(
         Situation.of(**HERE, config=filled.config)
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"), [("inspect", "note_id"), ("undo", "operation"), ("tag_scene", "relation_ids")]
+)
+def test_rows_are_numbered_from_one(filled, name, argument):
+    given = {**CALLS[name], argument: [0] if argument.endswith("s") else 0}
+    assert not jsonschema.Draft202012Validator(arguments_schema(verb_of(name))).is_valid(given)
+    with pytest.raises(InvalidInput, match=argument):
+        verb_of(name)(filled, given)
+
+
+def test_a_list_of_texts_is_asked_for_in_few_words(filled):
+    with pytest.raises(InvalidInput, match=r"give a text or a list of texts$"):
+        verb_of("remember")(filled, {"title": "Tea", "labels": {"x": 1}})

@@ -67,8 +67,9 @@ def arguments_schema(verb: Verb, *, without: frozenset[str] = frozenset()) -> Sc
     return {
         "type": "object",
         "properties": {
-            name: _taken(argument.annotation, argument.default, known.get(name, ()))
+            name: _from_one(taken) if name == "operation" or name.endswith(("_id", "_ids")) else taken
             for name, argument in offered.items()
+            for taken in [_taken(argument.annotation, argument.default, known.get(name, ()))]
         },
         "required": [name for name, argument in offered.items() if argument.default is REQUIRED],
         "additionalProperties": False,
@@ -81,6 +82,15 @@ def _taken(annotation: Any, default: Any, known: Sequence[str]) -> Schema:
     forms = [form for i, form in enumerate(forms) if form not in forms[:i]]
     schema = dict(forms[0]) if len(forms) == 1 else {"anyOf": forms}
     return schema if default is REQUIRED or default is None else {**schema, "default": _told(default)}
+
+
+def _from_one(schema: Schema) -> Schema:
+    """Return the schema of the number of a row, or of several: they begin with 1."""
+    if schema == _COUNT:
+        return {**schema, "minimum": 1}
+    if "items" in schema:
+        return {**schema, "items": _from_one(schema["items"])}
+    return {**schema, "anyOf": [_from_one(form) for form in schema["anyOf"]]} if "anyOf" in schema else schema
 
 
 def _chosen(form: Schema, known: Sequence[str]) -> Schema:

@@ -207,7 +207,8 @@ def _taken(argument: Argument, value: object, config: Config) -> object:
     item = item_of(argument.annotation)
     found = value if item is None else _listed(value)
     if not any(_fits(found, kind) for kind in kinds):
-        raise InvalidInput(name, value, f"give {' or '.join(dict.fromkeys(_called(kind) for kind in kinds))}")
+        called = dict.fromkeys(_called(kind) for kind in kinds if not (kind is str and Iterable[str] in kinds))
+        raise InvalidInput(name, value, f"give {' or '.join(called)}")
     if item in _ITEMS:
         assert isinstance(found, list)
         return [_ITEMS[item](each, f"{name}[{i}]") for i, each in enumerate(found)]

@@ -120,10 +120,11 @@ def _project(session: Session) -> Path:
     return Path(folder)
 
 
-@click.command("hook")
-@click.argument("event", default="")
+# A wrong option would end with exit code 2, by which a hook forbids what is about to happen.
+@click.command("hook", context_settings={"ignore_unknown_options": True})
+@click.argument("event", nargs=-1)
 @click.pass_obj
-def hook_command(session: Session, /, event: str) -> None:
+def hook_command(session: Session, /, event: tuple[str, ...]) -> None:
     """Answer EVENT of Claude Code: it on standard input as JSON, the answer on standard output.
 
     The exit code is 0 whatever happens; what went wrong stands in hook.log in the user's folder of state. Claude Code
@@ -134,5 +135,5 @@ def hook_command(session: Session, /, event: str) -> None:
       echo '{"session_id": "s1", "prompt": "Where does it run?"}' | graphmem hook UserPromptSubmit
     """
     options = (("--db", session.database), ("--config", session.config_file))
-    words = [*(word for name, value in options if value for word in (name, value)), event]
+    words = [*(word for name, value in options if value for word in (name, value)), *event]
     click.echo(hook.answer(words).decode("ascii"), nl=False)

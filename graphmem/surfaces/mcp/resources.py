@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import itertools
 import json
 import urllib.parse
 from typing import Any
@@ -14,10 +15,19 @@ from graphmem.surfaces.wire import to_json, whole_number
 _NOTES = "graphmem://notes/"
 _SCENES = "graphmem://scenes/"
 _PAGE = 100
+_HELD = 100  # of each kind
 
 TEMPLATES: tuple[dict[str, Any], ...] = (
-    {"name": "note", "uri_template": _NOTES + "{id}", "description": "Everything about a note, by its number"},
-    {"name": "scene", "uri_template": _SCENES + "{key}", "description": "What a scene holds, by its key"},
+    {
+        "name": "note",
+        "uri_template": _NOTES + "{id}{?page}",
+        "description": "Everything about a note, by its number; next, where there is more",
+    },
+    {
+        "name": "scene",
+        "uri_template": _SCENES + "{key}{?page}",
+        "description": f"What a scene holds, by its key, the heaviest {_HELD} of each kind; next, where there is more",
+    },
 )
 
 
@@ -44,20 +54,31 @@ def listed(memory: Memory, cursor: str | None) -> tuple[list[dict[str, Any]], st
 
 
 def read(memory: Memory, uri: str, limit: int) -> str:
-    """Return the JSON of a note or a scene, of at most about `limit` characters. Raises InvalidInput, NotFound."""
-    if uri.startswith(_NOTES):
-        number = whole_number(uri.removeprefix(_NOTES))
+    """Return the JSON of a note or a scene, of at most about `limit` characters. Raises InvalidInput, NotFound.
+
+    Where that is not all of it, `next` is the address of the next part, and `goes_on` tells what was cut.
+    """
+    place, _, query = uri.partition("?")
+    page = 1 if not query else whole_number(query.removeprefix("page="))
+    if not page:
+        raise InvalidInput("uri", uri, "give ?page= and a number from 1 on, or neither")
+    if place.startswith(_NOTES):
+        number = whole_number(place.removeprefix(_NOTES))
         if number is None:
             raise InvalidInput("uri", uri, "give the number of a note")
         answer: object = memory.inspect(number)
-    elif uri.startswith(_SCENES):
-        key = urllib.parse.unquote(uri.removeprefix(_SCENES))
+    elif place.startswith(_SCENES):
+        key = urllib.parse.unquote(place.removeprefix(_SCENES))
         memory.scene(key)  # a recall finds nothing in one that is unknown, and says nothing of it
-        answer = memory.recall_by_scene(key, exact=True)
+        answer = memory.recall_by_scene(key, exact=True, limit=_HELD)
     else:
         raise InvalidInput("uri", uri, f"give {_NOTES} and a number, or {_SCENES} and a key")
-    value, _ = next(pages_of(json.loads(to_json(answer)), limit))
-    return to_json(value)
+    parts = list(itertools.islice(pages_of(json.loads(to_json(answer)), limit), page - 1, page + 1))
+    if not parts:
+        raise InvalidInput("uri", uri, "there is no such page; begin without ?page=")
+    value, cut = parts[0]
+    more = {"next": f"{place}?page={page + 1}", "goes_on": cut} if len(parts) > 1 else {}
+    return to_json({**value, **more})
 
 
 def _cursor(kind: str, start: int) -> str:

@@ -18,7 +18,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 
 from graphmem.core.model import Writer, WriterTask
-from graphmem.errors import GraphmemError, InvalidInput, WriterFailed, WriterUnavailable
+from graphmem.errors import GraphmemError, InvalidInput, NotFound, WriterFailed, WriterUnavailable
 from graphmem.surfaces.mcp.bounded import LIMIT, Pages
 from graphmem.surfaces.mcp.desk import Desk
 from graphmem.surfaces.mcp.profiles import PROFILES
@@ -199,7 +199,7 @@ def _called(
     return types.CallToolResult(content=[types.TextContent(text=text) for text in texts], structured_content=reply)
 
 
-def _invalid(error: InvalidInput) -> MCPError:
+def _invalid(error: GraphmemError) -> MCPError:
     return MCPError(types.INVALID_PARAMS, str(error), refusal_of(error)["error"])
 
 
@@ -207,7 +207,7 @@ async def _asked(read: Callable[[], _Answer]) -> _Answer:
     """Return what reading a memory returns, its refusals as errors of the protocol."""
     try:
         return await _in_thread(read)
-    except InvalidInput as error:
+    except (InvalidInput, NotFound) as error:
         raise _invalid(error) from None
     except GraphmemError as error:
         raise MCPError(types.INTERNAL_ERROR, str(error), refusal_of(error)["error"]) from None
