@@ -400,6 +400,6 @@ def test_a_server_of_a_command_that_fails_is_gone_as_well(server):
         )  # fmt: skip
 
         assert (ran.returncode, ran.stderr) == (7, "")
-        assert os.listdir(folder) == []
+        assert list(Path(folder).iterdir()) == []
     with pytest.raises(psycopg.OperationalError):
         psycopg.connect(ran.stdout.strip())
