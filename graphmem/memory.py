@@ -221,7 +221,14 @@ class Memory(Files):
         most = checked_limit(limit, default=scene_graph.MOST_ROWS)
         with self._store.read() as tx:
             return scene_graph.list_scenes(
-                tx, key, self._at(None), origin=origin, contains=fold(contains), sort=sort, limit=most, skip=skip
+                tx,
+                key,
+                self._at(None),
+                origin=origin,
+                contains=fold(clean_text(contains)),
+                sort=sort,
+                limit=most,
+                skip=skip,
             )
 
     def scene(self, key: str) -> model.SceneDetail:

@@ -8,11 +8,11 @@ import os
 import posixpath
 import re
 import stat
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from graphmem.core.keys import place_key
 from graphmem.errors import InvalidInput
 from graphmem.late import late
 
@@ -134,7 +134,7 @@ def is_one_folder(one: str, other: str) -> bool:
     """Tell whether two paths are one folder, also where the file system does not mind letter case and accents."""
     if one == other:
         return True
-    if _folded(one) != _folded(other):
+    if place_key(one) != place_key(other):
         return False
     try:
         return os.path.samefile(one, other)
@@ -145,10 +145,6 @@ def is_one_folder(one: str, other: str) -> bool:
 def is_there(folder: str) -> bool:
     """Tell whether there is such a folder."""
     return os.path.isdir(folder)
-
-
-def _folded(path: str) -> str:
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
 def read_signs(folder: str | os.PathLike[str], *, whole_repository: bool) -> Signs:
