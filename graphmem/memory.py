@@ -80,10 +80,11 @@ else:
 
 
 class Memory(Files):
-    """A memory in one SQLite file. Any number of threads and processes may use the same file.
+    """A memory in one SQLite file, or a tenant of a PostgreSQL server. Any number of threads and processes may use it.
 
-    Every verb is one transaction, but for `replay`, which is one for each turn and its facts: on an error nothing of it
-    stays. Errors are those of `graphmem.errors`.
+    A verb is one transaction: on an error nothing of it stays. Those that go on for long (imports, exports, upkeep,
+    harvests, checkpoints, copies, `replay`, `embed`) are one for each of their steps. Errors are those of
+    `graphmem.errors`.
     """
 
     @classmethod
