@@ -45,6 +45,11 @@ def everything_in(folder):
     return {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
+def tree_of(folder):
+    """Everything in a folder, and its folders."""
+    return {file.relative_to(folder): file.read_bytes() if file.is_file() else None for file in folder.rglob("*")}
+
+
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_uninstall_leaves_each_file_as_it_was(home, settings):
     files = claude_setup.files_of(None)
@@ -94,6 +99,64 @@ def test_files_that_were_not_there_are_gone_again(home, tmp_path):
     assert all(change.applied for change in changes)
     assert everything_in(home) == before
     assert list(project.iterdir()) == []
+
+
+@pytest.mark.parametrize("before", [b"", b" ", b"\n", b"\r\n \n\n", b"\xef\xbb\xbf"])
+def test_files_that_held_nothing_hold_it_again(home, before):
+    files = claude_setup.files_of(None)
+    for file in (files.settings, files.servers):
+        file.write_bytes(before)
+
+    install()
+    install(database="other.db")
+    found = [json.loads(file.read_text("utf-8-sig")) for file in (files.settings, files.servers)]
+    claude_setup.uninstall(None, dry_run=False)
+
+    assert [set(each) for each in found] == [{"hooks"}, {"mcpServers"}]
+    assert [files.settings.read_bytes(), files.servers.read_bytes()] == [before, before]
+    claude_setup.uninstall(None, dry_run=False)
+    assert [files.settings.read_bytes(), files.servers.read_bytes()] == [before, before]
+
+
+@pytest.mark.parametrize("there", [".", ".claude", ".claude/commands"])
+@pytest.mark.parametrize("of_project", [True, False])
+def test_folders_that_were_there_are_there_again_and_no_others(home, tmp_path, of_project, there):
+    project = tmp_path / "project"
+    (tmp_path / ".claude").rmdir()
+    ((project if of_project else tmp_path) / there).mkdir(parents=True, exist_ok=True)
+    before = tree_of(tmp_path)
+
+    install(project if of_project else None)
+    install(project if of_project else None, database="other.db")
+    claude_setup.uninstall(project if of_project else None, dry_run=False)
+
+    assert tree_of(tmp_path) == before
+
+
+def test_a_folder_of_settings_that_was_made_goes_with_its_last_file(home, tmp_path, monkeypatch):
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "one" / "two"))
+    before = tree_of(tmp_path)
+
+    install()
+    claude_setup.uninstall(None, dry_run=False)
+    assert tree_of(tmp_path) == before
+
+    install()
+    (tmp_path / "one" / "mine").touch()
+    claude_setup.uninstall(None, dry_run=False)
+    assert tree_of(tmp_path) == {**before, Path("one"): None, Path("one/mine"): b""}
+
+
+def test_a_file_of_a_stranger_removes_no_folder_outside_the_project(home, tmp_path):
+    project = tmp_path / "above" / "project"
+    project.mkdir(parents=True)
+    install(project)
+    settings = project / ".claude" / "settings.json"
+    settings.write_text(settings.read_text() + "\n" * 9)
+
+    claude_setup.uninstall(project, dry_run=False)
+
+    assert tree_of(tmp_path / "above") == {Path("project"): None}
 
 
 def test_a_hook_is_a_program_with_arguments_and_no_shell(home, tmp_path, monkeypatch):

@@ -46,6 +46,11 @@ def everything_in(folder):
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
+def tree_of(folder):
+    """Everything in a folder, and its folders."""
+    return {str(file.relative_to(folder)): file.read_bytes() if file.is_file() else None for file in folder.rglob("*")}
+
+
 def holding(text):
     return json_files.parsed(text.lstrip("\ufeff"), "file", comments=True)
 
@@ -95,6 +100,45 @@ def test_what_is_installed_for_a_project_and_for_the_user(project, tmp_path):
     setup.uninstall(None, dry_run=False)
     assert everything_in(tmp_path) == {}
     assert list(project.iterdir()) == []
+
+
+@pytest.mark.parametrize("before", [b"", b" \n", b"\n\n", b"\xef\xbb\xbf"])
+def test_settings_that_held_nothing_hold_it_again(project, before):
+    config = project / "opencode.jsonc"
+    config.write_bytes(before)
+
+    install(project)
+    found = holding(config.read_text("utf-8-sig"))
+    setup.uninstall(project, dry_run=False)
+
+    assert set(found) == {"mcp"}
+    assert tree_of(project) == {"opencode.jsonc": before}
+
+
+@pytest.mark.parametrize("there", [".", "opencode/plugins", "opencode/commands", "opencode/graphmem", "opencode/mine"])
+def test_folders_that_were_there_are_there_again_and_no_others(project, tmp_path, monkeypatch, there):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "own"))
+    (tmp_path / "own" / there).mkdir(parents=True)
+    before = tree_of(tmp_path)
+
+    install(None)
+    install(None, database="other.db")
+    assert setup.installed(None).missing == ()
+    setup.uninstall(None, dry_run=False)
+
+    assert tree_of(tmp_path) == before
+
+
+def test_a_file_that_is_empty_is_none_of_ours(project):
+    own = project / ".opencode" / "plugins" / "graphmem.js"
+    own.parent.mkdir(parents=True)
+    own.touch()
+
+    with pytest.raises(InvalidInput, match="not graphmem's; move it away"):
+        install(project)
+    setup.uninstall(project, dry_run=False)
+
+    assert own.read_bytes() == b""
 
 
 def test_the_folder_of_the_user_is_that_of_the_desktop(project, tmp_path, monkeypatch):

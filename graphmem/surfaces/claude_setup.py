@@ -19,7 +19,6 @@ from graphmem.surfaces.setting_up import Change, content_of, options_of, program
 SERVER = "graphmem"
 _HOOK = "graphmem-hook"
 _HOOK_MODULE = "graphmem.surfaces.hook"
-_OWN_FOLDERS = (".claude",)
 _SECONDS = 10  # until Claude Code gives up on a hook; none takes as long
 
 
@@ -58,7 +57,6 @@ def install(
             (files.servers, lambda text, place: _with_server(text, place, options, shared=shared)),
         ],
         within=project,
-        own_folders=_OWN_FOLDERS,
         dry_run=dry_run,
     )
 
@@ -69,7 +67,6 @@ def uninstall(project: Path | None, *, dry_run: bool) -> tuple[Change, ...]:
     changes = written(
         [(files.settings, _without_hooks), (files.servers, _without_server)],
         within=project,
-        own_folders=_OWN_FOLDERS,
         dry_run=dry_run,
     )
     if not dry_run:
@@ -113,7 +110,7 @@ def _command(called: Any) -> tuple[str, ...]:
 # ---- hooks
 
 
-def _with_hooks(text: str, place: str, options: Sequence[str], *, shared: bool) -> tuple[str, list[str]]:
+def _with_hooks(text: str | None, place: str, options: Sequence[str], *, shared: bool) -> tuple[str | None, list[str]]:
     changes: list[str] = []
     for event in EVENTS:
         groups = _groups(text, place, event)
@@ -126,7 +123,7 @@ def _with_hooks(text: str, place: str, options: Sequence[str], *, shared: bool) 
     return text, changes
 
 
-def _without_hooks(text: str, place: str) -> tuple[str, list[str]]:
+def _without_hooks(text: str | None, place: str) -> tuple[str | None, list[str]]:
     changes: list[str] = []
     for event in json_files.value_at(json_files.parsed(text, place), "hooks") or {}:
         while text and (own := [n for n, group in enumerate(_groups(text, place, event)) if _is_ours(group)]):
@@ -135,7 +132,7 @@ def _without_hooks(text: str, place: str) -> tuple[str, list[str]]:
     return text, changes
 
 
-def _groups(text: str, place: str, event: str) -> list[Any]:
+def _groups(text: str | None, place: str, event: str) -> list[Any]:
     found = json_files.parsed(text, place)
     for path, kind, name in ((("hooks",), dict, "an object"), (("hooks", event), list, "a list")):
         value = json_files.value_at(found, *path)
@@ -166,7 +163,7 @@ def _hook(event: str, options: Sequence[str], *, shared: bool) -> dict[str, Any]
 # ---- the MCP server
 
 
-def _with_server(text: str, place: str, options: Sequence[str], *, shared: bool) -> tuple[str, list[str]]:
+def _with_server(text: str | None, place: str, options: Sequence[str], *, shared: bool) -> tuple[str | None, list[str]]:
     program, *arguments = program_of("graphmem", "graphmem", shared=shared)
     wanted = {"type": "stdio", "command": program, "args": [*arguments, *options, "mcp"]}
     servers = _servers(text, place)
@@ -176,13 +173,13 @@ def _with_server(text: str, place: str, options: Sequence[str], *, shared: bool)
     return json_files.with_value(text, ["mcpServers", SERVER], wanted), [f"MCP server {SERVER} {done}"]
 
 
-def _without_server(text: str, place: str) -> tuple[str, list[str]]:
-    if SERVER not in _servers(text, place):
+def _without_server(text: str | None, place: str) -> tuple[str | None, list[str]]:
+    if text is None or SERVER not in _servers(text, place):
         return text, []
     return json_files.without_value(text, ["mcpServers", SERVER]), [f"MCP server {SERVER} removed"]
 
 
-def _servers(text: str, place: str) -> dict[str, Any]:
+def _servers(text: str | None, place: str) -> dict[str, Any]:
     servers = json_files.parsed(text, place).get("mcpServers", {})
     if not isinstance(servers, dict):
         raise InvalidInput("file", place, "mcpServers is not an object; mend it, nothing was changed")

@@ -14,14 +14,13 @@ from typing import Any, NamedTuple
 
 from graphmem.errors import InvalidInput
 from graphmem.surfaces import json_files
-from graphmem.surfaces.setting_up import Change, Edit, content_of, options_of, program_of, written
+from graphmem.surfaces.setting_up import Change, Edit, content_of, ending_of, options_of, program_of, written
 
 SERVER = "graphmem"
 _SOURCES = Path(__file__).parent
 _PLUGINS = ("graphmem.js", "graphmem-v2.js")
 _COMMANDS = ("mem-checkpoint.md", "mem-distill.md", "mem-dream.md", "mem-search.md")
 _CONFIGS = ("opencode.jsonc", "opencode.json")
-_OWN_FOLDERS = ("plugins", "commands", "graphmem", ".opencode")
 _UNTOLD = {"GRAPHMEM_INJECT": "false"}  # what holds is told by the plug-in, and once is enough
 # A line of each file of ours. What has none is somebody else's, whatever it is about.
 _MARK = "Written by 'graphmem opencode install', which replaces this file; 'graphmem opencode uninstall' removes it."
@@ -60,7 +59,6 @@ def install(
     return written(
         [*files, (_config(places.configs), lambda text, place: _with_server(text, place, command))],
         within=project,
-        own_folders=_OWN_FOLDERS,
         dry_run=dry_run,
     )
 
@@ -74,7 +72,6 @@ def uninstall(project: Path | None, *, dry_run: bool) -> tuple[Change, ...]:
             (_config(places.configs), _without_server),
         ],
         within=project,
-        own_folders=_OWN_FOLDERS,
         dry_run=dry_run,
     )
 
@@ -102,7 +99,7 @@ def installed(project: Path | None) -> Installed:
     told = content_of(settings)
     plugin = json_files.value_at(json_files.parsed(told, str(settings)), "command") if told else None
     files = {file: one for file, one in _files(places.folder, [], writes=False).items() if file != settings}
-    missing = tuple(str(file) for file, one in files.items() if content_of(file) != one)
+    missing = tuple(str(file) for file, one in files.items() if content_of(file).rstrip("\n") != one.rstrip("\n"))
     command = json_files.value_at(server, "command")
     return Installed(str(places.folder), str(config), missing, _words(plugin), _words(command))
 
@@ -134,18 +131,19 @@ def _source(name: str) -> str:
 
 
 def _holding(text: str) -> Edit:
-    def edit(before: str, place: str) -> tuple[str, list[str]]:
-        if before == text:
-            return before, []
-        if before.strip() and _MARK not in before:
+    def edit(before: str | None, place: str) -> tuple[str | None, list[str]]:
+        if before is None:
+            return text, ["added"]
+        if _MARK not in before:
             raise InvalidInput("file", place, "is there already and not graphmem's; move it away, nothing was changed")
-        return text, ["changed" if before else "added"]
+        wanted = text.rstrip("\n") + ending_of(before)
+        return wanted, [] if before == wanted else ["changed"]
 
     return edit
 
 
-def _gone(before: str, place: str) -> tuple[str, list[str]]:
-    return ("", ["removed"]) if _MARK in before else (before, [])
+def _gone(before: str | None, place: str) -> tuple[str | None, list[str]]:
+    return (None, ["removed"]) if before and _MARK in before else (before, [])
 
 
 # ---- the MCP server
@@ -158,7 +156,7 @@ def _config(folder: Path) -> Path:
     return next(iter([*named, *there]), folder / _CONFIGS[-1])
 
 
-def _with_server(text: str, place: str, command: Sequence[str]) -> tuple[str, list[str]]:
+def _with_server(text: str | None, place: str, command: Sequence[str]) -> tuple[str | None, list[str]]:
     path = _path(text, place)
     before = json_files.value_at(json_files.parsed(text, place, comments=True), *path)
     wanted: dict[str, Any] = {"type": "local", "command": [*command, "mcp"], "environment": _UNTOLD}
@@ -169,9 +167,9 @@ def _with_server(text: str, place: str, command: Sequence[str]) -> tuple[str, li
     return json_files.with_value(text, path, {**wanted, **kept, **wanted}), [f"MCP server {SERVER} {done}"]
 
 
-def _without_server(text: str, place: str) -> tuple[str, list[str]]:
+def _without_server(text: str | None, place: str) -> tuple[str | None, list[str]]:
     path = _path(text, place)
-    if json_files.value_at(json_files.parsed(text, place, comments=True), *path) is None:
+    if text is None or json_files.value_at(json_files.parsed(text, place, comments=True), *path) is None:
         return text, []
     return json_files.without_value(text, path), [f"MCP server {SERVER} removed"]
 
@@ -179,7 +177,7 @@ def _without_server(text: str, place: str) -> tuple[str, list[str]]:
 _V1 = ("mcp", SERVER)
 
 
-def _path(text: str, place: str) -> tuple[str, ...]:
+def _path(text: str | None, place: str) -> tuple[str, ...]:
     """Return where the server stands. Version 2 of OpenCode has an object `servers` there, which is no server."""
     found = json_files.parsed(text, place, comments=True).get("mcp", {})
     servers = found.get("servers") if isinstance(found, dict) else None
