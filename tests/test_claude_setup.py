@@ -282,6 +282,112 @@ def test_the_command_prints_what_it_does(home, tmp_path, monkeypatch):
     assert run(graphmem, ["claude", "install", "--user", "--project"]).exit_code == 2
 
 
+# ---- a server of the same name that is somebody else's
+
+
+DOCKER = {"command": "docker", "args": ["run", "acme/graphmem"], "env": {"KEY": "v"}}
+BY_CLAUDE = {"type": "stdio", "command": "graphmem", "args": ["mcp"], "env": {}}
+OTHERS = [
+    DOCKER,
+    {"type": "http", "url": "https://memory.acme.com/mcp"},
+    {"type": "stdio", "command": "/opt/bin/graphmem", "args": ["--db", "/data/team.db", "mcp"]},
+    {"type": "stdio", "command": "/opt/bin/graphmem", "args": ["mcp"], "env": {"GRAPHMEM_DB": "/data/team.db"}},
+    {"type": "stdio", "command": "/opt/bin/graphmem", "args": ["serve"]},
+    {"type": "stdio", "command": "/opt/bin/graphmem", "args": ["mcp", 1]},
+    {"type": "stdio", "command": "/opt/bin/graphmem"},
+    {"type": "stdio", "command": "/opt/bin/graphmem", "args": ["mcp", "--http"]},
+    {"type": "stdio", "command": "/opt/bin/graphmem-of-acme", "args": ["mcp"]},
+    {"type": "stdio", "command": "/opt/bin/graphmem", "args": ["--db", "team.db", "mcp"]},
+    {**BY_CLAUDE, "args": ["--db", "/data/team.db", "mcp"]},
+    {}, None, "graphmem", [],
+]  # fmt: skip
+
+
+def with_server(home, server):
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": {"graphmem": server}}))
+
+
+def server_of(home):
+    return json.loads((home / ".claude.json").read_text())["mcpServers"]["graphmem"]
+
+
+@pytest.mark.parametrize("server", OTHERS)
+def test_a_server_of_somebody_else_is_kept_and_told_of(home, server):
+    with_server(home, server)
+    before = everything_in(home)
+
+    hooks, kept = install()
+    again = install()[1]
+    with_hooks = server_of(home)
+    left = claude_setup.uninstall(None, dry_run=False)[1]
+
+    assert len(hooks.changes) == len(EVENTS)
+    assert (kept.changes, kept.applied, kept.file) == ((), False, str(home / ".claude.json"))
+    assert "to replace it, remove mcpServers.graphmem there and install again" in kept.kept
+    assert again == kept
+    assert "remove mcpServers.graphmem there if it is to go" in left.kept
+    assert with_hooks == server
+    assert everything_in(home) == before
+
+
+def test_what_the_server_of_somebody_else_is_told_of_with(home):
+    run = click.testing.CliRunner().invoke
+    with_server(home, DOCKER)
+
+    told = [run(graphmem, ["claude", act]).output.splitlines()[1] for act in ("install", "uninstall")]
+
+    for line in told:
+        assert line.startswith(f"{home / '.claude.json'}: MCP server graphmem is kept as it is")
+    assert server_of(home) == DOCKER
+
+
+@pytest.mark.parametrize("server", [BY_CLAUDE, {"command": "/opt/bin/graphmem", "args": ["mcp"]}])
+def test_a_server_that_claude_code_added_is_as_good_as_ours(home, server):
+    with_server(home, server)
+
+    change = install()[1]
+    assert (change.changes, change.kept, server_of(home)) == ((), "", server)
+    assert "is kept" in install(database="other.db")[1].kept
+    assert server_of(home) == server
+    assert "is kept" in claude_setup.uninstall(None, dry_run=False)[1].kept
+    assert server_of(home) == server
+
+
+def test_a_server_that_an_earlier_install_wrote_is_ours(home, tmp_path, monkeypatch):
+    install(database="team.db")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "elsewhere" / "python"))
+
+    assert install(database="team.db")[1].changes == ("MCP server graphmem changed",)
+    assert server_of(home)["command"] == str(tmp_path / "elsewhere" / "python")
+    monkeypatch.undo()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert install()[1].changes == ("MCP server graphmem changed",)
+    assert "--db" not in server_of(home)["args"]
+    install(database="team.db", config_file="my.toml")
+    claude_setup.uninstall(None, dry_run=False)
+    assert everything_in(home) == {}
+
+
+def test_a_server_of_ours_that_was_changed_by_hand_is_kept(home):
+    install()
+    ours = server_of(home)
+    with_server(home, {**ours, "args": ["--db", "/data/team.db", "mcp"]})
+
+    assert "is kept" in install()[1].kept
+    assert "is kept" in claude_setup.uninstall(None, dry_run=False)[1].kept
+    assert server_of(home)["args"][1] == "/data/team.db"
+
+
+def test_a_name_without_a_folder_is_ours_in_a_project_alone(home, tmp_path):
+    project = tmp_path / "project"
+    project.mkdir()
+    for file in (home / ".claude.json", project / ".mcp.json"):
+        file.write_text('{"mcpServers": {"graphmem": {"type": "stdio", "command": "graphmem", "args": ["mcp"]}}}')
+
+    assert claude_setup.uninstall(project, dry_run=False)[1].changes == ("MCP server graphmem removed",)
+    assert "is kept" in claude_setup.uninstall(None, dry_run=False)[1].kept
+
+
 # ---- JSON files
 
 
