@@ -7,6 +7,9 @@ import pytest
 
 from graphmem import InvalidInput, Memory
 from graphmem.core.addresses import is_server, tenant_of, without_password, without_passwords
+from graphmem.surfaces import hook_helper, setting_up
+from graphmem.surfaces.http import running, starting
+from graphmem.surfaces.opening import Session
 
 WORD = "hunter2Xy9"
 ADDRESS = f"postgresql://me:{WORD}@db.invalid/m?tenant=t1"
@@ -85,3 +88,60 @@ def test_texts_are_told_without_passwords():
     assert without_passwords(f"no '{ADDRESS}'; https://me:{WORD}@db.invalid:1/x?y=1: no") == (
         "no 'postgresql://me@db.invalid/m?tenant=t1'; https://me@db.invalid:1/x: no"
     )
+
+
+# ---- programs that are started, their settings and logs
+
+
+def test_a_log_of_hooks_tells_no_password(home):
+    address = f"postgresql://me:x@{WORD}@db.invalid/m"
+    hook_helper.answer(b"", "\0".join(["", "--db", address, "SessionStart"]).encode(), b'{"session_id": "s1"}')
+
+    (log,) = home.rglob("hook.log")
+    assert WORD not in log.read_text()
+    assert "postgresql://me..." in log.read_text()
+
+
+def test_what_goes_on_behind_a_hook_is_told_the_memory_by_its_environment(monkeypatch):
+    started = []
+    monkeypatch.setattr(hook_helper, "_apart", lambda words, environ, told: started.append((words, environ)))
+    hook_helper._go_on("wish", b"{}", "", {"database": ADDRESS, "config_file": "own.toml"})
+
+    ((words, environ),) = started
+    assert WORD not in " ".join(words)
+    assert (environ["GRAPHMEM_DB"], environ["GRAPHMEM_CONFIG"]) == (ADDRESS, "own.toml")
+
+
+def test_a_server_apart_is_told_the_memory_by_its_environment(monkeypatch):
+    started = []
+
+    def start(words, **options):
+        started.append((words, options))
+        raise InterruptedError
+
+    monkeypatch.setattr(starting.subprocess, "Popen", start)
+    with pytest.raises(InterruptedError):
+        starting.started(Session(ADDRESS, None), [])
+
+    ((words, options),) = started
+    assert WORD not in " ".join(words)
+    assert options["env"]["GRAPHMEM_DB"] == ADDRESS
+    assert os.path.isdir(options["cwd"])
+
+
+def test_the_server_of_a_tenant_is_found_from_any_folder_and_however_it_is_written(tmp_path, monkeypatch):
+    there = running.record_of("postgresql://me@db.invalid/m?tenant=a%20b")
+    monkeypatch.chdir(tmp_path)
+    others = [
+        f"Postgres://me:{WORD}@db.invalid/m?sslmode=require&tenant=a b",
+        "postgresql://me@db.invalid/m?tenant=c",
+    ]
+
+    assert [running.record_of(other) == there for other in others] == [True, False]
+
+
+def test_no_password_is_written_into_settings_of_other_programs():
+    with pytest.raises(InvalidInput, match=r"~/\.pgpass") as caught:
+        setting_up.options_of(ADDRESS, None)
+    assert WORD not in str(caught.value)
+    assert setting_up.options_of("postgresql://me@db.invalid/m", None) == ["--db", "postgresql://me@db.invalid/m"]
