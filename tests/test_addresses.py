@@ -1,6 +1,8 @@
 """Addresses of servers: none is shown with a password, and none is taken for the path of a file or a folder."""
 
 import os
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,8 @@ import pytest
 from graphmem import InvalidInput, Memory
 from graphmem.core.addresses import is_server, tenant_of, without_password, without_passwords
 from graphmem.surfaces import hook_helper, setting_up
+from graphmem.surfaces.cli import main
+from graphmem.surfaces.doctor import clients
 from graphmem.surfaces.http import running, starting
 from graphmem.surfaces.opening import Session
 
@@ -25,6 +29,18 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.chdir(folder)
     return folder
+
+
+@pytest.fixture
+def cli(capsys):
+    """The command line in this process: its exit code, and all it says."""
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as end:
+            main(list(arguments))
+        return end.value.code, "".join(capsys.readouterr())
+
+    return run
 
 
 OTHERS = [
@@ -145,3 +161,84 @@ def test_no_password_is_written_into_settings_of_other_programs():
         setting_up.options_of(ADDRESS, None)
     assert WORD not in str(caught.value)
     assert setting_up.options_of("postgresql://me@db.invalid/m", None) == ["--db", "postgresql://me@db.invalid/m"]
+
+
+# ---- commands
+
+
+COMMANDS = [
+    "check {}",
+    "dedupe --dry-run {}",
+    "dedupe {}",
+    "restore {}",
+    "backup {}",
+    "verify-forgotten x {}",
+    "import jsonl {}",
+    "export jsonl {}",
+    "tree export {}",
+    "tree sync {}",
+    "harvest {}",
+    "mirror s1 {}",
+    "replay {}",
+    "graph --output {}",
+    "block put x --file {}",
+    "scenes reset --emergent --backup {}",
+    "--config {} check",
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("address", [ADDRESS, f"mysql://me:x@{WORD}@db.invalid/m"])
+def test_commands_refuse_an_address_where_a_file_is_wanted(cli, home, command, address):
+    code, told = cli(*command.format(address).split(), *(["--json"] if "mirror" in command else []))
+
+    assert code == 2
+    assert WORD not in told
+    assert "mysql://me..." in told or "me@db.invalid" in told
+    assert "name a memory on a server with --db" in told
+    assert not list(home.iterdir())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "repair {}",
+        "upkeep {}",
+        "upkeep --json {}",
+        "{}",
+        "completion {}",
+        "remember a --kind {}",
+        "undo {}",
+        "document put x --file {}",
+    ],
+)
+def test_wrong_usage_tells_no_password(cli, command):
+    code, told = cli(*command.format(ADDRESS).split())
+
+    assert code == 2
+    assert WORD not in told
+    assert "me@db.invalid" in told
+
+
+def test_a_memory_that_is_only_read_is_told_without_a_password(cli, monkeypatch):
+    monkeypatch.setenv("GRAPHMEM_READ_ONLY", "true")
+    code, told = cli("--db", ADDRESS, "restore", "backup.db")
+
+    assert (code, WORD in told, "me@db.invalid" in told) == (1, False, True)
+
+
+def test_the_doctor_tells_no_password_of_what_programs_call(monkeypatch):
+    monkeypatch.setattr(clients, "_failure", lambda words, environ: "")
+    command = [sys.executable, *clients.words_of("graphmem")[1:], "--db", ADDRESS, "mcp"]
+    caller = clients._Caller("x", "install", is_own=True)
+    for memory in ("memory.db", os.path.realpath(ADDRESS)):
+        found = clients._call(caller, clients._SERVER, command, memory, {})
+        assert WORD not in repr(found)
+        assert "me@db.invalid" in repr(found)
+
+
+def test_the_doctor_tells_of_an_address_that_is_none(cli):
+    code, told = cli("--db", f"mysql://me:{WORD}@db.invalid/m", "doctor", "--json")
+
+    assert (code, WORD in told, "is no address of a server" in told) == (1, False, True)
+    assert shlex.quote("mysql://me@db.invalid/m") in told
