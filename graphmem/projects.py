@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from graphmem.core.addresses import refuse_server
 from graphmem.core.keys import place_key
 from graphmem.errors import InvalidInput
 from graphmem.late import late
@@ -197,6 +198,7 @@ def git_user(common: str) -> str:
 
 def _folder(folder: str | os.PathLike[str]) -> tuple[str, str]:
     """Return a folder as it was written, absolute, and its real path."""
+    refuse_server("project", folder)
     text = os.fspath(folder) if isinstance(folder, str | os.PathLike) else folder
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise InvalidInput("project", folder, "give the path of a folder, or None for no project")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from graphmem.config import Config
-from graphmem.core.addresses import is_server, without_password
+from graphmem.core.addresses import is_server, require_ours, without_password
 from graphmem.errors import InvalidInput
 from graphmem.late import late
 
@@ -36,7 +36,7 @@ def of_tenant(path: str, tenant: str) -> str:
 
 def tenants_at(path: str, config: Config) -> list[str]:
     """Return the names of the tenants of the server of an address. Raises StoreFailed, StoreBusy."""
-    with _naming_the_extra(path):
+    with _reaching(path):
         from graphmem.store.postgres.database import tenant_names
     return tenant_names(path, config)
 
@@ -45,14 +45,15 @@ def is_there(path: str, config: Config) -> bool:
     """Tell whether there is a file, or a tenant. Raises StoreFailed, StoreBusy for a server that cannot be asked."""
     if not is_server(path):
         return os.path.exists(os.path.expanduser(path))
-    with _naming_the_extra(path):
+    with _reaching(path):
         from graphmem.store.postgres.database import has_tenant
     return has_tenant(path, config)
 
 
 @contextlib.contextmanager
-def _naming_the_extra(path: str) -> Iterator[None]:
-    """Raise InvalidInput, which says what to install, where a package for servers is missing."""
+def _reaching(path: str) -> Iterator[None]:
+    """Raise InvalidInput for an address that is not ours, and where a package is missing: it says what to install."""
+    require_ours(path)
     try:
         yield
     except ModuleNotFoundError as error:
@@ -71,7 +72,7 @@ def open_store(
     """Open the store that a path or an address names, made and migrated when needed."""
     if is_server(path):
         address = os.fspath(path)
-        with _naming_the_extra(address):
+        with _reaching(address):
             from graphmem.store.postgres.database import PostgresStore
         return PostgresStore(address, config=config, create=create, embedder=embedder)
     from graphmem.store.database import SqliteStore

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from graphmem.core.addresses import holds_password, without_password
 from graphmem.errors import InvalidInput, StoreFailed
-from graphmem.surfaces.own_programs import words_of
+from graphmem.surfaces.own_programs import absolute, words_of
 
 SERVER = "graphmem"  # the name of the MCP server in settings, and of the program and the module that start it
 
@@ -47,10 +48,16 @@ class Change:
 
 
 def options_of(database: str | None, config_file: str | None) -> list[str]:
-    """Return the options by which a program finds the memory and the settings that are named."""
+    """Return the options by which a program finds the memory and the settings that are named.
+
+    Raises InvalidInput for an address with a password: all users of a machine read what programs are started with.
+    """
+    if database and holds_password(database):
+        reason = "would stand in settings and command lines for others to read: leave the password to ~/.pgpass"
+        raise InvalidInput("db", without_password(database), reason)
     return [
-        *(["--db", os.path.abspath(os.path.expanduser(database))] if database else []),
-        *(["--config", os.path.abspath(os.path.expanduser(config_file))] if config_file else []),
+        *(["--db", absolute(database)] if database else []),
+        *(["--config", absolute(config_file)] if config_file else []),
     ]
 
 

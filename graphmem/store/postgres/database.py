@@ -46,14 +46,24 @@ _REMEDIES: dict[type[psycopg.Error], str] = {
     errors.DiskFull: "cannot grow: the disk of the server is full, nothing was changed; make room and try again",
     errors.ReadOnlySqlTransaction: "is on a server that only reads (a standby): name the one that writes",
 }
-# Why a server lets nobody in comes without a code, in its own words.
+# Why a server lets nobody in comes without a code, in its own words; so does what is wrong with an address.
 _REFUSALS = {
-    re.compile(r"password authentication failed|no password supplied"): "refuses the password: check the address",
+    re.compile(r"no password supplied"): (
+        "wants a password, and none is given: set PGPASSWORD, or write it into ~/.pgpass or into the address"
+    ),
+    re.compile(r"password authentication failed"): "refuses the password: check the address, PGPASSWORD and ~/.pgpass",
     re.compile(r'database ".*" does not exist'): "does not exist: make the database first",
     re.compile(r'role ".*" (does not exist|is not permitted)|no pg_hba\.conf entry|authentication failed'): (
         "refuses the user: check the address, and pg_hba.conf of the server"
     ),
     re.compile(r"permission denied for database"): "may not be used by this user: let its owner grant CONNECT",
+    re.compile(r"(failed to resolve host|could not translate host name)(?!.*Temporary failure)"): (
+        "names a host that nobody knows ({}): check the address"
+    ),
+    re.compile(
+        r"invalid \S+ value|invalid port number|could not (match|parse) |definition of service|weak sslmode"
+        r"|does not support SSL|certificate (file|verify|for) "
+    ): "cannot be used as its parameters say ({}): check those of the address",
 }
 
 
@@ -370,7 +380,7 @@ def _translation(error: Exception, path: str, timeout: float) -> GraphmemError:
     if isinstance(error, psycopg.OperationalError) and error.sqlstate is None:
         for words, remedy in _REFUSALS.items():
             if words.search(str(error)):
-                return StoreFailed(f"{path} {remedy}")
+                return StoreFailed(f"{path} {remedy.format(_line(error))}")
     if is_lost(error):
         return StoreBusy(f"{path} cannot be reached ({_line(error)}); nothing was changed, try again")
     return StoreFailed(f"{path} failed: {_line(error)}")

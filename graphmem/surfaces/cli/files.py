@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from graphmem.surfaces.cli.group import dry_run_option, json_option
+from graphmem.surfaces.cli.group import FilePath, dry_run_option, json_option
 from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import (
     counted,
@@ -19,7 +19,7 @@ from graphmem.surfaces.output import (
 
 
 @click.command("backup")
-@click.argument("dest", type=click.Path(path_type=Path))
+@click.argument("dest", type=FilePath(path_type=Path))
 @json_option
 @click.pass_obj
 def backup_command(session: Session, /, dest: Path, as_json: bool) -> None:
@@ -47,7 +47,7 @@ def backup_command(session: Session, /, dest: Path, as_json: bool) -> None:
 
 
 @click.command("restore")
-@click.argument("src", type=click.Path(path_type=Path))
+@click.argument("src", type=FilePath(path_type=Path))
 @click.option("--without-payloads", is_flag=True, help="Also where payload files of SRC are missing or damaged.")
 @json_option
 @click.pass_obj
@@ -116,7 +116,7 @@ def _told(counts: Mapping[str, int], payloads: int, *, of: str = "payload files"
 
 
 @click.command("check")
-@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.argument("file", required=False, type=FilePath(path_type=Path))
 @json_option
 @click.pass_obj
 def check_command(session: Session, /, file: Path | None, as_json: bool) -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import join, quote
 
+from graphmem.core.addresses import without_passwords
 from graphmem.errors import GraphmemError
 from graphmem.surfaces import claude_setup
 from graphmem.surfaces.claude_code import EVENTS
@@ -151,7 +152,7 @@ def _server(
 
 def _call(caller: _Caller, called: _Called, command: Sequence[str], memory: str, environ: Mapping[str, str]) -> Finding:
     """Return whether what is called is there, starts, and means the same memory."""
-    shown = join(command)
+    shown = without_passwords(join(command))
     program = shutil.which(command[0]) if command else None
     if program is None:
         return problem(caller.what, f"{shown}: the program is not there, or cannot be run", caller.install)
@@ -164,7 +165,8 @@ def _call(caller: _Caller, called: _Called, command: Sequence[str], memory: str,
         return problem(caller.what, f"{shown}: does not start: {failure}", needed[0] if needed else caller.install)
     named = _option(command, "--db")
     if named and os.path.realpath(named) != os.path.realpath(memory):
-        return note(caller.what, f"uses another memory, {named}", f"graphmem --db {quote(named)} doctor")
+        other = without_passwords(named)
+        return note(caller.what, f"uses another memory, {other}", f"graphmem --db {quote(other)} doctor")
     settings = _option(command, "--config")
     if settings and not os.path.exists(settings):
         return problem(caller.what, f"{settings} of --config is not there", caller.install)

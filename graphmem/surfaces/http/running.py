@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from graphmem.core.addresses import tenant_of
 from graphmem.errors import Conflict, StoreFailed
 from graphmem.surfaces.places import make_state_folder, state_folder
 
@@ -38,7 +39,7 @@ class Running:
 
 def record_of(memory: str) -> Path:
     """Return the path of the file that tells of the server of a memory, whether or not there is one."""
-    place = os.path.normcase(os.path.realpath(os.path.expanduser(memory)))
+    place = tenant_of(memory) or os.path.normcase(os.path.realpath(os.path.expanduser(memory)))
     name = hashlib.sha256(os.fsencode(place)).hexdigest()[:32]
     return Path(state_folder(), _RECORDS, f"{name}.json")
 

@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -12,10 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from graphmem.core.addresses import is_server, without_password
 from graphmem.errors import StoreFailed
 from graphmem.surfaces.http import running
 from graphmem.surfaces.opening import Session
-from graphmem.surfaces.own_programs import words_of
+from graphmem.surfaces.own_programs import absolute, words_of
 
 _PATIENCE = 30.0  # seconds until a server has to be there
 _PAUSE = 0.05
@@ -31,19 +33,21 @@ def started(session: Session, options: Sequence[str]) -> running.Running:
     found = running.alive(path)
     if found is not None and answers(found):
         return found
-    command = [*words_of("graphmem"), "--db", path, "--project", ""]
+    # Arguments are read by all users of a machine, and an address may have a password in it.
+    environ = {**os.environ, "GRAPHMEM_DB": absolute(path)}
     if session.config_file is not None:
-        command += ["--config", session.config_file]
+        environ["GRAPHMEM_CONFIG"] = absolute(session.config_file)
     apart: dict[str, Any] = {"start_new_session": True}
     if sys.platform == "win32":
         apart = {"creationflags": subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP}
     with tempfile.TemporaryFile() as told:
         process = subprocess.Popen(  # noqa: S603 (our own interpreter)
-            [*command, "serve", *options],
+            [*words_of("graphmem"), "--project", "", "serve", *options],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=told,
-            cwd=Path(path).expanduser().resolve().parent,
+            env=environ,
+            cwd=Path.home() if is_server(path) else Path(path).expanduser().resolve().parent,
             **apart,
         )
         return _come_up(path, process, told)
@@ -89,4 +93,4 @@ def _come_up(path: str, process: subprocess.Popen[bytes], told: IO[bytes]) -> ru
         time.sleep(_PAUSE)
     told.seek(0)
     reason = told.read().decode("utf-8", "replace").strip() or f"it did not answer within {_PATIENCE:g} seconds"
-    raise StoreFailed(f"no server for {path} came up: {reason}")
+    raise StoreFailed(f"no server for {without_password(path)} came up: {reason}")
