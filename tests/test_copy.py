@@ -121,6 +121,15 @@ def problems(path):
         return memory.check().problems
 
 
+def is_refused(path, source=""):
+    """Tell whether a memory cannot be opened since it is a copy from a source that is not finished."""
+    with pytest.raises(
+        StoreFailed, match=re.escape(f"a copy from {source}") + ".*not finished.*'graphmem copy' of both"
+    ):
+        Memory.open(path, clock=CLOCK)
+    return True
+
+
 def whole_of(source):
     """How many steps a copy takes, and how many of them reading takes."""
     told = []
@@ -192,7 +201,8 @@ def test_a_copy_that_is_broken_off_goes_on_where_it_was(source, tmp_path, small)
     for number, after in enumerate(range(read + 1, steps, (steps - read) // 12)):
         dest = tmp_path / f"dest{number}.db"
         break_off(source, dest, after)
-        assert any(f"a copy from {source} is not finished" in line for line in problems(dest))
+        assert is_refused(dest, source)
+        assert any(f"a copy from {source} is not finished" in line for line in Memory.check_copy(dest).problems)
 
         report = Memory.copy(source, dest)
 
@@ -252,9 +262,111 @@ def test_a_copy_that_is_not_finished_is_no_source(source, dest, small):
     _, read = whole_of(source)
     break_off(source, dest, read + 5)
 
-    with pytest.raises(Conflict, match="was not finished"):
+    with pytest.raises(StoreFailed, match=f"{dest} is a copy from {source} that is not finished"):
         Memory.copy(dest, dest.with_name("third.db"))
     assert not dest.with_name("third.db").exists()
+
+
+@pytest.fixture(params=["file", "server"])
+def place(request, dest):
+    """Where a copy goes: a file, or a tenant of a server."""
+    return dest if request.param == "file" else request.getfixturevalue("server")()
+
+
+def another(source):
+    """Another memory beside a source, with a note."""
+    other = source.with_name("other.db")
+    with Memory.open(other, clock=CLOCK) as memory:
+        memory.remember("another")
+    return other
+
+
+def test_a_copy_that_is_not_finished_is_opened_by_nobody(source, place, small, tmp_path):
+    _, read = whole_of(source)
+    break_off(source, place, read + 30)
+
+    for looking in (False, True):
+        with pytest.raises(StoreFailed, match=f"a copy from {source} that is not finished"):
+            Memory.open(place, create=False, config=Config(read_only=looking))
+    if place == tmp_path / "dest.db":
+        for act in (Memory.file_state, lambda path: Memory.backup_copy(path, tmp_path / "backup.db")):
+            with pytest.raises(StoreFailed, match=f"{place} is a copy from {source} that is not finished"):
+                act(place)
+    assert Memory.copy(source, place).resumed > 0
+    assert problems(place) == ()
+
+
+def test_who_had_a_memory_open_writes_nothing_into_a_copy_that_is_on_its_way(source, place, small):
+    _, read = whole_of(source)
+    with Memory.open(place, clock=CLOCK) as memory:
+        break_off(source, place, read + 30)
+        with pytest.raises(StoreFailed, match=f"a copy from {source} that is not finished"):
+            memory.remember("acknowledged")
+        with pytest.raises(StoreFailed):  # a server may find the numbers of rows taken before that
+            memory.commit([Triple("Lin", "likes", "cake")])
+
+        report = Memory.copy(source, place)
+
+        assert (report.resumed > 0, report.remarks) == (True, ())
+        assert memory.remember("acknowledged").note is not None
+        assert memory.check().problems == ()
+
+
+def test_a_copy_from_elsewhere_that_is_not_finished_is_begun_over_only_when_asked_for(source, place, small):
+    other = another(source)
+    _, read = whole_of(source)
+    break_off(source, place, read + 30)
+
+    refused = rf"a copy from {source} that is not finished.*one from {other}.*finish that copy first.*--anew"
+    with pytest.raises(Conflict, match=refused):
+        Memory.copy(other, place)
+    assert Memory.copy(source, place).resumed > 0
+
+
+def test_a_copy_from_elsewhere_that_is_not_finished_goes_where_that_is_asked_for(source, place, small):
+    other = another(source)
+    _, read = whole_of(source)
+    break_off(source, place, 2 * read - 2)
+
+    report = Memory.copy(other, place, anew=True)
+
+    told = f"an earlier copy to {report.path} from {source} was broken off: it began anew"
+    assert (report.resumed, report.remarks) == (0, (told,))
+    with Memory.open(place, clock=CLOCK) as memory:
+        assert [note.title for note in memory.notes()] == ["another"]
+    assert list(Path(f"{place}.blobs").glob("*/*")) == []
+
+
+def test_what_is_no_unfinished_copy_is_never_begun_over(source, place):
+    other = another(source)
+    Memory.copy(other, place)
+
+    with pytest.raises(Conflict, match="holds something else"):
+        Memory.copy(source, place, anew=True)
+    assert Memory.copy(other, place).remarks[0].endswith("nothing was copied")
+
+
+def test_a_source_that_was_moved_goes_on_where_it_was(source, dest, small):
+    _, read = whole_of(source)
+    break_off(source, dest, read + 30)
+    moved = source.with_name("moved.db")
+    source.rename(moved)
+    Path(f"{source}.blobs").rename(f"{moved}.blobs")
+
+    assert Memory.copy(moved, dest).resumed > 0
+    assert_same(moved, dest)
+
+
+def test_a_memory_is_restored_over_a_copy_that_is_not_finished(source, dest, small):
+    _, read = whole_of(source)
+    break_off(source, dest, read + 30)
+
+    report = Memory.restore(source, dest)
+
+    assert_same(source, dest)
+    assert is_refused(report.kept, source)
+    with pytest.raises(StoreFailed, match=f"{report.kept} is a copy from {source} that is not finished"):
+        Memory.restore(report.kept, dest)
 
 
 def test_two_copies_at_once_do_not_mix(source, dest, small):
@@ -316,7 +428,7 @@ def test_what_differs_at_the_end_is_found_and_copied_anew(source, dest, monkeypa
         plant(source, left_out)
     with pytest.raises(StoreCorrupt, match=rf"not the same as .*{table}.*copy again"):
         Memory.copy(source, dest)
-    assert any("is not finished" in line for line in problems(dest))
+    assert is_refused(dest, source)
     monkeypatch.undo()
 
     report = Memory.copy(source, dest)
@@ -432,7 +544,7 @@ def test_a_copy_to_or_from_a_server_goes_on_where_it_was(source, dest, server, s
     found = []
     for after in range(read + 1, steps, (steps - read) // 4):
         break_off(*places, after)
-        found.append(any("is not finished" in line for line in problems(places[1])))
+        found.append(is_refused(places[1]))
 
     report = Memory.copy(*places)
 

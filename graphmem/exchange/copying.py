@@ -4,7 +4,8 @@ The source is seen in one state. It is read twice: first for what it holds, a di
 be kept where it is to go; then page by page in the order of keys, each page a transaction there. So a copy that was
 broken off goes on behind the last keys that came, as long as the source is what it was; else it begins anew. What is
 derived (the text index, postings) is made there, in one last transaction that compares both, digest by digest, and only
-then takes the mark away that says that the copy is not finished.
+then takes the mark away that says that the copy is not finished. Nobody else opens a memory with that mark or writes
+into it, so what is removed where a copy begins anew is what came from the source, and nothing else.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from graphmem.store.opening import (
     open_store,
     tenants_at,
 )
-from graphmem.store.rows import Table
+from graphmem.store.rows import Table, Unfinished
 from graphmem.store.transaction import RowsRefused, Store, Transaction
 
 Progress = Callable[[int, int], None]
@@ -72,23 +73,21 @@ def place_of(argument: str, given: object) -> str:
     return os.fsdecode(given)
 
 
-def copy(source: str, dest: str, *, config: Config, progress: Progress) -> CopyReport:
+def copy(source: str, dest: str, *, config: Config, anew: bool, progress: Progress) -> CopyReport:
     """Copy a memory into an empty one, or go on with that; see `Memory.copy`. progress is told steps done and all."""
     require_writing(config, without_password(dest))
     with contextlib.ExitStack() as stack:
         reading = replace(config, read_only=True)
         given = stack.enter_context(contextlib.closing(open_store(source, config=reading, create=False)))
         tx = stack.enter_context(given.read())
-        if rows.unfinished_copy(tx) is not None:
-            raise Conflict(f"{given.path} is itself a copy that was not finished: finish that first")
         steps = _Steps(progress, tx)
         # Refused before there is anything, and without a change to what is there.
         if is_there(dest, config):
-            with contextlib.closing(open_store(dest, config=reading, create=False)) as there:
+            with contextlib.closing(open_store(dest, config=reading, create=False, unfinished=True)) as there:
                 _refuse_other(tx, given.path, there)
         held = _held(tx, given.path, steps, to_server=is_server(dest))
-        taking = stack.enter_context(contextlib.closing(open_store(dest, config=config, create=True)))
-        begun = _begin(taking, given.path, held, steps)
+        taking = stack.enter_context(contextlib.closing(open_store(dest, config=config, create=True, unfinished=True)))
+        begun = _begin(taking, given.path, held, steps, anew=anew)
         if begun.is_whole:
             return _report(given.path, taking.path, held, begun)
         going = _Going(tx, given.path, taking, held, begun, steps)
@@ -97,7 +96,7 @@ def copy(source: str, dest: str, *, config: Config, progress: Progress) -> CopyR
         return _report(given.path, taking.path, held, begun)
 
 
-def copy_tenants(source: str, dest: str, *, config: Config, progress: Progress) -> tuple[CopyReport, ...]:
+def copy_tenants(source: str, dest: str, *, config: Config, anew: bool, progress: Progress) -> tuple[CopyReport, ...]:
     """Copy every memory of a server or of a folder of files; see `Memory.copy_tenants`."""
     if not is_server(source) and not is_server(dest):
         raise InvalidInput("dest", dest, "one of both is the address of a server, the other may be a folder of files")
@@ -120,7 +119,7 @@ def copy_tenants(source: str, dest: str, *, config: Config, progress: Progress) 
         def of_all(done: int, steps: int, number: int = number) -> None:
             progress(1000 * number + 1000 * done // max(steps, 1), 1000 * len(pairs))
 
-        reports.append(copy(one, other, config=config, progress=of_all))
+        reports.append(copy(one, other, config=config, anew=anew, progress=of_all))
     return tuple(reports)
 
 
@@ -249,7 +248,7 @@ def _key(table: Table, row: Sequence[Any]) -> str:
 class _Begun:
     """How a copy begins: who it is, how many rows have come before, whether all have, and what is to be told."""
 
-    owner: str = ""
+    by: Unfinished
     resumed: int = 0
     is_whole: bool = False
     remarks: tuple[str, ...] = ()
@@ -269,32 +268,48 @@ def _not_empty(dest: Store, path: str) -> Conflict:
     return Conflict(f"{dest.path} holds something else than {path}: name a new file, or a tenant that is not there yet")
 
 
-def _begin(dest: Store, path: str, held: _Held, steps: _Steps) -> _Begun:
-    """Mark a destination as unfinished and tell from where the copy goes on; what came of another state is removed."""
-    owner = f"{held.digest} {secrets.token_hex(8)} {path}"
+def _begin(dest: Store, path: str, held: _Held, steps: _Steps, *, anew: bool) -> _Begun:
+    """Mark a destination as unfinished and tell from where the copy goes on; what came of another state is removed.
+
+    anew: what came of another source too, which else raises Conflict.
+    """
     removed: list[str] = []
-    begun = _Begun(owner)
+    begun = _Begun(Unfinished(held.digest, secrets.token_hex(8), path))
     with dest.write() as tx:
         before = rows.unfinished_copy(tx)
         tables = _tables(tx)
         if before is None and not rows.is_empty(tx):
             if _held(tx, dest.path, steps, to_server=False).digests != held.digests:
                 raise _not_empty(dest, path)
-            return _Begun(is_whole=True, remarks=(f"{dest.path} is the same already: nothing was copied",))
-        if before is not None and before.split()[0] == held.digest:
+            return replace(begun, is_whole=True, remarks=(f"{dest.path} is the same already: nothing was copied",))
+        if before is not None and before.digest == held.digest:
             begun = replace(begun, resumed=sum(rows.count(tx, table) for table in tables))
         else:
-            removed = _clear(tx, tables)
             if before is not None:
-                differs = before.split()[0] == _DIFFERS
-                why = f"came out different from {path}" if differs else f"of another state of {path} was broken off"
-                begun = replace(begun, remarks=(f"an earlier copy to {dest.path} {why}: it began anew",))
-        rows.mark_unfinished(tx, owner)
+                begun = replace(begun, remarks=(_why_anew(before, dest.path, path, anew=anew),))
+            removed = _clear(tx, tables)
+        rows.mark_unfinished(tx, begun.by)
     if is_file(dest.path):
         for digest in removed:
             remove_blob(dest.path, digest)
     steps.add(begun.resumed)
     return begun
+
+
+def _why_anew(before: Unfinished, dest: str, path: str, *, anew: bool) -> str:
+    """Return the remark on an earlier copy that is begun anew. Raises Conflict for one that may not be."""
+    if before.source != path and not anew:
+        raise Conflict(
+            f"{dest} is a copy from {before.source} that is not finished, and not one from {path}: name another "
+            "destination, finish that copy first, or let what came of it be removed (--anew)"
+        )
+    if before.source != path:
+        why = f"from {before.source} was broken off"
+    elif before.digest == _DIFFERS:
+        why = f"came out different from {path}"
+    else:
+        why = f"of another state of {path} was broken off"
+    return f"an earlier copy to {dest} {why}: it began anew"
 
 
 def _clear(tx: Transaction, tables: Sequence[Table]) -> list[str]:
@@ -389,7 +404,7 @@ class _Going:
     @contextlib.contextmanager
     def _writing(self) -> Iterator[Transaction]:
         with self._dest.write() as tx:
-            if rows.unfinished_copy(tx) != self._begun.owner:
+            if rows.unfinished_copy(tx) != self._begun.by:
                 raise Conflict(f"another copy to {self._dest.path} has begun meanwhile: let that one finish")
             yield tx
 
@@ -418,11 +433,11 @@ class _Going:
             rows.mark_finished(tx)
         if wrong:
             with self._writing() as tx:
-                rows.mark_unfinished(tx, f"{_DIFFERS} {_DIFFERS} {self._path}")
+                rows.mark_unfinished(tx, Unfinished(_DIFFERS, _DIFFERS, self._path))
             told = ", ".join(wrong)
             raise StoreCorrupt(
                 f"{self._dest.path} is not the same as {self._path} after the copy ({told}): copy again, which begins "
-                "anew, and let no program use it before"
+                "anew"
             )
 
     def _differences(self, tx: Transaction, numbers: dict[str, int]) -> list[str]:

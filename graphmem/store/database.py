@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     import pathlib
 
     from graphmem.core.embedding import Embedder
-    from graphmem.store import text_index, traces, vectors
+    from graphmem.store import rows, text_index, traces, vectors
 else:
     pathlib = late("pathlib")
+    rows = late("graphmem.store.rows")
     text_index = late("graphmem.store.text_index")
     traces = late("graphmem.store.traces")
     vectors = late("graphmem.store.vectors")
@@ -66,7 +67,8 @@ class SqliteStore:
     """An open graphmem file. Its errors are StoreFailed, StoreCorrupt, StoreBusy and SchemaTooNew, never sqlite3's.
 
     With an embedder what is written is embedded before the end of its transaction. Where `config.read_only` is set no
-    byte of the file and its -wal changes: what would write raises Conflict, and rehearsals work.
+    byte of the file and its -wal changes: what would write raises Conflict, and rehearsals work. unfinished: for who
+    copies; to all others a copy that is not finished is StoreFailed, also where it became one after it was opened.
     """
 
     def __init__(
@@ -76,10 +78,12 @@ class SqliteStore:
         config: Config = DEFAULT,
         create: bool = True,
         embedder: "Embedder | None" = None,
+        unfinished: bool = False,
     ) -> None:
         self.path = _ready_file(path, create=create and not config.read_only)
         self.config = config
         self._embedder = embedder
+        self._unfinished = unfinished
         self._factory: type[Connection] = Connection if embedder is None else NotingConnection
         self._lock = threading.RLock()
         self._writing_thread: int | None = None
@@ -110,7 +114,7 @@ class SqliteStore:
             self._prepare_to_read()
             return
         # First of all: a file that is not ours, or of a newer graphmem, is refused before a byte of it changes.
-        current = is_current(self._writer, self.path)
+        current = is_current(self._writer, self.path, unfinished=self._unfinished)
         self._writer.execute(f"PRAGMA cache_size = -{_PAGES_KEPT}")
         patience = self.config.busy_timeout
         if not current:
@@ -130,7 +134,7 @@ class SqliteStore:
         self._keeper = sqlite3.connect(
             f"{pathlib.Path(self.path).as_uri()}?mode=ro", uri=True, check_same_thread=False, factory=Connection
         )
-        if not is_current(self._keeper, self.path):
+        if not is_current(self._keeper, self.path, unfinished=self._unfinished):
             reason = "has the schema of an older graphmem, and a read-only memory is not brought up to date"
             raise StoreFailed(f"{self.path} {reason}: open it once without read_only")
         # A rehearsal that outgrows its cache would write pages into the log.
@@ -171,6 +175,8 @@ class SqliteStore:
             self._writer.execute("BEGIN IMMEDIATE" if outermost else "SAVEPOINT nested")
             self._writing_thread = threading.get_ident()
             try:
+                if outermost and not self._unfinished:
+                    self._refuse_unfinished()
                 yield self._writer
                 if outermost and keep and self._embedder is not None:
                     vectors.put_indexed(self._writer, self._embedder)
@@ -196,6 +202,12 @@ class SqliteStore:
     def require_writing(self) -> None:
         """Raise Conflict where the memory is read-only, for what does more than write and should not begin."""
         require_writing(self.config, self.path)
+
+    def _refuse_unfinished(self) -> None:
+        """Raise StoreFailed where a copy into it has begun since it was opened: that would not keep a change."""
+        (version,) = self._writer.execute("PRAGMA user_version").fetchone()
+        if version < 0:
+            raise rows.unfinished(self._writer, self.path)
 
     @contextlib.contextmanager
     def idle(self) -> Iterator[Connection]:

@@ -66,14 +66,22 @@ def is_file(path: str) -> bool:
 
 
 def open_store(
-    path: str | os.PathLike[str], *, config: Config, create: bool, embedder: "Embedder | None" = None
+    path: str | os.PathLike[str],
+    *,
+    config: Config,
+    create: bool,
+    embedder: "Embedder | None" = None,
+    unfinished: bool = False,
 ) -> "Store":
-    """Open the store that a path or an address names, made and migrated when needed."""
+    """Open the store that a path or an address names, made and migrated when needed.
+
+    unfinished: also a copy that is not finished, for who copies; for all others that is StoreFailed.
+    """
     if is_server(path):
         address = os.fspath(path)
         with _naming_the_extra(address):
             from graphmem.store.postgres.database import PostgresStore
-        return PostgresStore(address, config=config, create=create, embedder=embedder)
+        return PostgresStore(address, config=config, create=create, embedder=embedder, unfinished=unfinished)
     from graphmem.store.database import SqliteStore
 
-    return SqliteStore(path, config=config, create=create, embedder=embedder)
+    return SqliteStore(path, config=config, create=create, embedder=embedder, unfinished=unfinished)
