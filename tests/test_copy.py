@@ -154,6 +154,7 @@ def test_every_row_comes_with_payloads_vectors_and_numbers(source, dest):
     assert report.payloads == 2
     assert sql(source, "SELECT COUNT(*) FROM vectors")[0][0] == report.counts["vectors"] > 0
     assert source.read_bytes() == before
+    assert not [file for each in (source, dest) for file in each.parent.glob(f"{each.name}-*")]
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     assert told[-1][0] == told[-1][1]
     assert dest.stat().st_mode & 0o777 == 0o600

@@ -130,7 +130,8 @@ class SqliteStore:
     def _prepare_to_read(self) -> None:
         if self.path == MEMORY_PATH:
             raise InvalidInput("read_only", True, f"a memory in {MEMORY_PATH!r} begins empty; name a file")
-        # Which connection closes last copies the log into the file, unless it may not write: so this one is the last.
+        # Which connection closes last copies the log into the file and removes it, unless it may not write. So this one
+        # is the last, where there is anything in the log.
         self._keeper = sqlite3.connect(
             f"{pathlib.Path(self.path).as_uri()}?mode=ro", uri=True, check_same_thread=False, factory=Connection
         )
@@ -319,9 +320,12 @@ class SqliteStore:
         self._uncount()
 
     def _close_connections(self) -> None:
-        self._writer.close()
-        if self._keeper is not None:
-            self._keeper.close()
+        both = [self._keeper, self._writer]
+        if size_of(f"{self.path}-wal"):
+            both.reverse()
+        for connection in both:
+            if connection is not None:
+                connection.close()
 
     def _take_lock(self) -> None:
         self._check_open()
