@@ -225,6 +225,34 @@ def test_a_copy_that_is_killed_goes_on_where_it_was(source, dest, small):
     assert_same(source, dest)
 
 
+# What a program leaves that ends while the file is being made.
+MAKING = """
+import os, sys
+from graphmem import Memory
+from graphmem.store import database, postings
+
+source, dest, where = sys.argv[1:]
+setattr(*{"before": (database, "migrate"), "within": (postings, "settle_all")}[where], lambda *_: os._exit(9))
+Memory.copy(source, dest)
+"""
+
+
+@pytest.mark.parametrize("where", ["nothing", "before", "within"])
+def test_a_copy_that_is_killed_while_its_file_is_made_begins_anew(source, dest, where):
+    if where == "nothing":
+        dest.touch()
+    else:
+        assert subprocess.run([sys.executable, "-c", MAKING, source, dest, where], check=False).returncode == 9
+        assert dest.stat().st_size == 4096
+    with pytest.raises(StoreFailed, match=f"{dest} is empty: nothing was ever written to it"):
+        Memory.open(dest, config=Config(read_only=True))
+
+    report = Memory.copy(source, dest)
+
+    assert (report.resumed, report.remarks) == (0, ())
+    assert_same(source, dest)
+
+
 def test_a_source_that_changed_is_copied_anew(source, dest, small):
     _, read = whole_of(source)
     break_off(source, dest, 2 * read - 2)

@@ -23,7 +23,7 @@ from graphmem.errors import Conflict, GraphmemError, InvalidInput, StoreBusy, St
 from graphmem.late import late
 from graphmem.store.connection import Connection, NotingConnection
 from graphmem.store.opening import MEMORY_PATH, ON_SERVER
-from graphmem.store.schema import is_current, migrate
+from graphmem.store.schema import is_blank, is_current, migrate
 
 if TYPE_CHECKING:
     import pathlib
@@ -136,6 +136,8 @@ class SqliteStore:
             f"{pathlib.Path(self.path).as_uri()}?mode=ro", uri=True, check_same_thread=False, factory=Connection
         )
         if not is_current(self._keeper, self.path, unfinished=self._unfinished):
+            if is_blank(self._keeper):
+                raise _empty(self.path)
             reason = "has the schema of an older graphmem, and a read-only memory is not brought up to date"
             raise StoreFailed(f"{self.path} {reason}: open it once without read_only")
         # A rehearsal that outgrows its cache would write pages into the log.
@@ -402,7 +404,7 @@ def _ready_file(path: str | os.PathLike[str], *, create: bool) -> str:
     text = full_path(path)
     if os.path.exists(text):
         if not create and not os.stat(text).st_size:
-            raise StoreFailed(f"{text} is empty: nothing was ever written to it")
+            raise _empty(text)
         require_writable(text)
         # SQLite takes a file of a byte or two for an empty one and would write over it.
         if 0 < os.stat(text).st_size < _LEAST_PAGE:
@@ -421,6 +423,22 @@ def _ready_file(path: str | os.PathLike[str], *, create: bool) -> str:
         reason = f"{error.strerror}; check that its folder exists and may be written"
         raise StoreFailed(f"{text} cannot be made: {reason}") from error
     return text
+
+
+def _empty(path: str) -> StoreFailed:
+    return StoreFailed(f"{path} is empty: nothing was ever written to it")
+
+
+def was_written(path: str) -> bool:
+    """Tell whether there is a file to which anything was ever written, also what is no memory."""
+    if not os.path.exists(path) or not size_of(path):
+        return False
+    reading = f"{pathlib.Path(path).absolute().as_uri()}?mode=ro"
+    try:
+        with contextlib.closing(sqlite3.connect(reading, uri=True)) as connection:
+            return not is_blank(connection)
+    except sqlite3.Error:  # opening it tells what is wrong
+        return True
 
 
 def _use_wal(connection: sqlite3.Connection, path: str, timeout: float) -> None:

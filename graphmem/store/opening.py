@@ -42,9 +42,14 @@ def tenants_at(path: str, config: Config) -> list[str]:
 
 
 def is_there(path: str, config: Config) -> bool:
-    """Tell whether there is a file, or a tenant. Raises StoreFailed, StoreBusy for a server that cannot be asked."""
+    """Tell whether there is a memory, as far as a look tells: a file that was written to, or a tenant.
+
+    Raises StoreFailed, StoreBusy for a server that cannot be asked.
+    """
     if not is_server(path):
-        return os.path.exists(os.path.expanduser(path))
+        from graphmem.store.database import was_written
+
+        return was_written(os.path.expanduser(path))
     with _naming_the_extra(path):
         from graphmem.store.postgres.database import has_tenant
     return has_tenant(path, config)

@@ -756,6 +756,11 @@ def _unfinished(connection: Connection, path: str) -> StoreFailed:
     return rows.unfinished(connection, path)
 
 
+def is_blank(connection: sqlite3.Connection) -> bool:
+    """Tell whether nothing was ever written to a file, as where who made it was killed."""
+    return bool(connection.execute("PRAGMA schema_version").fetchone()[0] == 0)
+
+
 def migrate(connection: Connection, path: str) -> None:
     """Bring a file up to date: all pending migrations or none. Many processes may call it at once.
 
