@@ -16,7 +16,18 @@ from conftest import FakeClock
 from support import HashEmbedder, dump, plant, rows_of, sql, text_index_of
 from test_whole import LARGE, everything
 
-from graphmem import Config, Conflict, GraphmemError, InvalidInput, Memory, Part, StoreCorrupt, StoreFailed, Triple
+from graphmem import (
+    Config,
+    Conflict,
+    GraphmemError,
+    InvalidInput,
+    Memory,
+    Part,
+    StoreBusy,
+    StoreCorrupt,
+    StoreFailed,
+    Triple,
+)
 from graphmem.exchange import copying
 from graphmem.store import rows
 from graphmem.store.connection import Connection
@@ -488,7 +499,9 @@ def test_a_row_that_is_refused_is_named_and_the_copy_can_go_on(source, dest, sma
     Memory.open(dest).close()
     sql(dest, "CREATE TRIGGER full BEFORE INSERT ON notes WHEN NEW.id = 5 BEGIN SELECT RAISE(ABORT, 'full'); END")
 
-    with pytest.raises(StoreFailed, match=r"does not take notes, row 5 of .* \(full\)"):
+    _, read = whole_of(source)
+    goes_on = rf"\d+ of {read} rows have come and stay: the same copy again goes on behind them"
+    with pytest.raises(StoreFailed, match=rf"does not take notes, row 5 of .* \(full\).*; {goes_on}"):
         Memory.copy(source, dest)
     sql(dest, "DROP TRIGGER full")
 
@@ -583,6 +596,36 @@ def test_a_copy_to_or_from_a_server_goes_on_where_it_was(source, dest, server, s
     if not back:
         Memory.copy(there, dest)
     assert_same(source, dest)
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_copy_that_a_dead_server_cuts_off_says_what_has_come(source, dest, small, back):
+    own = postgres_server.OwnServer(durable=True)
+    try:
+        there = postgres_server.address("t", own.url)
+        if back:
+            Memory.copy(source, there)
+        places = (there, dest) if back else (source, there)
+        _, read = whole_of(source)
+        dead = []
+
+        def progress(done, steps):
+            if done > read + read // 2 and not dead:
+                dead.append(done)
+                own.kill()
+
+        told = rf"cannot be reached \(.*\); try again; (\d+) of {read} rows have come and stay: the same copy again"
+        with pytest.raises(StoreBusy, match=told) as caught:
+            Memory.copy(*places, config=Config(busy_timeout=1), progress=progress)
+        own.again()
+
+        report = Memory.copy(*places)
+
+        assert f"; {report.resumed} of {read} rows" in str(caught.value)
+        assert (0 < report.resumed < read, report.remarks) == (True, ())
+        assert problems(places[1]) == ()
+    finally:
+        own.stop()
 
 
 def test_a_text_that_a_server_cannot_keep_is_told_before_anything_is_there(source, server):

@@ -24,7 +24,7 @@ from urllib.parse import unquote
 from graphmem.config import Config, require_writing
 from graphmem.core.addresses import is_server, without_password
 from graphmem.core.model import CopyReport
-from graphmem.errors import Conflict, InvalidInput, StoreCorrupt, StoreFailed
+from graphmem.errors import Conflict, InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.store import postings, rows, text_index
 from graphmem.store.blobs import lies_in_row, read_blob, remove_blob, write_blob
 from graphmem.store.opening import (
@@ -45,6 +45,7 @@ _MOST_PAYLOAD = 16 << 20  # bytes of payloads in a transaction
 _LATER = ("notes", "superseded_by")  # names a row that may come later
 _DIFFERS = "-"  # in place of the digest of a source, where a copy came out different
 _SUFFIX = ".db"
+_OF_ONE_CHANGE = re.compile(r" nothing was changed[,;]")  # true of the last transaction, and not of a copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,14 @@ class _Held:
         return hashlib.sha256(repr(sorted(self.digests.items())).encode()).hexdigest()
 
 
+@dataclass(slots=True)
+class _Came:
+    """How many rows have come, and of how many; none before a copy has begun."""
+
+    rows: int = 0
+    whole: int = 0
+
+
 class _Refused(Exception):
     """Rows that the destination does not take."""
 
@@ -76,7 +85,9 @@ def place_of(argument: str, given: object) -> str:
 def copy(source: str, dest: str, *, config: Config, anew: bool, progress: Progress) -> CopyReport:
     """Copy a memory into an empty one, or go on with that; see `Memory.copy`. progress is told steps done and all."""
     require_writing(config, without_password(dest))
-    with contextlib.ExitStack() as stack:
+    came = _Came()
+    # Around the blocks of the stores, behind which alone their errors are told in our words.
+    with _telling_how_far(came), contextlib.ExitStack() as stack:
         reading = replace(config, read_only=True)
         given = stack.enter_context(contextlib.closing(open_store(source, config=reading, create=False)))
         tx = stack.enter_context(given.read())
@@ -90,10 +101,25 @@ def copy(source: str, dest: str, *, config: Config, anew: bool, progress: Progre
         begun = _begin(taking, given.path, held, steps, anew=anew)
         if begun.is_whole:
             return _report(given.path, taking.path, held, begun)
-        going = _Going(tx, given.path, taking, held, begun, steps)
+        came.rows, came.whole = begun.resumed, sum(held.counts.values())
+        going = _Going(tx, given.path, taking, held, begun, steps, came)
         going.carry()
         going.settle()
         return _report(given.path, taking.path, held, begun)
+
+
+@contextlib.contextmanager
+def _telling_how_far(came: _Came) -> Iterator[None]:
+    """Let an error that ends a copy say what has come, and that the same copy goes on."""
+    try:
+        yield
+    except (StoreBusy, StoreFailed) as error:
+        if not came.rows:
+            raise
+        raise type(error)(
+            f"{_OF_ONE_CHANGE.sub('', str(error))}; {came.rows} of {came.whole} rows have come and stay: the same copy "
+            "again goes on behind them, as long as the source is what it was"
+        ) from error
 
 
 def copy_tenants(source: str, dest: str, *, config: Config, anew: bool, progress: Progress) -> tuple[CopyReport, ...]:
@@ -328,13 +354,16 @@ def _clear(tx: Transaction, tables: Sequence[Table]) -> list[str]:
 class _Going:
     """A copy on its way."""
 
-    def __init__(self, tx: Transaction, path: str, dest: Store, held: _Held, begun: _Begun, steps: _Steps) -> None:
+    def __init__(
+        self, tx: Transaction, path: str, dest: Store, held: _Held, begun: _Begun, steps: _Steps, came: _Came
+    ) -> None:
         self._tx = tx
         self._path = path
         self._dest = dest
         self._held = held
         self._begun = begun
         self._steps = steps
+        self._came = came
 
     def carry(self) -> None:
         """Copy what has not come yet, some rows a transaction."""
@@ -344,6 +373,7 @@ class _Going:
             for page in _pages(self._tx, table, after):
                 for taken, batch in self._batches(table, page):
                     self._put(taken, batch)
+                    self._came.rows += len(batch)
                     self._steps.add(len(batch))
 
     def _batches(self, table: Table, page: list[tuple[Any, ...]]) -> Iterator[tuple[Table, list[tuple[Any, ...]]]]:
@@ -395,10 +425,8 @@ class _Going:
                     rows.insert(tx, table, dict(zip(table.columns, row, strict=True)))
                 except RowsRefused as error:
                     what, why = f"{table.name}, row {_key(table, row)} of {self._path}", str(error).splitlines()[0]
-                    return StoreFailed(
-                        f"{self._dest.path} does not take {what} ({why}): change that row, or name another "
-                        "destination; what has come so far is marked as unfinished"
-                    )
+                    reason = f"does not take {what} ({why}): change that row, or name another destination"
+                    return StoreFailed(f"{self._dest.path} {reason}")
         return StoreFailed(f"{self._dest.path} did not take rows of {table.name}, and takes each by itself: copy again")
 
     @contextlib.contextmanager
