@@ -278,7 +278,8 @@ class Files(Trees):
         """Copy every tenant of a server into a file of a folder, or back, or to another server, as `copy` does.
 
         The address of a server names no tenant here. A tenant has a file of its name, with what no file name can hold
-        in percent encoding. The first copy that fails ends it; the same again goes on there.
+        in percent encoding; one that is too long is cut short, and a file beside it keeps the whole one. The first copy
+        that fails ends it; the same again goes on there.
         """
         check_flags(anew=anew)
         arguments.check_config(config)

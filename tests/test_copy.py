@@ -533,12 +533,53 @@ def test_where_nothing_is_to_be_written_nothing_is_copied(source, dest):
 
 
 def test_the_names_of_files_lead_back_to_those_of_tenants():
-    names = ["t1", "T1", "..", ".hidden", "a/b", "a%2Fb", '"; DROP', "团队", "a.db", "con-1"]
+    names = [
+        "t1",
+        "T1",
+        "..",
+        ".hidden",
+        "a/b",
+        "a%2Fb",
+        '"; DROP',
+        "团队",
+        "a.db",
+        "con-1",
+        f"a~{'0' * 32}",
+        "团" * 27,
+    ]
     files = [copying.file_of(name) for name in names]
 
     assert len({file.casefold() for file in files}) == len(names)
     assert [copying.unquote(file.removesuffix(".db")) for file in files] == names
     assert not any(file.startswith(".") or "/" in file for file in files)
+
+
+@pytest.mark.parametrize("tenant", ["团" * 28, "a" * 245, "😀" * 1000, "-" * 1000])
+def test_a_name_of_a_file_that_would_be_too_long_is_cut_short(tmp_path, tenant):
+    file = copying.file_of(tenant)
+
+    assert len(file.encode()) in range(240, 248)
+    assert copying.file_of(tenant + "a") != file
+    Memory.open(tmp_path / file).close()
+    assert re.fullmatch(r"([a-z0-9_.-]|%[0-9A-F]{2})+~[0-9a-f]{32}\.db", file)
+
+
+@pytest.mark.parametrize(("kept", "why"), [(None, "No such file"), (b"another", "of another"), (b"\xff", "no text")])
+def test_a_file_whose_tenant_is_not_known_is_named_before_anything_is_copied(tmp_path, server, kept, why):
+    file = tmp_path / copying.file_of("a" * 1000)
+    Memory.open(tmp_path / "Team.db").close()
+    Memory.open(file).close()
+    if kept is not None:
+        Path(f"{file}.tenant").write_bytes(kept)
+    there = server().partition("?")[0]
+    before = tenants_at(there, Config())
+
+    with pytest.raises(StoreFailed, match=rf"{file.name}\.tenant, .*{why}.*put it back"):
+        Memory.copy_tenants(tmp_path, there)
+    assert tenants_at(there, Config()) == before
+    file.unlink()
+    (report,) = Memory.copy_tenants(tmp_path, there)
+    assert report.path.endswith("?tenant=Team")
 
 
 def test_all_tenants_are_those_of_a_server(tmp_path):
@@ -668,13 +709,13 @@ def test_no_password_is_shown(source, server):
 
 
 def test_every_tenant_of_a_server_goes_into_a_folder_and_back(tmp_path):
-    names = ["default", "o'dd/Team", "团队"]
+    names = ["default", "o'dd/Team", "团队", "团队" * 15, "团队" * 15 + "二", "a" * 1000]
     folder = tmp_path / "new" / "all"
     with postgres_server.fresh_database() as one, postgres_server.fresh_database() as other:
         assert (Memory.copy_tenants(one, folder), folder.exists()) == ((), False)
         for name in names:
             with Memory.open(postgres_server.address(name, one), clock=CLOCK) as memory:
-                memory.remember(f"note of {name}")
+                memory.remember(f"note of {name[:40]}", body=name)
 
         there = Memory.copy_tenants(one, folder)
         back = Memory.copy_tenants(folder, other)
@@ -683,8 +724,16 @@ def test_every_tenant_of_a_server_goes_into_a_folder_and_back(tmp_path):
         assert sorted(tenants_at(other, Config())) == sorted(names)
         for name in names:
             with Memory.open(postgres_server.address(name, other), create=False) as memory:
-                assert [note.title for note in memory.notes()] == [f"note of {name}"]
+                assert [note.body for note in memory.notes()] == [name]
     assert sorted(report.path for report in there) == sorted(str(folder / copying.file_of(name)) for name in names)
+    cut = [report for report in there if report.remarks]
+    assert sorted(report.path for report in cut) == sorted(
+        str(folder / file) for file in map(copying.file_of, names) if "~" in file
+    )
+    for report in cut:
+        assert Path(f"{report.path}.tenant").read_text("utf-8") in names
+        assert re.search(rf"name of {report.path} is cut short: .* is in {report.path}.tenant", report.remarks[0])
+    assert len(cut) == 3
     assert {report.digest for report in there} == {report.digest for report in back}
     assert {report.remarks[0].endswith("nothing was copied") for report in again} == {True}
 

@@ -27,6 +27,7 @@ from graphmem.core.model import CopyReport
 from graphmem.errors import Conflict, InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.store import postings, rows, text_index
 from graphmem.store.blobs import lies_in_row, read_blob, remove_blob, write_blob
+from graphmem.store.database import LONGEST_NAME
 from graphmem.store.opening import (
     MEMORY_PATH,
     is_file,
@@ -35,6 +36,7 @@ from graphmem.store.opening import (
     open_store,
     tenants_at,
 )
+from graphmem.store.placing import new_file
 from graphmem.store.rows import Table, Unfinished
 from graphmem.store.transaction import RowsRefused, Store, Transaction
 
@@ -45,6 +47,8 @@ _MOST_PAYLOAD = 16 << 20  # bytes of payloads in a transaction
 _LATER = ("notes", "superseded_by")  # names a row that may come later
 _DIFFERS = "-"  # in place of the digest of a source, where a copy came out different
 _SUFFIX = ".db"
+_CUT = re.compile(r".+~([0-9a-f]{32})\.db")  # a name that is cut short; in others a ~ is escaped
+_WHOLE_NAME = ".tenant"  # behind the name of such a file: that of what holds the tenant's
 _OF_ONE_CHANGE = re.compile(r" nothing was changed[,;]")  # true of the last transaction, and not of a copy
 
 
@@ -127,12 +131,11 @@ def copy_tenants(source: str, dest: str, *, config: Config, anew: bool, progress
     if not is_server(source) and not is_server(dest):
         raise InvalidInput("dest", dest, "one of both is the address of a server, the other may be a folder of files")
     if not is_server(source):
-        names = _files_in(source)
+        ways = [(file, of_tenant(dest, name), name) for file, name in _files_in(source)]
     else:
         of_tenant(source, "")  # refuses one that names a tenant
-        names = tenants_at(source, config)
-    pairs = [(_place(source, name), _place(dest, name)) for name in names]
-    if pairs and not is_server(dest):
+        ways = [(of_tenant(source, name), _place(dest, name), name) for name in tenants_at(source, config)]
+    if ways and not is_server(dest):
         try:
             Path(dest).expanduser().mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -140,12 +143,14 @@ def copy_tenants(source: str, dest: str, *, config: Config, anew: bool, progress
                 f"{dest} cannot be made: {error.strerror}; check the folder that it is to be in"
             ) from None
     reports = []
-    for number, (one, other) in enumerate(pairs):
+    for number, (one, other, name) in enumerate(ways):
+        remarks = () if is_server(other) else _keep_name(other, name)
 
         def of_all(done: int, steps: int, number: int = number) -> None:
-            progress(1000 * number + 1000 * done // max(steps, 1), 1000 * len(pairs))
+            progress(1000 * number + 1000 * done // max(steps, 1), 1000 * len(ways))
 
-        reports.append(copy(one, other, config=config, anew=anew, progress=of_all))
+        report = copy(one, other, config=config, anew=anew, progress=of_all)
+        reports.append(replace(report, remarks=(*report.remarks, *remarks)))
     return tuple(reports)
 
 
@@ -154,18 +159,59 @@ def file_of(tenant: str) -> str:
 
     >>> file_of("team_1"), file_of("../Ärger")
     ('team_1.db', '%2E.%2F%C3%84rger.db')
+
+    A name that would be too long is cut short, and ends with a digest.
+
+    >>> file_of("x" * 300)[-39:], len(file_of("x" * 300))
+    ('xxx~0d4e2ca9e9cbced7a7a5380eb29e1a37.db', 247)
     """
     odd = re.compile(r"^\.|[^a-z0-9_.-]")
-    return odd.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), tenant) + _SUFFIX
+    file = odd.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), tenant) + _SUFFIX
+    if len(file) <= LONGEST_NAME:
+        return file
+    end = f"~{hashlib.sha256(tenant.encode()).hexdigest()[:32]}{_SUFFIX}"
+    return re.sub(r"%.?$", "", file[: LONGEST_NAME - len(end)]) + end
 
 
-def _files_in(folder: str) -> list[str]:
+def _keep_name(file: str, tenant: str) -> tuple[str, ...]:
+    """Keep the name of a tenant beside its file where that of the file is cut short; return a remark on it."""
+    if not _CUT.fullmatch(Path(file).name):
+        return ()
+    with new_file(file + _WHOLE_NAME, force=True) as stream:
+        stream.write(tenant.encode())
+    return (
+        f"the name of {file} is cut short: that of its tenant, {tenant}, is in {file}{_WHOLE_NAME} for the way back",
+    )
+
+
+def _name_of(file: Path) -> str:
+    """Return the name of the tenant of a file. Raises StoreFailed where it is not known."""
+    if not _CUT.fullmatch(file.name):
+        return unquote(file.name.removesuffix(_SUFFIX))
+    kept = file.with_name(file.name + _WHOLE_NAME)
+    try:
+        tenant = kept.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = f"cannot be read ({error.strerror if isinstance(error, OSError) else 'it is no text'})"
+    else:
+        if file_of(tenant) == file.name:
+            return tenant
+        why = "holds that of another"
+    raise StoreFailed(
+        f"{kept}, which tells the tenant of {file.name}, {why}: put it back, or move the file elsewhere and copy it by "
+        "itself, to an address with the name of its tenant"
+    )
+
+
+def _files_in(folder: str) -> list[tuple[str, str]]:
+    """Return the memory files of a folder and the names of their tenants."""
     try:
         with os.scandir(os.path.expanduser(folder)) as entries:
             names = sorted(entry.name for entry in entries if entry.name.endswith(_SUFFIX) and entry.is_file())
     except OSError as error:
         raise StoreFailed(f"{folder} cannot be read: {error.strerror}; name a folder of memory files") from None
-    return [unquote(name.removesuffix(_SUFFIX)) for name in names]
+    files = [Path(folder).expanduser() / name for name in names]
+    return [(str(file), _name_of(file)) for file in files]
 
 
 def _place(where: str, tenant: str) -> str:

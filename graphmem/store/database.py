@@ -53,7 +53,7 @@ _PAGES_TO_COPY = 4000
 _PAGES_KEPT = 8000
 _LEAST_PAGE = 512
 _PATIENCE_FOR_A_NEW_FILE = 2.0  # seconds
-_LONGEST_NAME = 255 - len("-journal")
+LONGEST_NAME = 255 - len("-journal")  # bytes, of a file without its folder
 _REMEDIES = {
     sqlite3.SQLITE_READONLY: "cannot be written: check the permissions of the file and of its folder",
     sqlite3.SQLITE_PERM: "cannot be used: check the permissions of the file and of its folder",
@@ -412,7 +412,7 @@ def _ready_file(path: str | os.PathLike[str], *, create: bool) -> str:
         return text
     if not create:
         raise StoreFailed(f"{text} does not exist: check the path")
-    if len(os.fsencode(os.path.split(text)[1])) > _LONGEST_NAME:
+    if len(os.fsencode(os.path.split(text)[1])) > LONGEST_NAME:
         raise StoreFailed(f"{text} cannot be made: no room in the name for '-journal'; shorten it")
     try:
         # Exclusive, so that a file that is in use is never opened here.
