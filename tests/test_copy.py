@@ -31,7 +31,8 @@ from graphmem import (
 from graphmem.exchange import copying
 from graphmem.store import rows
 from graphmem.store.connection import Connection
-from graphmem.store.opening import tenants_at
+from graphmem.store.opening import open_store, tenants_at
+from graphmem.store.schema import VERSION
 
 pytestmark = pytest.mark.sqlite  # files are files here, and tenants are named
 CLOCK = FakeClock()
@@ -332,6 +333,23 @@ def test_a_copy_that_is_not_finished_is_opened_by_nobody(source, place, small, t
         for act in (Memory.file_state, lambda path: Memory.backup_copy(path, tmp_path / "backup.db")):
             with pytest.raises(StoreFailed, match=f"{place} is a copy from {source} that is not finished"):
                 act(place)
+    assert Memory.copy(source, place).resumed > 0
+    assert problems(place) == ()
+
+
+def test_a_copy_that_an_older_graphmem_did_not_finish_goes_on(source, place, small, monkeypatch):
+    _, read = whole_of(source)
+    break_off(source, place, read + 30)
+    if isinstance(place, Path):
+        sql(place, f"PRAGMA user_version = {1 - VERSION}")
+    else:
+        monkeypatch.setattr("graphmem.store.postgres.tenants._MIGRATIONS", {VERSION - 1: "SELECT 1"})
+        with open_store(place, config=Config(), create=False, unfinished=True).write() as tx:
+            tx.execute(f"UPDATE store_state SET version = {1 - VERSION}")
+
+    for looking in (False, True):
+        with pytest.raises(StoreFailed, match=f"a copy from {source} that is not finished"):
+            Memory.open(place, create=False, config=Config(read_only=looking))
     assert Memory.copy(source, place).resumed > 0
     assert problems(place) == ()
 
@@ -732,7 +750,7 @@ def test_every_tenant_of_a_server_goes_into_a_folder_and_back(tmp_path):
     )
     for report in cut:
         assert Path(f"{report.path}.tenant").read_text("utf-8") in names
-        assert re.search(rf"name of {report.path} is cut short: .* is in {report.path}.tenant", report.remarks[0])
+        assert re.search(rf"name of {report.path} is cut short: {report.path}.tenant keeps", report.remarks[0])
     assert len(cut) == 3
     assert {report.digest for report in there} == {report.digest for report in back}
     assert {report.remarks[0].endswith("nothing was copied") for report in again} == {True}

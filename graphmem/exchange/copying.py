@@ -47,7 +47,7 @@ _MOST_PAYLOAD = 16 << 20  # bytes of payloads in a transaction
 _LATER = ("notes", "superseded_by")  # names a row that may come later
 _DIFFERS = "-"  # in place of the digest of a source, where a copy came out different
 _SUFFIX = ".db"
-_CUT = re.compile(r".+~([0-9a-f]{32})\.db")  # a name that is cut short; in others a ~ is escaped
+_CUT = re.compile(r".+~[0-9a-f]{32}\.db")  # a name that is cut short; in others a ~ is escaped
 _WHOLE_NAME = ".tenant"  # behind the name of such a file: that of what holds the tenant's
 _OF_ONE_CHANGE = re.compile(r" nothing was changed[,;]")  # true of the last transaction, and not of a copy
 
@@ -179,9 +179,7 @@ def _keep_name(file: str, tenant: str) -> tuple[str, ...]:
         return ()
     with new_file(file + _WHOLE_NAME, force=True) as stream:
         stream.write(tenant.encode())
-    return (
-        f"the name of {file} is cut short: that of its tenant, {tenant}, is in {file}{_WHOLE_NAME} for the way back",
-    )
+    return (f"the name of {file} is cut short: {file}{_WHOLE_NAME} keeps that of its tenant for the way back",)
 
 
 def _name_of(file: Path) -> str:

@@ -23,7 +23,7 @@ from graphmem.errors import Conflict, GraphmemError, InvalidInput, StoreBusy, St
 from graphmem.late import late
 from graphmem.store.connection import Connection, NotingConnection
 from graphmem.store.opening import MEMORY_PATH, ON_SERVER
-from graphmem.store.schema import is_blank, is_current, migrate
+from graphmem.store.schema import is_blank, is_current, migrate, refuse_newer
 
 if TYPE_CHECKING:
     import pathlib
@@ -138,6 +138,8 @@ class SqliteStore:
         if not is_current(self._keeper, self.path, unfinished=self._unfinished):
             if is_blank(self._keeper):
                 raise _empty(self.path)
+            if refuse_newer(self._keeper, self.path)[1] < 0:
+                return  # who copies into it looks only who did so before
             reason = "has the schema of an older graphmem, and a read-only memory is not brought up to date"
             raise StoreFailed(f"{self.path} {reason}: open it once without read_only")
         # A rehearsal that outgrows its cache would write pages into the log.

@@ -94,13 +94,12 @@ class PostgresStore:
                 raise StoreFailed(f"{self.path} does not exist: check the tenant")
             if version is not None and version < 0:
                 self._refuse_unfinished()
-                version = -version
-            if version not in (None, VERSION) and self.config.read_only:
+            elif version not in (None, VERSION) and self.config.read_only:
                 reason = "has the schema of an older graphmem, and a read-only memory is not brought up to date"
                 raise StoreFailed(f"{self.path} {reason}: open it once without read_only")
             connection.execute("SELECT set_config('lock_timeout', $1, false)", (self._lock_timeout,))
             tenants.share(connection)
-            if version != VERSION:
+            if version not in (VERSION, -VERSION) and not self.config.read_only:
                 tenants.make(connection, self._address)
 
     def _refuse_unfinished(self) -> None:
