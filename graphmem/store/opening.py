@@ -42,9 +42,14 @@ def tenants_at(path: str, config: Config) -> list[str]:
 
 
 def is_there(path: str, config: Config) -> bool:
-    """Tell whether there is a file, or a tenant. Raises StoreFailed, StoreBusy for a server that cannot be asked."""
+    """Tell whether there is a memory, as far as a look tells: a file that was written to, or a tenant.
+
+    Raises StoreFailed, StoreBusy for a server that cannot be asked.
+    """
     if not is_server(path):
-        return os.path.exists(os.path.expanduser(path))
+        from graphmem.store.database import was_written
+
+        return was_written(os.path.expanduser(path))
     with _reaching(path):
         from graphmem.store.postgres.database import has_tenant
     return has_tenant(path, config)
@@ -67,14 +72,22 @@ def is_file(path: str) -> bool:
 
 
 def open_store(
-    path: str | os.PathLike[str], *, config: Config, create: bool, embedder: "Embedder | None" = None
+    path: str | os.PathLike[str],
+    *,
+    config: Config,
+    create: bool,
+    embedder: "Embedder | None" = None,
+    unfinished: bool = False,
 ) -> "Store":
-    """Open the store that a path or an address names, made and migrated when needed."""
+    """Open the store that a path or an address names, made and migrated when needed.
+
+    unfinished: also a copy that is not finished, for who copies; for all others that is StoreFailed.
+    """
     if is_server(path):
         address = os.fspath(path)
         with _reaching(address):
             from graphmem.store.postgres.database import PostgresStore
-        return PostgresStore(address, config=config, create=create, embedder=embedder)
+        return PostgresStore(address, config=config, create=create, embedder=embedder, unfinished=unfinished)
     from graphmem.store.database import SqliteStore
 
-    return SqliteStore(path, config=config, create=create, embedder=embedder)
+    return SqliteStore(path, config=config, create=create, embedder=embedder, unfinished=unfinished)
