@@ -287,6 +287,68 @@ def test_what_is_no_ledger_is_refused(memory, tmp_path, text):
         memory.import_from("ledger", file)
 
 
+def assert_holds_no_secret(memory, path, secret):
+    assert secret not in "\n".join(dump(path))
+    assert memory.scan_secrets().found == ()
+
+
+def test_a_signature_with_a_secret_is_refused(memory, path, tmp_path):
+    file = tmp_path / "memory.json"
+    file.write_text(json.dumps({"incidents": [{"signature": "bash|password=Tr0ub4dor1x"}]}), "utf-8")
+
+    report = assert_a_rehearsal_tells_the_same(memory, "ledger", file)
+
+    assert counts(report) == {"incident": (0, 0, 0, 1)}
+    assert "Tr0ub4dor1x" not in repr(report)
+    assert_holds_no_secret(memory, path, "Tr0ub4dor1x")
+
+
+def test_a_signature_is_one_line_of_text_that_can_be_stored(memory, tmp_path):
+    file = tmp_path / "memory.json"
+    written = "bash|\ud83d no\nsuch " + "word " * 100
+    file.write_text(json.dumps({"incidents": [{"signature": written, "count": 10**30}]}), "utf-8")
+
+    report = assert_a_rehearsal_tells_the_same(memory, "ledger", file)
+
+    assert counts(report) == {"incident": (1, 0, 0, 0)}
+    (known,) = memory.incidents(status=None)
+    assert known.signature.startswith("bash|\ufffd no such word")
+    assert len(known.signature) <= 300
+    assert known.count > 10**9
+    assert_again_adds_nothing(memory, "ledger", file)
+
+
+ODD = st.sampled_from(
+    [None, True, -1, 0, 10**30, 10**400, 1e308, float("inf"), float("nan"), "", " ", "\ud83d", "a\0b", "x" * 3000,
+     "9999-12-31T23:59:59-12:00", [], ["\ud83d", 1], {}, {"at": [1]}]
+)  # fmt: skip
+ENTRY = {
+    "id": "e1", "kind": "fact", "noteKind": "lesson", "title": "Time zone", "body": "UTC+8", "key": "zone",
+    "tags": ["time"], "pinned": False, "archived": False, "reason": "asked", "createdAt": 1, "updatedAt": 2,
+    "origin": ORIGIN,
+}  # fmt: skip
+INCIDENT = {"signature": "bash|no", "tool": "bash", "count": 3, "sample": "no", "first": 1, "last": 2, "resolved": True}
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    entry=st.fixed_dictionaries({}, optional=dict.fromkeys(ENTRY, ODD)),
+    incident=st.fixed_dictionaries({}, optional=dict.fromkeys(INCIDENT, ODD)),
+    origin=st.fixed_dictionaries({}, optional=dict.fromkeys(ORIGIN, ODD)),
+)
+def test_whatever_stands_in_a_ledger_ends_no_import(tmp_path_factory, entry, incident, origin):
+    folder = tmp_path_factory.mktemp("odd")
+    file = folder / "memory.json"
+    entries = [{**ENTRY, "origin": {**ORIGIN, **origin}, **entry}, entry]
+    incidents = [{**INCIDENT, **incident}, {**incident, "sample": ""}]
+    file.write_text(json.dumps({"entries": entries, "incidents": incidents}), "utf-8")
+
+    with Memory.open(folder / "memory.db") as memory:
+        memory.import_from("ledger", file)
+        memory.import_from("ledger", file)
+        assert memory.check().ok
+
+
 # ---- promemory
 
 
