@@ -465,6 +465,16 @@ def test_the_same_text_is_the_same_document_and_takes_in_what_is_new(memory, clo
     assert (changed.summary, changed.created_at) == ("新", "2026-01-01T00:00:00.000Z")
 
 
+def test_blocks_that_come_later_stand_behind_those_that_are_left(memory):
+    blocks = [memory.put_block(f"b{number}").id for number in range(6)]
+    memory.put_document("text", blocks=blocks[:3])
+    for gone in blocks[:2]:
+        memory.delete_block(gone)
+
+    assert memory.put_document("text", blocks=blocks[3:5]).blocks == tuple(blocks[2:5])
+    assert memory.put_document("text", blocks=[blocks[5], blocks[2]]).blocks == tuple(blocks[2:])
+
+
 def test_ten_tags_and_twenty_entities_are_kept(memory):
     many = [f"n{number}" for number in range(30)]
 

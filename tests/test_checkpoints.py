@@ -1123,6 +1123,18 @@ def test_what_is_older_than_it_is_to_be_kept_goes(opened, path, clock, days, kep
         assert memory.restore_note(old.id).status == "live"
 
 
+@pytest.mark.parametrize("binding", [{"slot": "pen_name"}, {"pinned": True}])
+def test_an_old_checkpoint_that_binds_is_for_a_person_to_put_away(opened, clock, binding):
+    memory, _ = opened(TEXT, config=Config(retention_days=1))
+    bound = memory.remember("Digest", kind="checkpoint", source="user", **binding).note
+    clock.advance(days=2)
+
+    report = memory.upkeep(allow_shrink=True)
+
+    assert step(report, "expire sessions").state == "nothing"
+    assert [note.id for note in memory.notes(kinds="checkpoint")] == [bound.id]
+
+
 def test_a_retention_that_would_take_all_notes_stops(opened, path, clock):
     memory, _ = opened(TEXT, config=Config(retention_days=1))
     memory.mirror("s1", talk(6))

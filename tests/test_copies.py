@@ -11,12 +11,14 @@ import subprocess
 import sys
 import tempfile
 import threading
+import tracemalloc
 from pathlib import Path
 
 import pytest
 from support import another_process, assert_one_line_naming, refusal, unprivileged
 
 from graphmem import Conflict, GraphmemError, InvalidInput, Memory, Situation, StoreCorrupt, StoreFailed, Triple
+from graphmem.store import copies
 from graphmem.store.copies import open_copy
 
 NOBODY = 65534
@@ -699,3 +701,23 @@ def test_no_handle_is_left_after_any_end(folder, path):  # BAK-07
         with contextlib.suppress(FileNotFoundError):  # the one that lists the others
             held.append(str(descriptor.readlink()))
     assert [name for name in held if name.startswith(str(folder.parent))] == []
+
+
+# ---- bytes in a file
+
+
+@pytest.mark.parametrize("form", [b"x", b"xyz"])
+def test_bytes_are_looked_for_without_holding_the_file(folder, monkeypatch, form):
+    monkeypatch.setattr(copies, "_CHUNK", 1 << 10)
+    file = folder / "large"
+    file.write_bytes(b"XYZ" + b"-" * (1 << 20) + b"xyz")
+
+    tracemalloc.start()
+    try:
+        found = copies.find_bytes(file, [form])
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert found == [0, 3 + (1 << 20)]
+    assert most < 1 << 17

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import importlib.util
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import dump, sql
 
-from graphmem import Conflict, InvalidInput, Memory, Situation, StoreFailed, normalize_key
+from graphmem import Conflict, InvalidInput, Memory, Situation, StoreFailed, Triple, normalize_key
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT.parent / "shared" / "data" / "make_homeagent_db.py"
@@ -471,8 +472,84 @@ def test_an_edge_that_was_merged_tells_the_other_one_again(memory, tmp_path):
     assert memory.overview().relations_total == 1
 
 
+def test_a_feature_whose_kind_makes_it_a_secret_stays_out(memory, path, small):
+    with writing(small) as connection:
+        connection.execute(
+            "INSERT INTO scene_features(scene_id, feature, weight) VALUES (1, 'password:Tr0ub4dor1x', 1)"
+        )
+
+    report = memory.import_from("homeagent", small)
+
+    assert [each.what for each in report.refused] == ["feature"]
+    assert "Tr0ub4dor1x" not in repr(report)
+    assert "tr0ub4dor1x" not in "\n".join(dump(path)).lower()
+
+
+@pytest.mark.parametrize("strength", [2**63 - 1, 2**62])
+def test_twins_of_any_strength_are_one_scene(memory, small, strength):
+    with writing(small) as connection:
+        for spelling in ("Chan:QQ", "chan:QQ"):
+            connection.execute("INSERT INTO scenes(key, strength) VALUES (?, ?)", (spelling, strength))
+
+    memory.import_from("homeagent", small)
+
+    (scene,) = memory.scenes("chan:qq")
+    assert 10**9 < scene.strength < 2**63 - 10**9
+
+
+@pytest.mark.parametrize("into", ["9" * 30, "9" * 5000, "\u00b2", "x", b"1", None, "2"])
+def test_an_edge_that_was_merged_into_nothing_that_there_is_is_told_as_it_is(memory, tmp_path, into):
+    file = tmp_path / "edges.db"
+    with writing(file) as connection:
+        connection.executescript(fixture.SCENES + fixture.BLOCKS)
+        connection.execute("ALTER TABLE memory_block_edges ADD COLUMN merged_into TEXT DEFAULT ''")
+        connection.execute("INSERT INTO memory_blocks VALUES ('x', 'text', 'x'), ('y', 'text', 'y')")
+        connection.execute(
+            """INSERT INTO memory_block_edges(source_kind, source_id, target_kind, target_id, edge_type, status,
+                   merged_into) VALUES ('block', 'x', 'block', 'y', 'is', 'merged', ?)""",
+            (into,),
+        )
+
+    report = memory.import_from("homeagent", file)
+
+    assert counts(report)["fact"][0] == 1
+
+
+ODD = [None, b"\xff", 2**63 - 1, float("inf"), "a\0b", " "]
+
+
+@pytest.mark.parametrize("value", ODD, ids=lambda value: repr(value)[:12])
+def test_whatever_stands_in_a_column_ends_no_import(tmp_path, small, value):
+    with writing(small) as connection:
+        connection.executescript(
+            """INSERT INTO scene_features(scene_id, feature, weight) VALUES (1, 'chan:qq', 1);
+               INSERT INTO memory_blocks(id, modality, text_content) VALUES
+                   ('m', 'text', 'words'), ('x', 'text', 'x'), ('y', 'text', 'y');
+               INSERT INTO memory_block_edges(source_kind, source_id, target_kind, target_id, edge_type)
+                   VALUES ('block', 'x', 'block', 'y', 'is'), ('document', 'd', 'block', 'm', 'has');
+               INSERT INTO documents(id, summary) VALUES ('d', 'a talk')"""
+        )
+        fact(connection, "a", "is", "b", sentence="a is b")
+        for kind, target in (("relation", 1), ("entity", 1), ("edge", 1)):
+            ref(connection, kind, ref_id=target)
+        ref(connection, "block", ref_text="m")
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        places = [
+            (table, column)
+            for table in tables
+            for (column,) in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
+        ]
+    with Memory.open(tmp_path / "memory.db") as memory:
+        for number, (table, column) in enumerate(places):
+            file = tmp_path / f"{number}.db"
+            shutil.copy(small, file)
+            with contextlib.suppress(sqlite3.IntegrityError), writing(file) as connection:
+                connection.execute(f"UPDATE {table} SET {column} = ?", (value,))
+            memory.import_from("homeagent", file)
+        assert memory.check().ok
+
+
 def test_a_later_value_here_stays_when_an_older_one_is_taken_in(memory, small):  # TIM-03
-    from graphmem import Triple
 
     for place, at in (("Beijing", "2026-02-01"), ("Hangzhou", "2026-03-01")):
         memory.commit([Triple("Ann", "lives in", place, functional=True)], at=at)

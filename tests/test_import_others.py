@@ -3,6 +3,7 @@
 import contextlib
 import json
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from support import dump, sql
 
 from graphmem import InvalidInput, Memory, SecretRefused, StoreFailed
 from graphmem.projects import other_ids, project_id
+from graphmem.records import history
 from graphmem.surfaces.cli import main
 
 OBSERVED = Path(__file__).parent.parent / "fixtures" / "observed.jsonl"
@@ -287,6 +289,68 @@ def test_what_is_no_ledger_is_refused(memory, tmp_path, text):
         memory.import_from("ledger", file)
 
 
+def assert_holds_no_secret(memory, path, secret):
+    assert secret not in "\n".join(dump(path))
+    assert memory.scan_secrets().found == ()
+
+
+def test_a_signature_with_a_secret_is_refused(memory, path, tmp_path):
+    file = tmp_path / "memory.json"
+    file.write_text(json.dumps({"incidents": [{"signature": "bash|password=Tr0ub4dor1x"}]}), "utf-8")
+
+    report = assert_a_rehearsal_tells_the_same(memory, "ledger", file)
+
+    assert counts(report) == {"incident": (0, 0, 0, 1)}
+    assert "Tr0ub4dor1x" not in repr(report)
+    assert_holds_no_secret(memory, path, "Tr0ub4dor1x")
+
+
+def test_a_signature_is_one_line_of_text_that_can_be_stored(memory, tmp_path):
+    file = tmp_path / "memory.json"
+    written = "bash|\ud83d no\nsuch " + "word " * 100
+    file.write_text(json.dumps({"incidents": [{"signature": written, "count": 10**30}]}), "utf-8")
+
+    report = assert_a_rehearsal_tells_the_same(memory, "ledger", file)
+
+    assert counts(report) == {"incident": (1, 0, 0, 0)}
+    (known,) = memory.incidents(status=None)
+    assert known.signature.startswith("bash|\ufffd no such word")
+    assert len(known.signature) <= 300
+    assert known.count > 10**9
+    assert_again_adds_nothing(memory, "ledger", file)
+
+
+ODD = st.sampled_from(
+    [None, True, -1, 0, 10**30, 10**400, 1e308, float("inf"), float("nan"), "", " ", "\ud83d", "a\0b", "x" * 3000,
+     "9999-12-31T23:59:59-12:00", [], ["\ud83d", 1], {}, {"at": [1]}]
+)  # fmt: skip
+ENTRY = {
+    "id": "e1", "kind": "fact", "noteKind": "lesson", "title": "Time zone", "body": "UTC+8", "key": "zone",
+    "tags": ["time"], "pinned": False, "archived": False, "reason": "asked", "createdAt": 1, "updatedAt": 2,
+    "origin": ORIGIN,
+}  # fmt: skip
+INCIDENT = {"signature": "bash|no", "tool": "bash", "count": 3, "sample": "no", "first": 1, "last": 2, "resolved": True}
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    entry=st.fixed_dictionaries({}, optional=dict.fromkeys(ENTRY, ODD)),
+    incident=st.fixed_dictionaries({}, optional=dict.fromkeys(INCIDENT, ODD)),
+    origin=st.fixed_dictionaries({}, optional=dict.fromkeys(ORIGIN, ODD)),
+)
+def test_whatever_stands_in_a_ledger_ends_no_import(tmp_path_factory, entry, incident, origin):
+    folder = tmp_path_factory.mktemp("odd")
+    file = folder / "memory.json"
+    entries = [{**ENTRY, "origin": {**ORIGIN, **origin}, **entry}, entry]
+    incidents = [{**INCIDENT, **incident}, {**incident, "sample": ""}]
+    file.write_text(json.dumps({"entries": entries, "incidents": incidents}), "utf-8")
+
+    with Memory.open(folder / "memory.db") as memory:
+        memory.import_from("ledger", file)
+        memory.import_from("ledger", file)
+        assert memory.check().ok
+
+
 # ---- promemory
 
 
@@ -375,6 +439,90 @@ def test_what_was_said_comes_in_order_and_without_secrets(memory, path, promemor
     assert rows[0] == ("p1", "部署面板", "2026-08-01T10:00:00.000Z", "m1", "")
     assert (rows[2][1], rows[2][4]) == ("token=[REDACTED]", "bash")
     assert [(one.name, one.scope) for one in memory.sessions(scopes=["all"])] == [("ses_1", f"project:{PID}")]
+
+
+def tell(promemory, session, *parts, project=PID):
+    """Let promemory have heard parts of a session."""
+    with contextlib.closing(sqlite3.connect(promemory / "history.db")) as connection, connection:
+        connection.executemany(
+            "INSERT INTO history_fts VALUES (?, ?, 'm', ?, 1785578400000, NULL, ?)",
+            [(part, session, text, project) for part, text in parts],
+        )
+
+
+def test_a_session_whose_name_or_project_holds_a_secret_is_refused(memory, path, promemory):
+    secret = "password=Tr0ub4dor1x"  # noqa: S105 - planted
+    tell(promemory, secret, ("q1", "hello"))
+    tell(promemory, "ses_9", ("q2", "hello"), project=secret)
+    for name in (f"projects/{secret}/MEMORY.md", f"sessions/{secret}/notes.md", "sessions/ses_9/notes.md"):
+        (promemory / name).parent.mkdir(parents=True, exist_ok=True)
+        (promemory / name).write_text("- of a project\n", "utf-8")
+
+    report = assert_a_rehearsal_tells_the_same(memory, "promemory", promemory)
+
+    assert [each.what for each in report.refused] == ["session", "session", "file", "file", "file"]
+    assert "Tr0ub4dor1x" not in repr(report)
+    assert "of a project" not in {note.title for note in memory.notes(scopes=["all"])}
+    assert_holds_no_secret(memory, path, "Tr0ub4")
+    assert_again_adds_nothing(memory, "promemory", promemory)
+
+
+def test_a_session_that_has_the_name_of_another_project_here_comes_beside_it(memory, path, promemory):
+    from graphmem import Part
+
+    memory.mirror("ses_1", [Part("own", text="ours")], scope="team")
+    tell(promemory, "ses_9", ("q1", "goes on"))
+
+    report = assert_a_rehearsal_tells_the_same(memory, "promemory", promemory)
+
+    home = f"project:{PID}"
+    sessions = {(one.name, one.scope, one.parts) for one in memory.sessions(scopes=["all"])}
+    assert sessions == {("ses_1", "team", 1), (f"ses_1@{PID}", home, 3), ("ses_9", home, 1)}
+    assert any(f"ses_1@{PID}" in remark for remark in report.remarks)
+    digest = next(note for note in memory.notes(kinds="checkpoint", scopes=["all"]) if note.origin.session)
+    assert (digest.scope, digest.origin.session) == (home, f"ses_1@{PID}")
+    assert_again_adds_nothing(memory, "promemory", promemory)
+
+
+def test_a_session_that_was_removed_here_stays_so(memory, promemory):
+    memory.import_from("promemory", promemory)
+    memory.purge(session="ses_1", hard=True)
+
+    report = memory.import_from("promemory", promemory)
+
+    assert [(each.what, each.name) for each in report.refused] == [("session", "ses_1")]
+    assert memory.sessions(scopes=["all"]) == ()
+
+
+def test_an_import_that_is_broken_off_leaves_no_noise(memory, promemory, monkeypatch):
+    noise = []
+    monkeypatch.setattr(sys, "unraisablehook", noise.append)
+    monkeypatch.setattr(history, "mirror", lambda *arguments, **named: 1 / 0)
+
+    with pytest.raises(ZeroDivisionError):
+        memory.import_from("promemory", promemory)
+
+    assert noise == []
+
+
+@settings(max_examples=25, deadline=None)
+@given(row=st.tuples(*[st.none() | st.sampled_from([b"\xff", -1, 2**63 - 1, 1e308, "", " ", "a\0b", "é" * 3000])] * 7))
+def test_whatever_stands_in_a_history_ends_no_import(tmp_path_factory, row):
+    folder = tmp_path_factory.mktemp("odd")
+    with contextlib.closing(sqlite3.connect(folder / "history.db")) as connection, connection:
+        names = "session_id, part_id, message_id, body, time_created, tool_name, project_id"
+        connection.execute(f"CREATE TABLE history_fts({names})")
+        good = ("s", "p", "m", "text", 1785578400000, None, PID)
+        for place, value in enumerate(row):
+            connection.execute(
+                "INSERT INTO history_fts VALUES (?, ?, ?, ?, ?, ?, ?)", (*good[:place], value, *good[place + 1 :])
+            )
+        connection.execute("INSERT INTO history_fts VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        connection.execute("INSERT INTO history_fts VALUES ('last', 'p', '', 'text', NULL, NULL, '')")
+
+    with Memory.open(folder / "here.db") as memory:
+        memory.import_from("promemory", folder)
+        assert "last" in {session.name for session in memory.sessions(scopes=["all"])}
 
 
 @pytest.mark.parametrize("name", ["history.db", "memory.db"])

@@ -525,3 +525,20 @@ def test_operations_tell_what_they_were_about_until_it_is_purged(memory):
 
     memory.purge(entity="Anne", hard=True)
     assert "Ann" not in str(memory.operations())
+
+
+# ---- telling of changes
+
+
+@pytest.mark.parametrize("name", [":memory:", "memory.db"])
+def test_a_memory_tells_of_what_stays_and_not_of_what_was_rolled_back(tmp_path, clock, name):
+    where = name if name == ":memory:" else tmp_path / name
+    with Memory.open(where, clock=clock) as memory, memory.watch() as is_changed:
+        tell(memory, 1)
+        assert (is_changed(), is_changed()) == (True, False)
+        memory.check()
+        memory.repair(dry_run=True)
+        memory.upkeep(dry_run=True)
+        assert not is_changed()
+        tell(memory, 2)
+        assert is_changed()

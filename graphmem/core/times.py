@@ -55,7 +55,6 @@ def utc_text(moment: dt.datetime) -> str:
 _FOREIGN = r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)\d*\s*(Z|[+-]\d\d:?\d\d)?"
 
 
-@functools.lru_cache(maxsize=1 << 12)
 def foreign_time(value: object) -> str:
     """Return the stored form of a time as another program wrote it, '' for what is none.
 
@@ -66,8 +65,14 @@ def foreign_time(value: object) -> str:
     >>> foreign_time(1790000000000), foreign_time("2026-09-21"), foreign_time("soon")
     ('2026-09-21T14:13:20.000Z', '2026-09-21T00:00:00.000Z', '')
     """
+    is_one = isinstance(value, int | float | str | dt.datetime) and not isinstance(value, bool)
+    return _foreign_time(value) if is_one else ""
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _foreign_time(value: float | str | dt.datetime) -> str:
     with contextlib.suppress(InvalidInput, ValueError, OverflowError, OSError):
-        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+        if isinstance(value, int | float) and value > 0:
             seconds = value / 1000 if value >= _FIRST_OF_MILLISECONDS else value
             return utc_text(dt.datetime.fromtimestamp(seconds, dt.UTC))
         if isinstance(value, dt.datetime):

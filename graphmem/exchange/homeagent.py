@@ -16,7 +16,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from graphmem.core.choices import MODALITIES
-from graphmem.core.keys import clean_text, entity_key, feature_key, kind_of, name_problem, normalize_key, origin_of
+from graphmem.core.keys import (
+    FEATURE_KINDS,
+    clean_text,
+    entity_key,
+    feature_key,
+    kind_of,
+    name_problem,
+    normalize_key,
+    origin_of,
+)
 from graphmem.core.model import Refusal, Triple
 from graphmem.core.redaction import find_secrets, redact
 from graphmem.core.times import foreign_time
@@ -24,6 +33,7 @@ from graphmem.errors import InvalidInput, StoreFailed
 from graphmem.exchange.importing import Steps, Tally, Target, shown
 from graphmem.exchange.rooted import Rooted
 from graphmem.graph import blocks, documents, entities, relations, scenes, taken_in
+from graphmem.graph.taken_in import usable_count
 from graphmem.store.copies import open_copy
 from graphmem.store.lists import in_parts
 from graphmem.store.schema import APPLICATION_ID
@@ -38,6 +48,7 @@ _OF_ENTITY, _OF_SENTENCE = "blk_ent_", "blk_src_"
 _MEDIA = "media"
 _LARGEST_PAYLOAD = 1 << 28  # bytes
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_ID = re.compile("[0-9]{1,18}")  # such as SQLite knows
 _WITHOUT_PAYLOAD = "blocks without their media: {}; take in the file where its folder 'media' lies beside it"
 # What a fact is there, by what it is here; anything else that is not in force is kept as archived.
 _STATES = {"": "active", "active": "active", "deleted": "deleted", "archived": "archived"}
@@ -163,8 +174,11 @@ class _Import:
 
     def _batches(self, table: str, columns: Sequence[str]) -> Iterator[Any]:
         """Yield the rows of a table in the order of their ids, in batches; the id stands first in each row."""
+        (nameless,) = self._source.execute(f"SELECT COUNT(*) FROM {table} WHERE id IS NULL").fetchone()
+        if nameless:
+            self._tally.remark(f"{table}: {nameless} rows without an id are left out")
         statement = f"""SELECT t.id, {self._schema.of(table, *columns)} FROM {table} t
-                        WHERE ? IS NULL OR t.id > ? ORDER BY t.id LIMIT {_AT_ONCE}"""
+                        WHERE t.id IS NOT NULL AND (? IS NULL OR t.id > ?) ORDER BY t.id LIMIT {_AT_ONCE}"""
         last = None
         while rows := self._source.execute(statement, (last, last)).fetchall():
             yield rows
@@ -195,12 +209,13 @@ class _Import:
         found: dict[str, tuple[list[int], taken_in.ForeignScene]] = {}
         columns = self._schema.of("scenes", "key", "strength", "origin", "created_at", "updated_at")
         rows = self._source.execute(f"SELECT t.id, {columns} FROM scenes t ORDER BY t.id").fetchall()
-        for scene_id, spelling, strength, origin, created, updated in rows:
-            key = self._key_of(str(spelling))
+        for scene_id, written, strength, origin, created, updated in rows:
+            spelling = clean_text(str(written))
+            key = self._key_of(spelling)
             if not key:
                 continue
             foreign = taken_in.ForeignScene(
-                key, max(_whole(strength), 1), self._features_of(scene_id), (str(spelling),), foreign_time(created),
+                key, max(usable_count(strength), 1), self._features_of(scene_id), (spelling,), foreign_time(created),
                 foreign_time(updated),
             )  # fmt: skip
             if origin == "emergent" and origin_of(key) == "declared" and foreign.features:
@@ -234,7 +249,8 @@ class _Import:
                 feature = feature_key(kind, value)
             except InvalidInput:
                 feature = ""
-            if not feature or find_secrets(value):
+            is_known = kind_of(feature) in FEATURE_KINDS  # another kind may be the name of a secret
+            if not feature or find_secrets(value if is_known else str(text)):
                 why = "no kind and value are left of it" if not feature else "it holds a secret"
                 self._tally.refuse("feature", str(text), why)
                 continue
@@ -247,7 +263,7 @@ class _Import:
     def _take_in_facts(self, era: "_RelationsEra | _BlockEra") -> None:
         last = 0
         while facts := era.facts(last):
-            refs = self._refs_of(last + 1 if last else _FIRST, facts[-1].id, era.ref_kind)
+            refs = self._refs_of(last or _FIRST, facts[-1].id, era.ref_kind)
             last = facts[-1].id
             sentences = era.sentences(facts)
             with self._target.writing() as tx:
@@ -255,17 +271,18 @@ class _Import:
                     self._take_in_fact(tx, fact, clean_text(sentences.get(fact.id, "")), refs.pop(fact.id, []))
             self._refuse_gone(era, refs)
             self._steps.advance(len(facts))
-        self._refuse_gone(era, self._refs_of(last + 1 if last else _FIRST, _LAST, era.ref_kind))
+        self._refuse_gone(era, self._refs_of(last or _FIRST, _LAST, era.ref_kind))
 
     def _refuse_gone(self, era: "_RelationsEra | _BlockEra", refs: dict[int, list[_Ref]]) -> None:
         for ref in (ref for left in refs.values() for ref in left):
             self._tally.refuse("ref", f"{era.ref_kind} {ref.target}", "what it points at is gone")
 
-    def _refs_of(self, first: int, last: int, kind: str) -> dict[int, list[_Ref]]:
+    def _refs_of(self, after: int, last: int, kind: str) -> dict[int, list[_Ref]]:
         found: dict[int, list[_Ref]] = {}
         columns = self._schema.of("scene_refs", "ref_id", "scene_id", "weight", "decayed_at", "created_at")
         for target, scene, weight, clock, since in self._source.execute(
-            f"SELECT {columns} FROM scene_refs t WHERE t.kind = ? AND t.ref_id BETWEEN ? AND ?", (kind, first, last)
+            f"SELECT {columns} FROM scene_refs t WHERE t.kind = ? AND t.ref_id > ? AND t.ref_id <= ?",
+            (kind, after, last),
         ):
             found.setdefault(target, []).append(_ref(target, scene, weight, clock, since))
         return found
@@ -286,8 +303,8 @@ class _Import:
         told = self._time(row.created)
         here = {ref.scene: self._scenes[ref.scene] for ref in refs if ref.scene in self._scenes}
         saying = relations.Saying(
-            redact(clean_text(str(row.session or ""))), _whole(row.turn), self._target.source, self._scope, told,
-            tuple(dict.fromkeys(scene.key for scene in here.values())),
+            redact(clean_text(str(row.session or ""))), usable_count(row.turn), self._target.source, self._scope,
+            told, tuple(dict.fromkeys(scene.key for scene in here.values())),
         )  # fmt: skip
         relation_id = taken_in.told_before(tx, fact, saying, at_any_time=not foreign_time(row.created))
         told_again = relation_id is not None
@@ -362,12 +379,12 @@ class _Import:
                 if not text:
                     self._tally.refuse("entity", place, why)
                     continue
-                self._tally.remark(f"{place} is kept as a text block: {why}")
+                self._tally.remark(f"{shown(place)} is kept as a text block: {why}")
                 self._write_block(tx, place, text, {"created_at": created, "updated_at": updated}, openly=False)
             else:
                 self._names[place] = entity_key(text)
                 one = taken_in.ForeignEntity(
-                    text, redact(clean_text(str(type_ or ""))).strip(), _whole(mentions), since,
+                    text, redact(clean_text(str(type_ or ""))).strip(), usable_count(mentions), since,
                     max(since, self._time(updated)), is_dated=bool(foreign_time(created)),
                 )  # fmt: skip
                 foreign.append(one)
@@ -410,7 +427,7 @@ class _Import:
         payload = self._payload(place, str(row["payload_digest"]))
         if payload is None:
             self._lacking += 1
-            text = text or f"[{row['mime'] or row['modality']}, {_whole(row['size'])} bytes, {place}]"
+            text = text or f"[{row['mime'] or row['modality']}, {usable_count(row['size'])} bytes, {place}]"
         with self._target.writing() as tx:
             self._write_block(tx, place, text, row, openly=openly, payload=payload)
 
@@ -444,13 +461,14 @@ class _Import:
         try:
             new = blocks.check_block(
                 text, modality=modality if modality in MODALITIES else "text", payload=payload,
-                width=_whole(row.get("width")) or None, height=_whole(row.get("height")) or None, **labels,
+                width=usable_count(row.get("width")) or None, height=usable_count(row.get("height")) or None,
+                **labels,
             )  # fmt: skip
         except InvalidInput as error:
             self._tally.refuse("block", place, error.reason)
             return
         if new.text != text:
-            self._tally.remark(f"block {place}: secrets in its text were replaced")
+            self._tally.remark(f"block {shown(place)}: secrets in its text were replaced")
         if new.id in self._came_as:
             self._tally.merge("block", place, new.id)
         else:
@@ -466,12 +484,15 @@ class _Import:
         for rows in self._batches("documents", ("summary", "created_at")):
             held_by = {place: self._blocks_of(str(place)) for place, *_ in rows}
             with self._target.writing() as tx:
-                for place, summary, created in rows:
-                    text = clean_text(str(summary or "")).strip()
+                for place, told, created in rows:
+                    summary = clean_text(str(told or "")).strip()
+                    text = summary or clean_text(str(place)).strip()
+                    if not text:
+                        self._tally.refuse("document", place, "has no text and no id")
+                        continue
                     new = documents.check_document(
-                        text or str(place), summary=text, source="homeagent", tags=(), entities=(),
-                        blocks=held_by[place],
-                    )  # fmt: skip
+                        text, summary=summary, source="homeagent", tags=(), entities=(), blocks=held_by[place]
+                    )
                     if new.id in self._came_as:
                         self._tally.merge("document", str(place), new.id)
                     else:
@@ -526,7 +547,9 @@ class _Import:
             for label, count, at in rows:
                 key = self._key_of(str(label), "label")
                 if key:
-                    known = taken_in.take_in_label(tx, key, max(_whole(count), 1), foreign_time(at), self._target.at)
+                    known = taken_in.take_in_label(
+                        tx, key, max(usable_count(count), 1), foreign_time(at), self._target.at
+                    )
                     self._tally.count("label", "known" if known else "added")
         self._steps.advance(len(rows))
 
@@ -591,7 +614,7 @@ class _BlockEra:
     def _surviving(self, fact: _Fact, merged_into: object) -> _Fact:
         passed = {fact.id}
         own = fact
-        while fact.status == "merged" and str(merged_into or "").isdigit() and int(str(merged_into)) not in passed:
+        while fact.status == "merged" and _ID.fullmatch(str(merged_into)) and int(str(merged_into)) not in passed:
             passed.add(int(str(merged_into)))
             row = self._source.execute(
                 f"SELECT {self._columns}, {self._merged_into} FROM {_EDGES} AND t.id = ?", (int(str(merged_into)),)
@@ -647,7 +670,7 @@ def _one_scene(one: taken_in.ForeignScene, other: taken_in.ForeignScene) -> take
         features[feature] = max(weight, features.get(feature, 0.0))
     return replace(
         one,
-        strength=one.strength + other.strength,
+        strength=min(one.strength + other.strength, taken_in.MOST),
         features=features,
         spellings=(*one.spellings, *other.spellings),
         created_at=min(filter(None, (one.created_at, other.created_at)), default=""),
@@ -663,12 +686,3 @@ def _ref(target: int, scene: int, weight: object, clock: object, since: object) 
 def _place_of(kind: str, ref_id: object, ref_text: object) -> str:
     """Return what a ref points at, as what was taken in is known by."""
     return f"entity {ref_id}" if kind == "entity" else str(ref_text or "")
-
-
-def _whole(value: object) -> int:
-    """Return a whole number that is not negative, 0 for anything else.
-
-    >>> _whole(3), _whole(None), _whole(-1), _whole("x")
-    (3, 0, 0, 0)
-    """
-    return value if isinstance(value, int) and value > 0 else 0

@@ -51,13 +51,13 @@ class Tally:
         """Count something, or several of its kind, by what became of it."""
         self._counts.setdefault(what, Counter())[outcome] += number
 
-    def merge(self, what: str, name: str, into: str) -> None:
+    def merge(self, what: str, name: object, into: str) -> None:
         """Count something that went into another one, and tell of it."""
         self.count(what, "merged")
         if len(self._merged) < _MOST_TOLD:
             self._merged.append(ImportMerge(what, shown(name), shown(into)))
 
-    def refuse(self, what: str, name: str, reason: str) -> None:
+    def refuse(self, what: str, name: object, reason: str) -> None:
         """Count something that is not taken in, and tell why."""
         self.count(what, "refused")
         if len(self._refused) < _MOST_TOLD:
@@ -79,13 +79,13 @@ class Tally:
         )
 
 
-def shown(name: str) -> str:
-    """Return a name as a report shows it: on one line, not too long, without secrets.
+def shown(name: object) -> str:
+    """Return a name, or what stands where one should, as a report shows it: on one line, not too long, without secrets.
 
     >>> shown("two\\nlines")
     'two lines'
     """
-    text = " ".join(redact(clean_text(name)).split())
+    text = " ".join(redact(clean_text(str(name))).split())
     return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
 
 

@@ -15,15 +15,19 @@ from typing import Any
 from graphmem.core.choices import NOTE_KINDS
 from graphmem.core.entries import CREATED, LEDGER_FILE, LISTS, OWN_KIND, kind_of
 from graphmem.core.failures import Failure, check_failure
+from graphmem.core.keys import clean_text
+from graphmem.core.redaction import refuse_secrets
 from graphmem.core.times import foreign_time
 from graphmem.errors import GraphmemError, InvalidInput, SecretRefused
 from graphmem.exchange.formats.heard import named_errors, refuse_memory
 from graphmem.exchange.importing import Steps, Tally, Target
 from graphmem.exchange.noting import ForeignNote, take_in_note
+from graphmem.graph.taken_in import usable_count
 from graphmem.records import incidents, scopes
 from graphmem.store.transaction import Transaction
 
 _AT_ONCE = 500
+_LONGEST_SIGNATURE = 300  # characters; ours are shorter
 _OF_PROJECT = re.compile(r"(?P<label>.+)-(?P<hash>[0-9a-f]{6,64})\.json")
 _UPDATED = ("updatedAt", "updated_at", "updated")
 _FIRST = ("firstAt", "first_at", "first", "firstSeen", *CREATED)
@@ -135,21 +139,21 @@ def _take_in_entry(tx: Transaction, entry: object, scope: str, target: Target, t
 def _take_in_incident(tx: Transaction, found: object, scope: str, target: Target, tally: Tally) -> None:
     incident = found if isinstance(found, dict) else {}
     tool, sample = _text(incident.get("tool")), _text(incident.get("sample"))
-    written = _text(incident.get("signature"))
+    written = " ".join(_text(incident.get("signature")).split())
     try:
+        refuse_secrets(signature=written)
         failure = check_failure(tool or written.partition("|")[0], sample)
     except GraphmemError as error:
         tally.refuse("incident", written or _name(found), str(error))
         return
     if not sample and written:  # nothing to make our own of
-        failure = Failure(failure.tool, written, "", ())
-    count = incident.get("count")
+        failure = Failure(failure.tool, written[:_LONGEST_SIGNATURE], "", ())
+    count = usable_count(incident.get("count")) or 1
     first, last = _time(incident, _FIRST) or target.at, _time(incident, _LAST) or target.at
     resolved = bool(incident.get("resolved") or incident.get("resolvedAt"))
     outcome = incidents.take_in(
-        tx, failure, scope, count if isinstance(count, int) and count > 0 else 1, (min(first, last), last),
-        resolved=resolved, now=target.at, config=target.config,
-    )  # fmt: skip
+        tx, failure, scope, count, (min(first, last), last), resolved=resolved, now=target.at, config=target.config
+    )
     if outcome == "refused":
         tally.refuse("incident", failure.signature, "it was seen last too long ago, or others of its scope were later")
     else:
@@ -166,7 +170,7 @@ def _time(found: dict[str, Any], names: tuple[str, ...]) -> str:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    return clean_text(value) if isinstance(value, str) else ""
 
 
 def _name(entry: object) -> str:

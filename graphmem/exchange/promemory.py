@@ -10,7 +10,7 @@ import functools
 import itertools
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -19,7 +19,7 @@ from graphmem.core import checkpoints
 from graphmem.core.bullets import HEADING, Item, items
 from graphmem.core.keys import clean_text
 from graphmem.core.model import Part
-from graphmem.core.redaction import redact
+from graphmem.core.redaction import redact, refuse_secrets
 from graphmem.core.sections import kind_of_heading
 from graphmem.core.times import foreign_time
 from graphmem.errors import InvalidInput, SecretRefused
@@ -36,6 +36,18 @@ _INDEX, _HISTORY = "memory.db", "history.db"
 _PLACE = re.compile(r"(?:^|/)(?:(?P<kind>projects|sessions)/(?P<id>[^/]+)|global)/(?P<name>[^/]+)\.md$")
 _CHECKPOINT = "# Checkpoint"
 _DATE = re.compile(r"Date:[ \t]*(\S.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """Where a session of a folder is here: of which scope, and its name, which another project may have there.
+
+    is_taken: its parts are to come; those of one that was removed here are not.
+    """
+
+    scope: str
+    session: str
+    is_taken: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +100,7 @@ def _indexed(file: Path) -> dict[str, str]:
 
 def _rows(
     connection: sqlite3.Connection, table: str, columns: str, order: str = "rowid"
-) -> Iterator[tuple[object, ...]]:
+) -> Generator[tuple[object, ...]]:
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
         yield from connection.execute(f"SELECT {columns} FROM {table} ORDER BY {order}")
 
@@ -101,53 +113,88 @@ def _take_in(source: _Source, target: Target, tally: Tally) -> None:
         match = _PLACE.search(place)
         assert match is not None
         with target.writing() as tx:
-            scope = _scope_of(tx, match, homes, target)
-            session = match["id"] if match["kind"] == "sessions" else ""
-            memory, blocks = _parted(text.splitlines())
-            for block in blocks:
-                _take_in_checkpoint(tx, block, session, scope, target, tally)
-            for item in items(memory):
-                _take_in_item(tx, item, session, scope, target, tally)
+            try:
+                home = _home_of_file(tx, match, homes, target)
+            except SecretRefused as error:
+                tally.refuse("file", place, str(error))
+            else:
+                _take_in_file(tx, text, home, target, tally)
         steps.advance(1)
 
 
-def _scope_of(tx: Transaction, match: re.Match[str], homes: dict[str, str], target: Target) -> str:
-    if target.scope is not None:
-        return target.scope
-    if match["kind"] == "sessions":
-        return homes.get(match["id"], "")
-    return _project(tx, match["id"], target) if match["kind"] == "projects" else ""
+def _take_in_file(tx: Transaction, text: str, home: _Home, target: Target, tally: Tally) -> None:
+    memory, blocks = _parted(text.splitlines())
+    for block in blocks:
+        _take_in_checkpoint(tx, block, home.session, home.scope, target, tally)
+    for item in items(memory):
+        _take_in_item(tx, item, home.session, home.scope, target, tally)
+
+
+def _home_of_file(
+    tx: Transaction, match: re.Match[str], homes: dict[str, _Home | SecretRefused], target: Target
+) -> _Home:
+    """Return where a file belongs; raise SecretRefused for one of a project or a session that is refused."""
+    name = clean_text(match["id"] or "")
+    if match["kind"] != "sessions":
+        return _Home(_project(tx, name, target), "", is_taken=True)
+    home = homes.get(name, _Home(target.scope or "", name, is_taken=True))
+    if isinstance(home, SecretRefused):
+        raise home
+    refuse_secrets(session=name)
+    return home
 
 
 def _project(tx: Transaction, project: object, target: Target) -> str:
+    """Return the scope of a project; raise SecretRefused for a secret in its name, of which the scope would be made."""
     if target.scope is not None:
         return target.scope
-    is_one = bool(project) and target.config.project_memory
-    return scopes.key_of_other(tx, "promem", clean_text(str(project))) if is_one else ""
+    name = clean_text(str(project or ""))
+    refuse_secrets(project=name)
+    return scopes.key_of_other(tx, "promem", name) if name and target.config.project_memory else ""
 
 
 # ---- sessions
 
 
-def _take_in_history(file: Path, target: Target, tally: Tally) -> dict[str, str]:
-    """Mirror the sessions; return of which scope each is."""
-    homes: dict[str, str] = {}
+def _take_in_history(file: Path, target: Target, tally: Tally) -> dict[str, _Home | SecretRefused]:
+    """Mirror the sessions; return where each is, or why it is refused."""
+    homes: dict[str, _Home | SecretRefused] = {}
     with open_copy(file) as copy:
         tally.remark(*copy.remarks)
         columns = "session_id, part_id, message_id, body, time_created, tool_name, project_id"
         rows = _rows(copy.connection, "history_fts", columns, "session_id, time_created, rowid")
-        for session, group in itertools.groupby(rows, key=itemgetter(0)):
-            while batch := list(itertools.islice(group, _AT_ONCE)):
-                with target.writing() as tx:
-                    name = clean_text(str(session))
-                    home = homes.setdefault(name, _project(tx, batch[0][6], target))
-                    _mirror(tx, name, batch, home, target, tally)
+        with contextlib.closing(rows):  # before the file is, where the import is broken off
+            for session, group in itertools.groupby(rows, key=itemgetter(0)):
+                while batch := list(itertools.islice(group, _AT_ONCE)):
+                    with target.writing() as tx:
+                        name = clean_text(str(session or ""))
+                        if name not in homes:
+                            homes[name] = _home_of_session(tx, name, batch[0][6], target, tally)
+                        home = homes[name]
+                        if isinstance(home, _Home) and home.is_taken:
+                            _mirror(tx, home, batch, target, tally)
     return homes
 
 
-def _mirror(
-    tx: Transaction, session: str, rows: list[tuple[object, ...]], home: str, target: Target, tally: Tally
-) -> None:
+def _home_of_session(
+    tx: Transaction, name: str, project: object, target: Target, tally: Tally
+) -> _Home | SecretRefused:
+    try:
+        refuse_secrets(session=name)
+        scope = _project(tx, project, target)
+    except SecretRefused as error:
+        tally.refuse("session", name, str(error))
+        return error
+    here, is_removed = history.place_of(tx, name, scope)
+    if is_removed:
+        tally.refuse("session", here, "it was removed here; mirror takes it up again")
+    elif here != name:
+        tally.remark(f"session {name!r} is not of {scope}, whose own is {here!r}")
+    return _Home(scope, here, is_taken=not is_removed)
+
+
+def _mirror(tx: Transaction, home: _Home, rows: list[tuple[object, ...]], target: Target, tally: Tally) -> None:
+    session = home.session
     parts = [
         Part(
             str(part),
@@ -168,7 +215,7 @@ def _mirror(
     if not session.strip() or not told:
         tally.refuse("session", session, "has no name, or no parts")
         return
-    report = history.mirror(tx, session, told, {}, target.at, scope=None, home=home)
+    report = history.mirror(tx, session, told, {}, target.at, scope=None, home=home.scope)
     for outcome, number in (("added", report.added), ("changed", report.changed), ("known", report.known)):
         tally.count("part", outcome, number)
     tally.remark(*(f"session {session}: {remark}" for remark in (*remarks, *report.remarks)))

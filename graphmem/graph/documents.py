@@ -101,18 +101,20 @@ def write(tx: Transaction, new: NewDocument, at: str, *, at_is_given: bool, open
         (new.id, summary, new.text, source, _json(tags), _json(entities), openly, created_at),
     ).fetchone()
     text_index.replace(tx, "document", [number])
-    blocks = _united(known.blocks if known else (), new.blocks, None)
-    for place, block_id in enumerate(blocks):
+    held = set(known.blocks if known else ())
+    (free,) = tx.execute(
+        "SELECT COALESCE(MAX(place) + 1, 0) FROM document_blocks WHERE document_id = ?", (new.id,)
+    ).fetchone()
+    fresh = dict.fromkeys(block_id for block_id in new.blocks if block_id not in held)
+    for place, block_id in enumerate(fresh, free):
         if not knows(tx, block_id):
             raise NotFound(f"no block has the id {block_id!r}: put it before its document")
         tx.execute(
-            """INSERT INTO document_blocks(document_id, block_id, place) VALUES (?, ?, ?)
-               ON CONFLICT (document_id, block_id) DO NOTHING""",
-            (new.id, block_id, place),
+            "INSERT INTO document_blocks(document_id, block_id, place) VALUES (?, ?, ?)", (new.id, block_id, place)
         )
 
 
-def _united(old: Sequence[str], new: Sequence[str], kept: int | None) -> tuple[str, ...]:
+def _united(old: Sequence[str], new: Sequence[str], kept: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*old, *new)))[:kept]
 
 

@@ -19,6 +19,9 @@ from graphmem.graph.scenes import scene_id_of
 from graphmem.store import postings, text_index
 from graphmem.store.transaction import Transaction
 
+# No count of another memory is taken for greater: it can be stored, and what is added to it later can be too.
+MOST = 1 << 53
+
 
 @dataclass(frozen=True, slots=True)
 class ForeignScene:
@@ -141,9 +144,18 @@ def usable_weight(weight: object, otherwise: float) -> float:
     >>> usable_weight(0.5, 1.0), usable_weight(None, 1.0), usable_weight(0, 0.2), usable_weight("NaN", 1.0)
     (0.5, 1.0, 0.2, 1.0)
     """
-    if isinstance(weight, int | float) and math.isfinite(weight) and weight > 0:
-        return float(weight)
+    if isinstance(weight, int | float) and 0 < weight < math.inf:
+        return float(min(weight, MOST))
     return otherwise
+
+
+def usable_count(value: object) -> int:
+    """Return a count as it can be stored, 0 for what is none.
+
+    >>> usable_count(3), usable_count(None), usable_count(-1), usable_count("x"), usable_count(10**30) == MOST
+    (3, 0, 0, 0, True)
+    """
+    return min(value, MOST) if isinstance(value, int) and value > 0 else 0
 
 
 def take_in_entities(tx: Transaction, foreign: Sequence[ForeignEntity], newest: int, came: set[int]) -> list[str]:

@@ -117,7 +117,7 @@ def find_bytes(file: Path, forms: Sequence[bytes]) -> list[int]:
     with file.open("rb") as stream:
         start, chunk = 0, b""
         while read := stream.read(_CHUNK):
-            kept = chunk[len(chunk) - overlap :] if overlap and len(chunk) > overlap else chunk
+            kept = chunk[max(len(chunk) - overlap, 0) :]
             start += len(chunk) - len(kept)
             chunk = kept + read.lower()
             for form in forms:

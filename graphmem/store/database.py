@@ -91,6 +91,7 @@ class SqliteStore:
         self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
         self._readers_lock = threading.Lock()
         self._closed = False
+        self._commits = 0  # that changed something
         self._keeper: Connection | None = None
         identity = file_identity(self.path)
         _count_open(identity, 1)
@@ -175,6 +176,7 @@ class SqliteStore:
         self._take_lock()
         try:
             outermost = not self._writer.in_transaction
+            before = self._writer.total_changes
             if outermost and keep:
                 self.require_writing()
             self._writer.execute("BEGIN IMMEDIATE" if outermost else "SAVEPOINT nested")
@@ -189,6 +191,7 @@ class SqliteStore:
                 # silently become a savepoint of it.
                 if keep:
                     self._writer.execute("COMMIT" if outermost else "RELEASE nested")
+                    self._commits += outermost and self._writer.total_changes > before
                 else:
                     _roll_back(self._writer, outermost=outermost)
             except BaseException:
@@ -294,7 +297,7 @@ class SqliteStore:
         """Yield what tells whether anything was committed since it was asked last, by whomever. One asks at a time."""
         self._check_open()
         if self.path == MEMORY_PATH:  # a second connection would see another database
-            yield _told_anew(lambda: self._writer.total_changes)
+            yield _told_anew(lambda: self._commits)  # what SQLite counts itself holds what was rolled back
             return
         with translated_errors(self.path, self.config.busy_timeout), contextlib.closing(self._connect()) as connection:
             yield _told_anew(lambda: int(connection.execute("PRAGMA data_version").fetchone()[0]))

@@ -362,7 +362,7 @@ def _expire_sessions(one: _Pass) -> UpkeepStep:
     with one.hands.read() as tx:
         if not sweep.is_due(tx, name, now, config.retention_check_every_days):
             return _nothing(name, "looked at already")
-        sessions, checkpoints = sweep.old_sessions(tx, now, days), sweep.old_checkpoints(tx, now, days)
+        sessions, checkpoints = sweep.old_sessions(tx, now, days), sweep.old_checkpoints(tx, now, days, config)
         before = _counts(tx)
 
     def drop(part: Sequence[str], tx: Transaction, at: str) -> None:
@@ -371,7 +371,7 @@ def _expire_sessions(one: _Pass) -> UpkeepStep:
 
     def archive(part: Sequence[int], tx: Transaction, at: str) -> None:
         act = Provenance(0, "forget", "agent:upkeep", "", "", "", "", f"older than {days:g} days", at)
-        for note_id in sweep.old_checkpoints(tx, now, days, among=part):
+        for note_id in sweep.old_checkpoints(tx, now, days, config, among=part):
             notes.put_away(tx, note_id, act, config)
 
     def work() -> list[int]:

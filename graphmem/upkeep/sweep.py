@@ -9,8 +9,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from graphmem.config import Config
 from graphmem.core.times import days_before
 from graphmem.graph.scenes import REF_TARGETS
+from graphmem.records.drafts import needs_a_person
 from graphmem.store import text_index
 from graphmem.store.transaction import Transaction
 from graphmem.upkeep.journal import NUMBERS, SENTENCES, TABLES, TEXTS, Journal, drop_operations, rows_of
@@ -109,15 +111,20 @@ def old_sessions(tx: Transaction, at: str, days: float, *, among: Sequence[str] 
     return [name for (name,) in rows]
 
 
-def old_checkpoints(tx: Transaction, at: str, days: float, *, among: Sequence[int] | None = None) -> list[int]:
-    """Return the ids of the live checkpoints that are as old. among: of these, None for of all."""
+def old_checkpoints(
+    tx: Transaction, at: str, days: float, config: Config, *, among: Sequence[int] | None = None
+) -> list[int]:
+    """Return the ids of the live checkpoints that are as old, without those that bind: a person puts them away.
+
+    among: of these, None for of all.
+    """
     named, parameters = _among("id", NUMBERS, among)
     rows = tx.execute(
-        f"""SELECT id FROM notes WHERE kind = 'checkpoint' AND status = 'live' AND pinned = 0 AND updated_at < ? {named}
-            ORDER BY id""",
+        f"""SELECT id, slot FROM notes
+            WHERE kind = 'checkpoint' AND status = 'live' AND pinned = 0 AND updated_at < ? {named} ORDER BY id""",
         (days_before(at, days), *parameters),
     )
-    return [note_id for (note_id,) in rows]
+    return [note_id for note_id, slot in rows if not needs_a_person("checkpoint", slot, config)]
 
 
 def _among(column: str, listed: str, values: Sequence[object] | None) -> tuple[str, list[str]]:
