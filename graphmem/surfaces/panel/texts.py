@@ -183,6 +183,10 @@ TEXTS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "notes.query": ("Words", "关键词"),
         "notes.mode": ("Mode", "方式"),
         "notes.caption": ("Notes", "笔记"),
+        "notes.looked_at": (
+            "Not all notes were looked at, only the first {most}: give more words.",
+            "只查看了前 {most} 条笔记，并非全部：请增加关键词。",
+        ),
         "notes.none": ("No note is like that.", "没有符合的笔记。"),
         "mode.hybrid": ("All evidence", "综合"),
         "mode.keyword": ("Every word", "关键词"),
