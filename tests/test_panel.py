@@ -432,13 +432,13 @@ ACTS = tuple(path.replace("{number:int}", "1") for path in pages._CHANGED)
     ("cookie", "headers", "status"),
     [
         (False, FROM_A_PAGE, 401),
-        (True, {}, 401),  # no browser of today sends a form without either; a page of another port cannot add one
+        (True, {}, 403),  # no browser of today sends a form without either; a page of another port cannot add one
         (True, {"Origin": "http://127.0.0.1:9999"}, 403),
         (True, {"Origin": "null"}, 403),
         (True, {"Origin": "http://evil.example"}, 403),
         (True, {"Sec-Fetch-Site": "cross-site"}, 403),
         (True, {"Sec-Fetch-Site": "same-site"}, 403),
-        (True, {"Sec-Fetch-Site": "none"}, 401),
+        (True, {"Sec-Fetch-Site": "none"}, 403),
     ],
 )
 def test_no_other_page_sends_a_form(filled, address, cookie, headers, status):
@@ -448,6 +448,21 @@ def test_no_other_page_sends_a_form(filled, address, cookie, headers, status):
 
     assert answer.status_code == status
     assert (filled.notes(statuses=()), filled.operations(), filled.incidents()) == before
+
+
+@pytest.mark.parametrize(
+    ("headers", "told"),
+    [
+        ({}, "does not say that it comes from a page of this server"),
+        ({"Accept-Language": "zh"}, "没有说明它来自此服务器的页面"),
+    ],
+)
+def test_who_has_the_token_is_told_what_a_form_lacks(client, headers, told):
+    answer = client.post("/notes/1/archive", data={}, headers=headers)
+
+    assert (answer.status_code, "www-authenticate" in answer.headers) == (403, False)
+    assert told in Page(answer.text).text
+    assert "token" not in Page(answer.text).text
 
 
 def test_a_memory_that_nobody_may_change_offers_nothing(filled, path):
