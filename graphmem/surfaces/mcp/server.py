@@ -287,14 +287,21 @@ def run_http(server: Server[Any], port: int, ready: Callable[[str], object]) -> 
     """Serve streamable HTTP at /mcp on the loopback interface; ready: is told the address.
 
     The name of a stranger's page may lead to this machine (DNS rebinding), so the gate refuses requests that name
-    another host or come from another page.
+    another host or come from another page. The SDK is not to look at that as well: it takes names in small letters
+    alone.
     """
+    from mcp.server.transport_security import TransportSecuritySettings
+
     from graphmem.surfaces.http import gate
     from graphmem.surfaces.http import server as serving
 
     with serving.listening(_LOOPBACK, port) as listener:
         free = listener.getsockname()[1]
-        app = server.streamable_http_app(streamable_http_path="/mcp", host=_LOOPBACK)
+        app = server.streamable_http_app(
+            streamable_http_path="/mcp",
+            host=_LOOPBACK,
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        )
         running = serving.Server(gate.Gate(app, port=free))
         with running.stopped_by_signals():
             ready(f"http://{_LOOPBACK}:{free}/mcp")
