@@ -19,6 +19,7 @@ from mcp.shared.message import ServerMessageMetadata
 
 from graphmem.core.model import Writer, WriterTask
 from graphmem.errors import GraphmemError, InvalidInput, NotFound, WriterFailed, WriterUnavailable
+from graphmem.memory import Memory
 from graphmem.surfaces.mcp.bounded import LIMIT, Pages
 from graphmem.surfaces.mcp.desk import Desk
 from graphmem.surfaces.mcp.profiles import PROFILES
@@ -93,7 +94,7 @@ def build_server(desk: Desk, *, profile: str = "graphmem", prefix: str = "", lim
         context: _Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         await meet(context)
-        found, cursor = await _asked(lambda: listed(desk.memory(), params.cursor if params else None))
+        found, cursor = await _asked(desk, lambda memory: listed(memory, params.cursor if params else None))
         return types.ListResourcesResult(
             resources=[types.Resource(mime_type="application/json", **each) for each in found], next_cursor=cursor
         )
@@ -106,7 +107,7 @@ def build_server(desk: Desk, *, profile: str = "graphmem", prefix: str = "", lim
 
     async def read_resource(context: _Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         await meet(context)
-        text = await _asked(lambda: read(desk.memory(), params.uri, limit))
+        text = await _asked(desk, lambda memory: read(memory, params.uri, limit))
         content = types.TextResourceContents(uri=params.uri, mime_type="application/json", text=text)
         return types.ReadResourceResult(contents=[content])
 
@@ -127,7 +128,7 @@ def build_server(desk: Desk, *, profile: str = "graphmem", prefix: str = "", lim
             raise MCPError(types.INVALID_PARAMS, f"there is no prompt {params.name!r}; known are {', '.join(prompts)}")
         await meet(context)
         prompt = prompts[params.name]
-        text = await _asked(lambda: prompt(desk.memory(), params.arguments or {}, prefix))
+        text = await _asked(desk, lambda memory: prompt(memory, params.arguments or {}, prefix))
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(description=prompt.told, messages=[message])
 
@@ -203,10 +204,15 @@ def _invalid(error: GraphmemError) -> MCPError:
     return MCPError(types.INVALID_PARAMS, str(error), refusal_of(error)["error"])
 
 
-async def _asked(read: Callable[[], _Answer]) -> _Answer:
-    """Return what reading a memory returns, its refusals as errors of the protocol."""
+async def _asked(desk: Desk, read: Callable[[Memory], _Answer]) -> _Answer:
+    """Return what reading the memory returns, its refusals as errors of the protocol."""
+
+    def answered() -> _Answer:
+        with desk.using() as memory:
+            return read(memory)
+
     try:
-        return await _in_thread(read)
+        return await _in_thread(answered)
     except (InvalidInput, NotFound) as error:
         raise _invalid(error) from None
     except GraphmemError as error:
