@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from graphmem.config import Config, check_count
@@ -51,6 +51,16 @@ def checked_limit(limit: int | None, *, default: int = scenes.DEFAULT_LIMIT) -> 
         return default
     check_count("limit", limit)
     return limit
+
+
+def checked_ids(argument: str, ids: object) -> list[int]:
+    """Return the ids of rows as a list; raise InvalidInput for what is none."""
+    if not isinstance(ids, Iterable) or isinstance(ids, str | bytes | Mapping):
+        raise InvalidInput(argument, ids, "give a list of ids")
+    found = list(ids)
+    for each in found:
+        check_count(argument, each, low=1)
+    return found
 
 
 def new_keys(keys: str | Iterable[str], argument: str) -> tuple[str, ...]:

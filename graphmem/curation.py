@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
-from graphmem.arguments import checked_limit, checked_situation, new_keys
+from graphmem.arguments import checked_ids, checked_limit, checked_situation, new_keys
 from graphmem.config import check_count, check_flags
 from graphmem.core import model
 from graphmem.core.keys import clean_text, key_list, require_texts, text_list, tool_key
@@ -270,20 +270,27 @@ class Curation(Maintenance):
         kinds: str | Iterable[str] = (),
         statuses: str | Iterable[str] = "live",
         scopes: Iterable[str] | None = None,
+        exact: bool = False,
+        note_ids: Iterable[int] | None = None,
         limit: int | None = None,
         skip: int = 0,
     ) -> tuple[model.Note, ...]:
         """Return notes, those told last first. kinds, statuses: all when empty. limit: None for 50, 0 for none.
 
-        skip: so many of the first.
+        exact: only what is of these scopes, without the user's own beside it. note_ids: of these alone, None for any;
+        ids of no note are passed over. skip: so many of the first.
         """
+        check_flags(exact=exact)
         wanted_kinds = _some_of(choices.NOTE_KINDS, text_list(kinds, "kinds"), "kinds")
         wanted = _some_of(choices.NOTE_STATUSES, text_list(statuses, "statuses"), "statuses")
         most = checked_limit(limit, default=_NOTES_LISTED)
         check_count("skip", skip)
+        ids = None if note_ids is None else checked_ids("note_ids", note_ids)
         with self._store.read() as tx:
-            within = self._scopes(tx, scopes)
-            return notes.list_notes(tx, kinds=wanted_kinds, statuses=wanted, scopes=within, limit=most, skip=skip)
+            within = self._reach(scopes) if exact else self._scopes(tx, scopes)
+            return notes.list_notes(
+                tx, kinds=wanted_kinds, statuses=wanted, scopes=within, exact=exact, ids=ids, limit=most, skip=skip
+            )
 
     def ledger(self, *, scopes: Iterable[str] | None = None, limit: int | None = None) -> model.Ledger:
         """Return what holds for everybody: facts and lessons in no scene, told last first, and failures that repeat.

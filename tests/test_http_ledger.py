@@ -5,6 +5,7 @@ from starlette.routing import Route
 from test_http import HOST, MAY_WRITE, PORT, error_of, served
 
 from graphmem import Config, Memory
+from graphmem.surfaces.http import ledger
 
 PREFIX = Config().route_prefix
 
@@ -88,6 +89,49 @@ def test_a_folder_says_whose_entries_are_meant(client, memory, tmp_path):
     assert {"This is one", "This is other"} <= set(listed(client, f"?cwd={one}&scope=all"))
     entry = client.get(f"{PREFIX}/ledger?cwd={other}&scope=project").json()["entries"][0]
     assert (entry["origin"]["cwd"], entry["origin"]["label"]) == (str(other), "other")
+
+
+def test_newer_notes_of_the_user_crowd_out_none_of_a_project(client, memory, tmp_path, monkeypatch):
+    monkeypatch.setattr(ledger, "MOST", 3)
+    monkeypatch.setattr(ledger, "_LOOKED_THROUGH", 40)
+    with Memory.open(memory.path, project=tmp_path) as opened:
+        opened.remember("Deploy this project by hand, and by nothing else", kind="lesson")
+        opened.forget(opened.remember("Deploy it by magic", kind="lesson").note.id)
+    for i in range(20):
+        memory.remember(f"Deploy {i}", source="user")
+        memory.forget(memory.remember(f"Away {i}", source="user").note.id, source="user")
+
+    for query in ("", "&q=deploy"):
+        asked = f"?cwd={tmp_path}&scope=project{query}"
+        answer = client.get(f"{PREFIX}/ledger{asked}").json()
+        assert [each["title"] for each in answer["entries"]] == ["Deploy this project by hand, and by nothing else"]
+        assert not answer["more"]
+        assert "Deploy it by magic" in listed(client, f"{asked}&archived=1")
+        crowded = client.get(f"{PREFIX}/ledger?scope=user{query}").json()
+        assert (len(crowded["entries"]), crowded["more"]) == (3, True)
+
+
+def test_more_is_told_where_not_all_that_a_query_finds_is_looked_at(client, memory, tmp_path, monkeypatch):
+    monkeypatch.setattr(ledger, "_LOOKED_THROUGH", 5)
+    with Memory.open(memory.path, project=tmp_path):
+        pass
+    for i in range(6):
+        memory.remember(f"Deploy {i}", source="user")
+
+    assert client.get(f"{PREFIX}/ledger?cwd={tmp_path}&scope=project&q=deploy").json() == {"entries": [], "more": True}
+
+
+def test_an_entry_that_is_removed_meanwhile_is_left_out(client, memory, monkeypatch):
+    kept, gone = (memory.remember(f"The pelican lives {there}").note for there in ("here", "there"))
+    recall = Memory.recall
+
+    def found_and_removed(self, *args, **options):
+        hits = recall(self, *args, **options)
+        memory.forget(gone.id, hard=True, source="user")
+        return hits
+
+    monkeypatch.setattr(Memory, "recall", found_and_removed)
+    assert listed(client, "?q=pelican") == [kept.title]
 
 
 def test_only_what_is_given_changes(client, memory, notes):  # C8.3, C8.16

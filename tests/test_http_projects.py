@@ -11,7 +11,8 @@ from test_http import MAY_WRITE, error_of, served
 from test_store import fill
 
 from graphmem import Conflict, Memory
-from graphmem.surfaces.http.memories import MOST, PROJECT, SESSION
+from graphmem.surfaces.http.memories import PROJECT, SESSION
+from graphmem.surfaces.keeping import MOST
 from graphmem.surfaces.verbs import READING, verb_of
 
 DEPLOY = {"title": "Deploy with pnpm", "kind": "lesson"}

@@ -18,6 +18,7 @@ from mcp_types import INVALID_PARAMS, CreateMessageResult, ErrorData, ImageConte
 from test_store import FACT, fill
 
 from graphmem import Config, InvalidInput, Memory, Part, Triple
+from graphmem.surfaces.keeping import MOST
 from graphmem.surfaces.mcp.bounded import Pages, pages_of
 from graphmem.surfaces.mcp.desk import Desk
 from graphmem.surfaces.mcp.server import build_server
@@ -490,6 +491,49 @@ def test_instructions_carry_what_binds_and_no_mark_of_it_can_be_forged(memory):
     assert "Rule 299" in told
     assert (told.count("<memory>"), told.count("</memory>")) == (1, 1)
     assert len(told) <= 1500
+
+
+class Opened:
+    """Opens one memory for any folder, and counts for which ones it is open."""
+
+    def __init__(self, memory):
+        self.memory, self.folders, self.most = memory, [], 0
+
+    @contextlib.contextmanager
+    def __call__(self, folder, writer):
+        self.folders.append(folder)
+        self.most = max(self.most, len(self.folders))
+        yield self.memory
+        self.folders.remove(folder)
+
+
+def test_of_many_roots_the_memories_of_the_last_few_are_open(memory, tmp_path):
+    opened = Opened(memory)
+    desk = Desk(opened)
+    roots = [tmp_path / f"root {n}" for n in range(3 * MOST)]
+    for root in roots:
+        root.mkdir()
+        desk.move([root.as_uri()])
+        assert desk.rules() == ""
+
+    assert opened.folders == [str(root) for root in roots[-MOST:]]
+    assert opened.most <= MOST + 1
+    desk.close()
+    assert opened.folders == []
+
+
+def test_a_memory_in_use_is_not_closed_for_roots_that_come_meanwhile(memory, tmp_path):
+    opened = Opened(memory)
+    desk = Desk(opened)
+    with desk.using():
+        for n in range(2 * MOST):
+            root = tmp_path / f"root {n}"
+            root.mkdir()
+            desk.move([root.as_uri()])
+        assert opened.folders[0] is None  # opened first, and not closed since
+        assert len(opened.folders) == MOST
+    desk.close()
+    assert opened.folders == []
 
 
 # ---- bounded replies

@@ -446,14 +446,18 @@ def test_it_is_served_over_http(served):
         ({"Host": "127.0.0.1.evil.example:80"}, 403),
         ({"Origin": "http://evil.example"}, 403),
         ({"Origin": "null"}, 403),
-        ({"Origin": "SELF"}, 200),
+        ({"Origin": "http://127.0.0.1:PORT"}, 200),
+        ({"Host": "LOCALHOST:PORT"}, 200),
+        ({"Host": "LocalHost:PORT", "Origin": "http://LOCALHOST:PORT"}, 200),
+        ({"Host": "LOCALHOST:PORT", "Origin": "http://127.0.0.1:PORT"}, 403),
     ],
 )
 def test_names_and_pages_of_strangers_are_refused(served, headers, status):  # DNS rebinding
     address = served.removeprefix("http://").removesuffix("/mcp")
     begin = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     ask = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": begin})
-    given = {name: f"http://{address}" if value == "SELF" else value for name, value in headers.items()}
+    port = address.rpartition(":")[2]
+    given = {name: value.replace("PORT", port) for name, value in headers.items()}
     connection = http.client.HTTPConnection(address, timeout=PATIENCE)
     accepted = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 

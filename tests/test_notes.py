@@ -523,3 +523,39 @@ def test_notes_are_listed_a_page_at_a_time(memory):
     assert memory.notes(skip=5) == ()
     with pytest.raises(InvalidInput, match="skip"):
         memory.notes(skip=-1)
+
+
+def test_notes_are_listed_by_their_ids(memory):
+    fact, lesson = memory.remember("Fact").note, memory.remember("Lesson", kind="lesson").note
+    away = memory.inspect(memory.forget(memory.remember("Away").note.id).id).note
+    other = memory.remember("Other", scope="project:other").note
+    every = [fact.id, lesson.id, away.id, other.id, 99]
+
+    assert memory.notes(note_ids=every) == (lesson, fact)
+    assert memory.notes(note_ids=iter(every), statuses=(), scopes=["all"]) == (other, away, lesson, fact)
+    assert memory.notes(note_ids=every, kinds="lesson", scopes=["project:other"]) == (lesson,)
+    assert memory.notes(note_ids=every, limit=1, skip=1) == (fact,)
+    assert memory.notes(note_ids=[]) == ()
+    for wrong in ([0], ["1"], 3, "12"):
+        with pytest.raises(InvalidInput, match="note_ids"):
+            memory.notes(note_ids=wrong)
+
+
+def test_notes_of_a_scope_are_listed_without_those_of_the_user(memory):
+    own, other = memory.remember("Own").note, memory.remember("Other", scope="project:other").note
+    kept = {"scopes": ["project:other"], "exact": True}
+
+    assert memory.notes(**kept) == (other,)
+    assert memory.notes(scopes=["user"], exact=True) == (own,)
+    assert memory.notes(scopes=["user", "project:other"], exact=True) == (other, own)
+    assert memory.notes(scopes=["all"], exact=True) == (other, own)
+    assert memory.notes(exact=True) == memory.notes(scopes=["project:unknown"], exact=True) == ()
+    assert memory.notes(note_ids=[own.id, other.id], **kept) == (other,)
+    with pytest.raises(InvalidInput, match="exact"):
+        memory.notes(exact=1)
+
+
+def test_any_number_of_notes_is_listed_by_id_in_one_read(memory):
+    note = memory.remember("Fact").note
+
+    assert memory.notes(note_ids=range(1, 100_000), limit=100_000) == (note,)

@@ -432,13 +432,13 @@ ACTS = tuple(path.replace("{number:int}", "1") for path in pages._CHANGED)
     ("cookie", "headers", "status"),
     [
         (False, FROM_A_PAGE, 401),
-        (True, {}, 401),  # no browser of today sends a form without either; a page of another port cannot add one
+        (True, {}, 403),  # no browser of today sends a form without either; a page of another port cannot add one
         (True, {"Origin": "http://127.0.0.1:9999"}, 403),
         (True, {"Origin": "null"}, 403),
         (True, {"Origin": "http://evil.example"}, 403),
         (True, {"Sec-Fetch-Site": "cross-site"}, 403),
         (True, {"Sec-Fetch-Site": "same-site"}, 403),
-        (True, {"Sec-Fetch-Site": "none"}, 401),
+        (True, {"Sec-Fetch-Site": "none"}, 403),
     ],
 )
 def test_no_other_page_sends_a_form(filled, address, cookie, headers, status):
@@ -448,6 +448,21 @@ def test_no_other_page_sends_a_form(filled, address, cookie, headers, status):
 
     assert answer.status_code == status
     assert (filled.notes(statuses=()), filled.operations(), filled.incidents()) == before
+
+
+@pytest.mark.parametrize(
+    ("headers", "told"),
+    [
+        ({}, "does not say that it comes from a page of this server"),
+        ({"Accept-Language": "zh"}, "没有说明它来自此服务器的页面"),
+    ],
+)
+def test_who_has_the_token_is_told_what_a_form_lacks(client, headers, told):
+    answer = client.post("/notes/1/archive", data={}, headers=headers)
+
+    assert (answer.status_code, "www-authenticate" in answer.headers) == (403, False)
+    assert told in Page(answer.text).text
+    assert "token" not in Page(answer.text).text
 
 
 def test_a_memory_that_nobody_may_change_offers_nothing(filled, path):
@@ -637,6 +652,56 @@ def test_lists_are_shown_a_page_at_a_time(memory):
                 address = next((each["href"] for each in page.all("a", rel="next")), None)
             assert [len(each) for each in rows] == [50, 50, 20], row
             assert len({each for several in rows for each in several}) == 120
+
+
+def rows_of(page):
+    return [each["href"] for each in page.all("a") if re.fullmatch(r"/notes/\d+", each["href"])]
+
+
+def test_a_search_finds_the_few_of_a_kind_among_many_of_others(memory):
+    for i in range(60):
+        memory.remember(f"Deploy deploy target number {i}", source="user")
+    lesson = memory.remember("Deploy with pnpm, since npm breaks the lock file of the whole workspace", kind="lesson")
+    with browser(memory) as client:
+        for status in ("live", "live,archived", "all"):
+            page = seen(client, "/notes", params={"q": "deploy", "kind": "lesson", "status": status})
+            assert rows_of(page) == [f"/notes/{lesson.note.id}"]
+            assert not page.all("a", rel="next")
+
+
+def test_a_search_is_shown_a_page_at_a_time(memory):
+    for i in range(60):
+        memory.remember(f"Deploy target number {i}", source="user")
+    away = memory.forget(memory.remember("Deploy nothing on Fridays", source="user").note.id, source="user")
+    with browser(memory) as client:
+        first = seen(client, "/notes?q=deploy&status=all")
+        second = seen(client, next(each["href"] for each in first.all("a", rel="next")))
+
+    assert [len(rows_of(page)) for page in (first, second)] == [50, 11]
+    assert len({*rows_of(first), *rows_of(second)}) == 61
+    assert rows_of(second)[-1] == f"/notes/{away.id}"
+    assert not second.all("a", rel="next")
+
+
+def test_a_search_tells_where_it_did_not_look_at_all(memory, monkeypatch):
+    monkeypatch.setattr(notes, "_LOOKED_THROUGH", 20)
+    for i in range(20):
+        memory.remember(f"Deploy target number {i}", source="user")
+    with browser(memory) as client:
+        assert "only the first" not in seen(client, "/notes?q=deploy&kind=fact&status=all").text
+        memory.remember("Deploy with pnpm", kind="lesson")
+        for status in ("live", "all"):
+            assert "only the first 20" in seen(client, f"/notes?q=deploy&kind=rule&status={status}").text
+
+
+@pytest.mark.parametrize("status", ["live", "all"])
+def test_a_search_for_the_past_finds_each_note_once(memory, status):
+    old = memory.remember("Deploy with npm", slot="tool", source="user").note
+    new = memory.remember("Deploy with pnpm", slot="tool", source="user").note
+    with browser(memory) as client:
+        found = rows_of(seen(client, f"/notes?q=what+was+deploy+before&status={status}"))
+
+    assert sorted(found) == [f"/notes/{each.id}" for each in ([new] if status == "live" else [old, new])]
 
 
 def test_a_large_picture_tells_what_it_leaves_out(memory):

@@ -458,20 +458,34 @@ def list_notes(
     kinds: Sequence[str],
     statuses: Sequence[str],
     scopes: Sequence[str] | None,
+    exact: bool = False,
+    ids: Sequence[int] | None = None,
     limit: int,
     skip: int = 0,
 ) -> tuple[Note, ...]:
-    """Return notes of some kinds and statuses, those told last first."""
+    """Return notes of some kinds and statuses, those told last first. ids: of these alone, None for any.
+
+    exact: whether the user's own are left out where their scope is not among those that are named.
+    """
+    if ids is not None:
+        within = None if scopes is None else set(scopes) if exact else {"", *scopes}
+        named = [
+            each
+            for each in notes(tx, ids).values()
+            if each.kind in kinds and each.status in statuses and (within is None or each.scope in within)
+        ]
+        named.sort(key=lambda each: (each.updated_at, each.id), reverse=True)
+        return tuple(named[skip : skip + limit])
     (of_kinds, kind_values), (of_statuses, status_values) = in_list(kinds), in_list(statuses)
-    in_scope, scope_values = of_scopes(scopes, column="n.scope")
+    in_scope, scope_values = of_scopes(scopes, column="n.scope", exact=exact)
     rows = tx.execute(
         f"""SELECT n.id FROM notes n WHERE n.kind IN ({of_kinds}) AND n.status IN ({of_statuses}) {in_scope}
             ORDER BY n.updated_at DESC, n.id DESC LIMIT ? OFFSET ?""",
         (*kind_values, *status_values, *scope_values, limit, skip),
     )
-    ids = [note_id for (note_id,) in rows]
-    found = notes(tx, ids)
-    return tuple(found[note_id] for note_id in ids)
+    listed = [note_id for (note_id,) in rows]
+    found = notes(tx, listed)
+    return tuple(found[note_id] for note_id in listed)
 
 
 def last_checkpoint(tx: Transaction, session: str, scopes: Sequence[str] | None) -> Note | None:

@@ -68,13 +68,17 @@ def prefix_range(prefix: str) -> tuple[str, str]:
     return prefix, prefix + "\U0010ffff"
 
 
-def of_scopes(scopes: Sequence[str] | None, *, column: str = "r.scope") -> tuple[str, list[str]]:
+def of_scopes(scopes: Sequence[str] | None, *, column: str = "r.scope", exact: bool = False) -> tuple[str, list[str]]:
     """Return the condition that a column names one of the scopes or none, and its parameters; None for all scopes.
+
+    exact: it has to name one of them.
 
     >>> of_scopes(["work"])
     ('AND r.scope IN (?, ?)', ['', 'work'])
     """
     if scopes is None:
         return "", []
-    marks, wanted = in_list(["", *scopes])
+    if exact and not scopes:
+        return "AND FALSE", []
+    marks, wanted = in_list(scopes if exact else ["", *scopes])
     return f"AND {column} IN ({marks})", wanted

@@ -193,7 +193,7 @@ def _after_failure(memory: "Memory", seat: "hosts.Seat", event: _Event, shown: "
     # What the user stopped did not fail.
     if event.given.get("is_interrupt") is True or not event.text("tool_name").strip():
         return Answered()
-    moment = hosts.tool_answered(memory, seat, event.text("tool_name"), event.call, error=event.text("error"))
+    moment = hosts.tool_failed(memory, seat, event.text("tool_name"), event.call, event.text("error"))
     return Answered(_context("PostToolUseFailure", shown.fresh(moment.text)), moment.failed)
 
 

@@ -239,8 +239,8 @@ def _warm_up() -> None:
     seat = hosts.Seat("", "")
     with Memory.open(":memory:") as memory:
         memory.remember("Load what is needed", kind="rule", labels=["warm-up"])
-        hosts.prompted(memory, seat, "Load what is needed to answer, always.", part="p1")
-        hosts.tool_answered(memory, seat, "warm-up", "", error="no")
+        hosts.prompted(memory, seat, "Load what is needed to answer, always.")
+        hosts.tool_failed(memory, seat, "warm-up", "", "no")
         hosts.tool_called(memory, seat, "warm-up", "")
         hosts.wish_of("Always load.", memory.config)
         hosts.stopped(memory, seat, wish="Always load.")

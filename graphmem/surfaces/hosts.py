@@ -3,8 +3,6 @@
 A host says who works where (`Seat`) and what happened; it gets back what belongs in front of its model. Each act of a
 moment stands for itself: where one fails, as by a memory that is busy, the others go on, and `failed` tells of it. What
 a host may show is made by the briefs of the memory, which mark stored text as data.
-
-A part without an id is not mirrored: the host's transcript tells it, see `Memory.harvest`.
 """
 
 import contextlib
@@ -116,21 +114,13 @@ def user_of(folder: str) -> str:
     return projects.git_user("" if signs is None else signs.common) or _account()
 
 
-def session_started(memory: Memory, seat: Seat, *, budget: int = STANDING) -> Moment:
+def session_started(memory: Memory, seat: Seat) -> Moment:
     """Return what a session begins with: constraints, rules of the place, the ledger, the last checkpoint."""
-    return _told(functools.partial(_standing, memory, seat, budget), "the brief")
+    return _told(functools.partial(_standing, memory, seat), "the brief")
 
 
-def prompted(
-    memory: Memory,
-    seat: Seat,
-    text: str,
-    *,
-    part: str = "",
-    at: dt.datetime | str | None = None,
-    budget: int = STANDING,
-) -> Prompted:
-    """Run the turn that a user's words begin: enter its scene, mirror them, and return what belongs beside them.
+def prompted(memory: Memory, seat: Seat, text: str) -> Prompted:
+    """Run the turn that a user's words begin: enter its scene, and return what belongs beside them.
 
     What this memory put into the words itself, and what a writer of it is asked, is no turn of a user.
     """
@@ -143,10 +133,8 @@ def prompted(
     with trying("the turn"), memory.turn(seat.event(memory, begins)) as turn:
         scene = turn.visit.key
         with trying("the brief"):
-            standing = _standing(memory, seat, budget)
+            standing = _standing(memory, seat)
             found = turn.recall_message(begins, budget=FOUND, told=standing)
-    # Behind the brief, which would else find the words themselves.
-    _mirror(memory, seat, trying, Part(part, role="user", author=seat.user, text=text, at=at) if part else None)
     return Prompted(standing.text, found.text, scene, tuple(trying.failed))
 
 
@@ -170,58 +158,32 @@ def tool_called(memory: Memory, seat: Seat, tool: str, text: str) -> Moment:
     return _told(functools.partial(_of_tool, memory, seat, tool, text), "the rules")
 
 
-def tool_answered(
-    memory: Memory,
-    seat: Seat,
-    tool: str,
-    text: str,
-    *,
-    error: str | None = None,
-    part: str = "",
-    at: dt.datetime | str | None = None,
-) -> Moment:
-    """Take note of what a tool did; return a warning where it fails again and again.
-
-    text: the call, and what it answered. error: what it failed with, None where it did not fail.
-    """
+def tool_failed(memory: Memory, seat: Seat, tool: str, text: str, error: str) -> Moment:
+    """Take note of what a tool failed with; return a warning where it fails again and again. text: the call."""
     trying = _Trying()
-    outcome = "done" if error is None else "failed"
-    _mirror(
-        memory, seat, trying, Part(part, role="tool", tool=tool, text=text, outcome=outcome, at=at) if part else None
-    )
     warning = ""
-    if error is not None and memory.config.capture_failures and not memory.config.read_only:
+    if memory.config.capture_failures and not memory.config.read_only:
         with trying("the failure"):
-            if memory.record_failure(tool, error, at=at).warns:
+            if memory.record_failure(tool, error).warns:
                 warning = _of_tool(memory, seat, tool, text).text
     return Moment(warning, tuple(trying.failed))
 
 
-def compacting(memory: Memory, seat: Seat, *, budget: int = STANDING) -> Moment:
+def compacting(memory: Memory, seat: Seat) -> Moment:
     """Queue a checkpoint of what would be lost, and return what outlasts it: the rules and the last checkpoint."""
     trying = _Trying()
     _enqueue(memory, seat, trying, "compaction")
-    begun = session_started(memory, seat, budget=budget)
+    begun = session_started(memory, seat)
     return Moment(begun.text, (*trying.failed, *begun.failed))
 
 
-def stopped(
-    memory: Memory,
-    seat: Seat,
-    *,
-    wish: str = "",
-    since: dt.datetime | str | None = None,
-    text: str = "",
-    part: str = "",
-    at: dt.datetime | str | None = None,
-) -> Moment:
-    """Mirror what the agent said at the end of its turn, and return a reminder of a wish that nobody wrote down.
+def stopped(memory: Memory, seat: Seat, *, wish: str, since: dt.datetime | str | None = None) -> Moment:
+    """Return a reminder of a wish that nobody wrote down, for the end of an agent's turn.
 
     wish: that of `wish_of`, since: when that was. Each wish is reminded of once in a session, and not at all where
     something was saved since, by the agent or by a writer: extraction comes first.
     """
     trying = _Trying()
-    _mirror(memory, seat, trying, Part(part, role="assistant", text=text, at=at) if part and text.strip() else None)
     reminder = ""
     if wish and memory.config.inject and not memory.config.read_only:
         with trying("the reminder"):
@@ -304,18 +266,18 @@ def reminded(memory: Memory, seat: Seat) -> Moment:
     return Moment(reminder, tuple(trying.failed))
 
 
-def asked(memory: Memory, seat: Seat, query: str, *, budget: int = STANDING) -> Moment:
+def asked(memory: Memory, seat: Seat, query: str) -> Moment:
     """Return what a search of the user finds."""
     trying = _Trying()
     text = ""
     with trying("the search"), memory.turn(seat.event(memory, "")) as turn:
-        text = turn.recall_message(query, budget=budget, told=Brief()).text
+        text = turn.recall_message(query, budget=STANDING, told=Brief()).text
     return Moment(text, tuple(trying.failed))
 
 
-def _standing(memory: Memory, seat: Seat, budget: int) -> Brief:
+def _standing(memory: Memory, seat: Seat) -> Brief:
     here = seat.situation(memory)
-    return memory.brief(here, declared=here.declared_keys, budget=budget, checkpoint=seat.session)
+    return memory.brief(here, declared=here.declared_keys, budget=STANDING, checkpoint=seat.session)
 
 
 def _of_tool(memory: Memory, seat: Seat, tool: str, text: str) -> Brief:
@@ -329,12 +291,6 @@ def _told(brief: Callable[[], Brief], what: str) -> Moment:
     with trying(what):
         text = brief().text
     return Moment(text, tuple(trying.failed))
-
-
-def _mirror(memory: Memory, seat: Seat, trying: _Trying, part: Part | None) -> None:
-    if part is not None and not memory.config.read_only:
-        with trying("the mirror"):
-            memory.mirror(seat.session, [part])
 
 
 def _enqueue(memory: Memory, seat: Seat, trying: _Trying, cause: str) -> None:

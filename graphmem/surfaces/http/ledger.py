@@ -24,8 +24,10 @@ from graphmem.surfaces.http.bounds import Bounds
 from graphmem.surfaces.http.memories import Memories
 from graphmem.surfaces.http.refusals import JSON, told
 from graphmem.surfaces.http.token import Doorkeeper
+from graphmem.surfaces.notes_found import notes_of
 
 MOST = 1000  # entries of one answer
+_LOOKED_THROUGH = 5000  # notes of which most may be of another scope, or hold other words
 MODES = ("hybrid", "keyword", "vector")
 ASKED = ("q", "mode", "scope", "cwd", "archived")
 _YES, _NO = ("1", "true"), ("", "0", "false")
@@ -121,19 +123,22 @@ def entries(memory: Memory, *, q: str = "", mode: str = "", scope: str = "", arc
         raise InvalidInput("mode", mode, f"give one of {', '.join(MODES)}")
     if archived not in (*_YES, *_NO):
         raise InvalidInput("archived", archived, "give 1 for what was put away too")
-    scopes = None if not scope else [] if scope == "user" else [scope]
-    found: Iterable[Note]
+    scopes, exact = [scope] if scope else None, scope not in ("", "all")
+    found: list[Note] = []
+    more = False
     if q.strip():
-        hits = memory.recall(q, kinds="note", mode=mode or None, scopes=scopes, limit=MOST + 1)
-        found = [memory.inspect(hit.id).note for hit in hits if isinstance(hit.id, int)]
+        most = _LOOKED_THROUGH if exact else MOST
+        hits = memory.recall(q, kinds="note", mode=mode or None, scopes=scopes, limit=most + 1)
+        found += [note for _, note in notes_of(memory, hits[:most], scope=scope if exact else "all")]
+        more = len(hits) > most
     else:
-        found = memory.notes(scopes=scopes, limit=MOST + 1)
+        found += memory.notes(scopes=scopes, exact=exact, limit=MOST + 1)
     if archived in _YES:
-        away = memory.notes(statuses="archived", scopes=scopes, limit=MOST + 1)
-        found = [*found, *(note for note in away if holds(note, q))]
-    own = _key_of(memory, scope)
-    wanted = [note for note in found if own is None or note.scope == own]
-    return Entries(tuple(_entry(note) for note in wanted[:MOST]), len(wanted) > MOST)
+        most = _LOOKED_THROUGH if q.strip() else MOST
+        away = memory.notes(statuses="archived", scopes=scopes, exact=exact, limit=most + 1)
+        found += [note for note in away[:most] if holds(note, q)]
+        more = more or len(away) > most
+    return Entries(tuple(_entry(note) for note in found[:MOST]), more or len(found) > MOST)
 
 
 def update(memory: Memory, given: Mapping[str, Any]) -> Changed:
@@ -201,15 +206,6 @@ def _once(query: Iterable[tuple[str, str]]) -> dict[str, str]:
             raise InvalidInput(name, text, "give it once")
         found[name] = text
     return found
-
-
-def _key_of(memory: Memory, scope: str) -> str | None:
-    """Return the scope that an entry has to be of as it is stored, None for any."""
-    if scope in ("", "all"):
-        return None
-    if scope == "project":
-        return memory.project.key if memory.project else ""
-    return "" if scope == "user" else scope
 
 
 def holds(note: Note, query: str) -> bool:

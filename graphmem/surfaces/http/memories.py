@@ -4,13 +4,10 @@ A `Memory` is opened for one project and one session. A few that were opened las
 """
 
 import asyncio
-import contextlib
 import functools
 import os
-import threading
 import urllib.parse
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
@@ -22,11 +19,10 @@ from graphmem.core.model import Writer
 from graphmem.errors import InvalidInput
 from graphmem.memory import Memory
 from graphmem.surfaces.http.token import Doorkeeper
+from graphmem.surfaces.keeping import Keeping
 
 PROJECT = "Graphmem-Project"
 SESSION = "Graphmem-Session"
-# More than there are threads that use one: each has two files for each thread that reads with it.
-MOST = 16
 
 _Answer = TypeVar("_Answer")
 
@@ -48,16 +44,12 @@ class Memories:
     opened: opens another one, with the arguments `project`, `session`, `config` and `writer`.
     """
 
-    def __init__(
-        self, own: Memory, *, opened: Callable[..., Memory], keeper: Doorkeeper, threads: Executor, most: int = MOST
-    ) -> None:
+    def __init__(self, own: Memory, *, opened: Callable[..., Memory], keeper: Doorkeeper, threads: Executor) -> None:
         self._own = own
         self._opened = opened
         self._keeper = keeper
         self._threads = threads
-        self._most = most
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[Chosen, _Kept] = OrderedDict()  # the one used last at the end
+        self._keeping = Keeping(self._open)
 
     @property
     def config(self) -> Config:
@@ -80,7 +72,9 @@ class Memories:
         )
 
     def _run(self, chosen: Chosen | None, call: Callable[[Memory], _Answer]) -> _Answer:
-        with self._using(chosen) as memory:
+        if chosen is None:
+            return call(self._own)
+        with self._keeping.using(chosen) as memory:
             return call(memory)
 
     def _chosen(self, request: Request, folder: str | None) -> Chosen | None:
@@ -98,56 +92,13 @@ class Memories:
             self._keeper.admits(request),
         )
 
-    @contextlib.contextmanager
-    def _using(self, chosen: Chosen | None) -> Iterator[Memory]:
-        if chosen is None:
-            yield self._own
-            return
-        with self._lock:
-            kept = self._kept.setdefault(chosen, _Kept())
-            self._kept.move_to_end(chosen)
-            kept.users += 1
-        try:
-            with kept.opening:
-                if kept.memory is None:
-                    kept.memory = self._open(chosen)
-            yield kept.memory
-        finally:
-            with self._lock:
-                kept.users -= 1
-                dropped = self._unneeded()
-            for each in dropped:
-                each.close()
-
     def _open(self, chosen: Chosen) -> Memory:
         config = self._own.config if chosen.writes else replace(self._own.config, read_only=True)
         return self._opened(project=chosen.project, session=chosen.session, config=config)
 
-    def _unneeded(self) -> list[Memory]:
-        """Forget those that could not be opened and the oldest ones that nobody uses; return what is to be closed."""
-        dropped = []
-        for chosen, kept in list(self._kept.items()):
-            if not kept.users and (kept.memory is None or len(self._kept) > self._most):
-                del self._kept[chosen]
-                dropped += [kept.memory] if kept.memory is not None else []
-        return dropped
-
     def close(self) -> None:
         """Close all but the server's own one, after what is being done with them."""
-        with self._lock:
-            kept, self._kept = self._kept, OrderedDict()
-        for each in kept.values():
-            if each.memory is not None:
-                each.memory.close()
-
-
-class _Kept:
-    """A memory that is kept open. opening: held while it is opened. users: how many use it just now."""
-
-    def __init__(self) -> None:
-        self.opening = threading.Lock()
-        self.memory: Memory | None = None
-        self.users = 0
+        self._keeping.close()
 
 
 def _said(request: Request, name: str) -> str | None:

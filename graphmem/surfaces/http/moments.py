@@ -93,7 +93,7 @@ def _tool(memory: Memory, given: Told) -> Answer:
 
 def _failure(memory: Memory, given: Told) -> Answer:
     tool, error = given.text("tool", needed=True), given.text("error", needed=True)
-    return _answer(hosts.tool_answered(memory, given.seat, tool, given.call, error=error))
+    return _answer(hosts.tool_failed(memory, given.seat, tool, given.call, error))
 
 
 def _said(memory: Memory, given: Told) -> Answer:

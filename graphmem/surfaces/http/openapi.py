@@ -25,7 +25,7 @@ A browser has to name its page: requests of pages of others, and by other names 
 _SAID = {
     400: "an argument, a header or the body cannot be used; nothing was changed",
     401: "the token is missing or is not that of this server",
-    403: "another page asks, or the server is asked by another name than its own",
+    403: "another page asks, or one that does not say so, or the server is asked by another name than its own",
     404: "what was named is not there",
     408: "the body did not come in time",
     409: "it contradicts the present state of the memory; nothing was changed",

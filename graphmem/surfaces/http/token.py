@@ -46,17 +46,27 @@ class Doorkeeper:
         return self._has_token(request, from_page=True)
 
     def require(self, request: Request) -> None:
-        """Raise the HTTPException 401 where a request may not write."""
+        """Raise the HTTPException 401 where a request may not write, 403 where only its page is not known."""
         if not self.admits(request):
-            raise _refused("writing")
+            raise self._refused(request, "writing")
 
     def require_reading(self, request: Request) -> None:
-        """Raise the HTTPException 401 where a request may not read. A page that its user opened may, by the cookie."""
+        """Raise the same where a request may not read. A page that its user opened may, by the cookie."""
         if not self.private or self.admits(request):
             return
         opened = request.method in ("GET", "HEAD") and request.headers.get("sec-fetch-site") == "none"
         if not self._has_token(request, from_page=opened):
-            raise _refused("reading")
+            raise self._refused(request, "reading")
+
+    def _refused(self, request: Request, what: str) -> HTTPException:
+        if self.knows(request):
+            message = (
+                f"{what} with the cookie needs Origin or Sec-Fetch-Site: same-origin, and this request does not say "
+                "that it comes from a page of this server; a program sends Authorization: Bearer TOKEN"
+            )
+            return HTTPException(403, message)
+        message = f"{what} needs the token that 'graphmem serve' shows: send Authorization: Bearer TOKEN"
+        return HTTPException(401, message, {"WWW-Authenticate": 'Bearer realm="graphmem"'})
 
     async def enter(self, request: Request) -> Response:
         """Give a browser that opened the address with the token a cookie, and show it the first page."""
@@ -69,8 +79,3 @@ class Doorkeeper:
 
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), self._token)
-
-
-def _refused(what: str) -> HTTPException:
-    message = f"{what} needs the token that 'graphmem serve' shows: send Authorization: Bearer TOKEN"
-    return HTTPException(401, message, {"WWW-Authenticate": 'Bearer realm="graphmem"'})

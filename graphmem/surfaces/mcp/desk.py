@@ -13,12 +13,15 @@ from graphmem.core.model import Writer
 from graphmem.core.situations import Situation
 from graphmem.errors import GraphmemError
 from graphmem.memory import Memory
+from graphmem.surfaces.keeping import Keeping
 
 _RULES = 1500  # characters of the brief in the instructions
 
 
 class Desk:
-    """Opens the memory for the current project, and keeps it open. Any number of threads may ask for it.
+    """Opens the memory for the current project, and keeps it open with those of the last ones.
+
+    Any number of threads may ask for it.
 
     open_memory: opens it for the folder of a project, None for none, with a writer, None for its own. folder: of the
     project that the server was started in. is_fixed: the project was named, and no client changes it.
@@ -35,26 +38,22 @@ class Desk:
         self._folder = folder
         self.is_fixed = is_fixed
         self._is_moved = False
-        self._opened: dict[str | None, Memory] = {}
-        self._closing = contextlib.ExitStack()
+        self._keeping: Keeping[str | None] = Keeping(lambda folder: open_memory(folder, None))
         self._lock = threading.Lock()
 
-    def memory(self) -> Memory:
-        """Return the memory, opened for the current project. Raises what opening it raises, and tries again then."""
-        with self._lock:
-            if self._folder not in self._opened:
-                self._opened[self._folder] = self._closing.enter_context(self._open(self._folder, None))
-            return self._opened[self._folder]
+    def using(self) -> AbstractContextManager[Memory]:
+        """Give the memory, opened for the current project. Raises what opening it raises, and tries again then."""
+        return self._keeping.using(self._folder)
 
     @contextlib.contextmanager
     def with_writer(self, writer: Writer | None) -> Iterator[Memory]:
         """Give the memory for one call, opened with a writer where one is given and the settings name none."""
-        memory = self.memory()
-        if writer is None or memory.config.writer_command or memory.config.writer_url:
-            yield memory
-        else:
-            with self._open(self._folder, writer) as own:
-                yield own
+        with self.using() as memory:
+            if writer is None or memory.config.writer_command or memory.config.writer_url:
+                yield memory
+                return
+        with self._open(self._folder, writer) as own:
+            yield own
 
     def move(self, roots: Iterable[str]) -> None:
         """Make the first of some roots (URLs of files) that is a folder the current project."""
@@ -65,7 +64,8 @@ class Desk:
             with self._lock:
                 before, self._folder = self._folder, None if _is_home(folder) else folder
             try:
-                self.memory()
+                with self.using():
+                    pass
             except GraphmemError as error:
                 log.warning("the root %s is no project: %s", folder, error)
                 with self._lock:
@@ -81,11 +81,11 @@ class Desk:
         `Memory.remind`.
         """
         try:
-            memory = self.memory()
-            with self._lock:
-                is_moved, self._is_moved = self._is_moved, False
-            rules = self.rules() if is_moved else ""
-            wish = "" if memory.config.read_only else memory.remind(memory.session)
+            with self.using() as memory:
+                with self._lock:
+                    is_moved, self._is_moved = self._is_moved, False
+                rules = _rules_of(memory) if is_moved else ""
+                wish = "" if memory.config.read_only else memory.remind(memory.session)
         except GraphmemError as error:  # the answer is there without
             log.warning("nothing is reminded of: %s", error)
             return ""
@@ -93,12 +93,16 @@ class Desk:
 
     def rules(self) -> str:
         """Return what a model is told at the beginning of the current project: the brief of it, with what binds."""
-        return self.memory().brief(Situation(), budget=_RULES).text
+        with self.using() as memory:
+            return _rules_of(memory)
 
     def close(self) -> None:
         """Close what was opened."""
-        with self._lock:
-            self._closing.close()
+        self._keeping.close()
+
+
+def _rules_of(memory: Memory) -> str:
+    return memory.brief(Situation(), budget=_RULES).text
 
 
 def _folder_of(root: str) -> str | None:

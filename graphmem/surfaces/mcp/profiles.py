@@ -13,6 +13,7 @@ from graphmem.core.snippets import above_floor, snippet
 from graphmem.errors import InvalidInput, NotFound, SecretRefused
 from graphmem.memory import Memory
 from graphmem.surfaces.mcp.tools import SOURCE, Tool, own_tools
+from graphmem.surfaces.notes_found import notes_of
 from graphmem.surfaces.wire import whole_number
 
 if TYPE_CHECKING:
@@ -110,8 +111,7 @@ def _memory(memory: Memory, given: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidInput("type", wanted, f"give one of {', '.join(_TYPES)}, or leave it out")
     limit = _limit(given)
     hits = memory.recall(given["query"], kinds="note", scopes=scopes, limit=max(3 * limit, _LOOKED_AT))
-    found = [(hit, memory.inspect(int(hit.id)).note) for hit in hits]
-    found = [(hit, note) for hit, note in found if wanted is None or _type_of(note) == wanted]
+    found = [(hit, note) for hit, note in notes_of(memory, hits) if wanted is None or _type_of(note) == wanted]
     found = found[: above_floor([hit.score for hit, _ in found], memory.config.search_score_floor)][:limit]
     told = [
         f"graphmem://notes/{note.id}\nScope: {note.scope or 'global'}  Type: {_type_of(note)}  Score: {hit.score:.3f}\n"
@@ -285,7 +285,7 @@ def _search(memory: Memory, given: Mapping[str, Any]) -> list[dict[str, Any]]:
     hits: Sequence[Hit] = memory.recall(
         given["query"], kinds="note", mode=mode, scopes=None if scope is None else [scope], limit=_SHOWN
     )
-    return [{**_entry(memory.inspect(int(hit.id)).note), "score": hit.score} for hit in hits]
+    return [{**_entry(note), "score": hit.score} for hit, note in notes_of(memory, hits)]
 
 
 def _forget(memory: Memory, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from mcp.shared.message import ServerMessageMetadata
 
 from graphmem.core.model import Writer, WriterTask
 from graphmem.errors import GraphmemError, InvalidInput, NotFound, WriterFailed, WriterUnavailable
+from graphmem.memory import Memory
 from graphmem.surfaces.mcp.bounded import LIMIT, Pages
 from graphmem.surfaces.mcp.desk import Desk
 from graphmem.surfaces.mcp.profiles import PROFILES
@@ -93,7 +94,7 @@ def build_server(desk: Desk, *, profile: str = "graphmem", prefix: str = "", lim
         context: _Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         await meet(context)
-        found, cursor = await _asked(lambda: listed(desk.memory(), params.cursor if params else None))
+        found, cursor = await _asked(desk, lambda memory: listed(memory, params.cursor if params else None))
         return types.ListResourcesResult(
             resources=[types.Resource(mime_type="application/json", **each) for each in found], next_cursor=cursor
         )
@@ -106,7 +107,7 @@ def build_server(desk: Desk, *, profile: str = "graphmem", prefix: str = "", lim
 
     async def read_resource(context: _Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         await meet(context)
-        text = await _asked(lambda: read(desk.memory(), params.uri, limit))
+        text = await _asked(desk, lambda memory: read(memory, params.uri, limit))
         content = types.TextResourceContents(uri=params.uri, mime_type="application/json", text=text)
         return types.ReadResourceResult(contents=[content])
 
@@ -127,7 +128,7 @@ def build_server(desk: Desk, *, profile: str = "graphmem", prefix: str = "", lim
             raise MCPError(types.INVALID_PARAMS, f"there is no prompt {params.name!r}; known are {', '.join(prompts)}")
         await meet(context)
         prompt = prompts[params.name]
-        text = await _asked(lambda: prompt(desk.memory(), params.arguments or {}, prefix))
+        text = await _asked(desk, lambda memory: prompt(memory, params.arguments or {}, prefix))
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(description=prompt.told, messages=[message])
 
@@ -203,10 +204,15 @@ def _invalid(error: GraphmemError) -> MCPError:
     return MCPError(types.INVALID_PARAMS, str(error), refusal_of(error)["error"])
 
 
-async def _asked(read: Callable[[], _Answer]) -> _Answer:
-    """Return what reading a memory returns, its refusals as errors of the protocol."""
+async def _asked(desk: Desk, read: Callable[[Memory], _Answer]) -> _Answer:
+    """Return what reading the memory returns, its refusals as errors of the protocol."""
+
+    def answered() -> _Answer:
+        with desk.using() as memory:
+            return read(memory)
+
     try:
-        return await _in_thread(read)
+        return await _in_thread(answered)
     except (InvalidInput, NotFound) as error:
         raise _invalid(error) from None
     except GraphmemError as error:
@@ -287,14 +293,21 @@ def run_http(server: Server[Any], port: int, ready: Callable[[str], object]) -> 
     """Serve streamable HTTP at /mcp on the loopback interface; ready: is told the address.
 
     The name of a stranger's page may lead to this machine (DNS rebinding), so the gate refuses requests that name
-    another host or come from another page.
+    another host or come from another page. The SDK is not to look at that as well: it takes names in small letters
+    alone.
     """
+    from mcp.server.transport_security import TransportSecuritySettings
+
     from graphmem.surfaces.http import gate
     from graphmem.surfaces.http import server as serving
 
     with serving.listening(_LOOPBACK, port) as listener:
         free = listener.getsockname()[1]
-        app = server.streamable_http_app(streamable_http_path="/mcp", host=_LOOPBACK)
+        app = server.streamable_http_app(
+            streamable_http_path="/mcp",
+            host=_LOOPBACK,
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        )
         running = serving.Server(gate.Gate(app, port=free))
         with running.stopped_by_signals():
             ready(f"http://{_LOOPBACK}:{free}/mcp")

@@ -8,12 +8,14 @@ from graphmem.core.choices import NOTE_KINDS
 from graphmem.core.model import Note
 from graphmem.core.model.notes import EDITABLE
 from graphmem.errors import Conflict, GraphmemError, InvalidInput, SecretRefused
+from graphmem.memory import Memory
 from graphmem.surfaces.http.ledger import MODES, holds
+from graphmem.surfaces.notes_found import notes_of
 from graphmem.surfaces.panel.asking import Asked, Done, Paging, Shown
 from graphmem.surfaces.wire import http_status
 
 _PAGE = 50
-_LOOKED_THROUGH = 2000  # notes that are not in force, which no recall finds
+_LOOKED_THROUGH = 2000  # notes: the best of those in force, and those told last of others, which no recall finds
 STATUSES = ("live", "live,archived", "proposed", "archived", "superseded", "forgotten", "all")
 _LISTED = ("labels", "load_when")
 _NEW: dict[str, Any] = {**dict.fromkeys(EDITABLE, ""), "kind": "fact", "labels": (), "load_when": (), "pinned": False}
@@ -35,31 +37,42 @@ def notes(asked: Asked) -> Shown:
         "modes": MODES,
         "scopes": scopes,
         "names": {each.key: each.label for each in scopes},
+        "looked_at": 0,
     }
     within = [scope]
     statuses = () if status == "all" else status.split(",")
     kinds = (kind,) if kind else ()
     if query:
-        found = _searched(asked, query, mode, kinds, statuses, within)
-        return Shown("notes.html", {**told, "notes": found[:_PAGE], "paging": Paging(1, _PAGE, False)})
+        found, all_seen = _searched(asked.memory, query, mode, kinds, statuses, within)
+        here = found[(page - 1) * _PAGE : page * _PAGE]
+        told["looked_at"] = 0 if all_seen else _LOOKED_THROUGH
+        return Shown("notes.html", {**told, "notes": here, "paging": Paging(page, _PAGE, len(found) > page * _PAGE)})
     listed = asked.memory.notes(kinds=kinds, statuses=statuses, scopes=within, limit=_PAGE + 1, skip=(page - 1) * _PAGE)
     return Shown("notes.html", {**told, "notes": listed[:_PAGE], "paging": Paging(page, _PAGE, len(listed) > _PAGE)})
 
 
 def _searched(
-    asked: Asked, query: str, mode: str, kinds: Collection[str], statuses: Collection[str], scopes: Sequence[str]
-) -> list[Note]:
-    """Return the notes that answer a query: those in force as recall finds them, then others that have its words."""
-    memory = asked.memory
-    found: list[Note] = []
+    memory: Memory, query: str, mode: str, kinds: Collection[str], statuses: Collection[str], scopes: Sequence[str]
+) -> tuple[list[Note], bool]:
+    """Return the notes that answer a query: those in force as recall finds them, then others that have its words.
+
+    And whether all notes were looked at, not the first ones alone.
+    """
+    found: dict[int, Note] = {}
+    all_seen = True
     if not statuses or "live" in statuses:
-        hits = memory.recall(query, kinds="note", mode=mode, scopes=scopes, limit=_PAGE)
-        found += [memory.inspect(hit.id).note for hit in hits if isinstance(hit.id, int)]
+        hits = memory.recall(query, kinds="note", mode=mode, scopes=scopes, limit=_LOOKED_THROUGH + 1)
+        all_seen = len(hits) <= _LOOKED_THROUGH
+        answering = notes_of(memory, hits[:_LOOKED_THROUGH], kinds=kinds, statuses=statuses)
+        found = {each.id: each for _, each in answering}
     others = [status for status in STATUSES if "," not in status and status not in ("live", "all")]
     if wanted := [status for status in others if not statuses or status in statuses]:
-        listed = memory.notes(kinds=kinds, statuses=wanted, scopes=scopes, limit=_LOOKED_THROUGH)
-        found += [each for each in listed if holds(each, query)]
-    return [each for each in found if not kinds or each.kind in kinds]
+        listed = memory.notes(kinds=kinds, statuses=wanted, scopes=scopes, limit=_LOOKED_THROUGH + 1)
+        all_seen = all_seen and len(listed) <= _LOOKED_THROUGH
+        for each in listed[:_LOOKED_THROUGH]:
+            if each.id not in found and holds(each, query):
+                found[each.id] = each
+    return list(found.values()), all_seen
 
 
 def note(asked: Asked) -> Shown:

@@ -46,6 +46,11 @@ TEXTS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "each start.",
             "此操作需要令牌：请打开 'graphmem serve' 显示的完整地址。令牌在每次启动后都会更换。",
         ),
+        "error.403": (
+            "The request does not say that it comes from a page of this server: send the form with a browser that "
+            "tells the origin of its requests, and with nothing between that takes it out.",
+            "该请求没有说明它来自此服务器的页面：请用会发送请求来源的浏览器提交表单，且中间没有程序将来源去掉。",
+        ),
         "error.404": ("There is no such page.", "没有这个页面。"),
         # ---- what was done
         "outcome.undo": ("Undo it (operation {number})", "撤销（变更 {number}）"),
@@ -183,6 +188,10 @@ TEXTS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "notes.query": ("Words", "关键词"),
         "notes.mode": ("Mode", "方式"),
         "notes.caption": ("Notes", "笔记"),
+        "notes.looked_at": (
+            "Not all notes were looked at, only the first {most}: give more words.",
+            "只查看了前 {most} 条笔记，并非全部：请增加关键词。",
+        ),
         "notes.none": ("No note is like that.", "没有符合的笔记。"),
         "mode.hybrid": ("All evidence", "综合"),
         "mode.keyword": ("Every word", "关键词"),
