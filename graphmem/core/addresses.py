@@ -3,6 +3,7 @@
 import re
 
 _SCHEMES = ("postgresql://", "postgres://")
+_PASSWORDS = ("password=", "sslpassword=")
 
 
 def is_server(path: object) -> bool:
@@ -12,6 +13,29 @@ def is_server(path: object) -> bool:
     (True, False)
     """
     return isinstance(path, str) and path.startswith(_SCHEMES)
+
+
+def identity(path: str) -> str:
+    """Return what all addresses of one memory on a server have in common, with no password in it.
+
+    >>> identity("postgres://me:secret@db.example/memories?tenant=default&sslmode=require&password=secret")
+    'postgresql://me@db.example/memories?sslmode=require'
+    """
+    _, _, place = path.partition("://")
+    server, _, given = place.partition("?")
+    bare = without_password(f"{_SCHEMES[0]}{server}")
+    untold = ("", "tenant=default")
+    kept = [each for each in given.split("&") if each not in untold and not each.startswith(_PASSWORDS)]
+    return f"{bare}?{'&'.join(sorted(kept))}"
+
+
+def shown(path: str) -> str:
+    """Return a path as it is, and the address of a server as it may be shown.
+
+    >>> shown("memory.db"), shown("postgresql://me:secret@db.example/memories")
+    ('memory.db', 'postgresql://me@db.example/memories')
+    """
+    return without_password(path) if is_server(path) else path
 
 
 def without_password(path: str) -> str:

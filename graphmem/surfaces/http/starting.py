@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from graphmem.core.addresses import is_server, shown
 from graphmem.errors import StoreFailed
 from graphmem.surfaces.http import running
 from graphmem.surfaces.opening import Session
@@ -31,9 +33,13 @@ def started(session: Session, options: Sequence[str]) -> running.Running:
     found = running.alive(path)
     if found is not None and answers(found):
         return found
-    command = [*words_of("graphmem"), "--db", path, "--project", ""]
+    folder = None  # a server's address may name files, such as certificates, from here
+    if not is_server(path) and path != ":memory:":
+        file = Path(path).expanduser().resolve()
+        path, folder = str(file), file.parent
+    command = [*words_of("graphmem"), "--project", ""]
     if session.config_file is not None:
-        command += ["--config", session.config_file]
+        command += ["--config", str(Path(session.config_file).expanduser().absolute())]
     apart: dict[str, Any] = {"start_new_session": True}
     if sys.platform == "win32":
         apart = {"creationflags": subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP}
@@ -43,7 +49,8 @@ def started(session: Session, options: Sequence[str]) -> running.Running:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=told,
-            cwd=Path(path).expanduser().resolve().parent,
+            env={**os.environ, "GRAPHMEM_DB": path},  # other users read arguments, in which a password would be
+            cwd=folder,
             **apart,
         )
         return _come_up(path, process, told)
@@ -89,4 +96,4 @@ def _come_up(path: str, process: subprocess.Popen[bytes], told: IO[bytes]) -> ru
         time.sleep(_PAUSE)
     told.seek(0)
     reason = told.read().decode("utf-8", "replace").strip() or f"it did not answer within {_PATIENCE:g} seconds"
-    raise StoreFailed(f"no server for {path} came up: {reason}")
+    raise StoreFailed(f"no server for {shown(path)} came up: {reason}")
