@@ -138,9 +138,11 @@ def connect(address: str, seconds: float) -> Connection:
 def _patient(address: str, seconds: float) -> str:
     """Return an address with how long libpq waits for the server, where it does not say so itself.
 
-    A host that is gone without a word is found out by probes, which the system alone sends after two hours.
+    A host that is gone without a word is found out by probes, which the system alone sends after two hours. Texts are
+    sent as UTF-8, whatever the address and the environment say.
     """
-    return make_conninfo("", **{"connect_timeout": max(int(seconds), 2), **_PROBES, **conninfo_to_dict(address)})
+    patience = {"connect_timeout": max(int(seconds), 2), **_PROBES}
+    return make_conninfo("", **{**patience, **conninfo_to_dict(address), "client_encoding": "UTF8"})
 
 
 class NoneFree(psycopg.OperationalError):

@@ -76,6 +76,7 @@ class PostgresStore:
     def _prepare(self, *, create: bool) -> None:
         """Make or migrate the tenant where need be; on a connection of its own, whose failure tells what is wrong."""
         with plainly_connected(self._address.server, self._seconds) as connection:
+            self._require_utf8(connection)
             self._role = role_of(connection.info.dbname, self._address.schema)
             version = tenants.version_of(connection, self._address)
             if version is None and not create:
@@ -87,6 +88,14 @@ class PostgresStore:
             tenants.share(connection)
             if version != VERSION:
                 tenants.make(connection, self._address)
+
+    def _require_utf8(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            raise StoreFailed(
+                f"{self.path} is in a database with the encoding {encoding}, which does not hold every text: name one "
+                f"that was made with CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0"
+            )
 
     @property
     def _seconds(self) -> int:
