@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING
 from graphmem import arguments, log
 from graphmem.config import Config, check_count, check_flags, check_number
 from graphmem.core import model
+from graphmem.core.addresses import is_server
 from graphmem.core.keys import clean_text, require_key, require_texts, text_list
 from graphmem.core.times import Clock, read_time, utc_text
 from graphmem.errors import Conflict, GraphmemError, InvalidInput
 from graphmem.graph import scenes as scene_graph
 from graphmem.late import late
 from graphmem.store.database import full_path
-from graphmem.store.opening import is_file
-from graphmem.store.schema import is_current, refuse_newer, require_memory
+from graphmem.store.opening import is_file, open_store, state_on_server
+from graphmem.store.schema import VERSION, is_current, refuse_newer, require_memory
 from graphmem.store.transaction import Store, Transaction
 
 if TYPE_CHECKING:
@@ -521,11 +522,14 @@ class Maintenance:
 
     @staticmethod
     def file_state(path: str | os.PathLike[str]) -> model.FileState:
-        """Return what a memory file says of itself, without changing a byte of it or its folder.
+        """Return what a memory says of itself, without changing a byte of it or its folder.
 
-        SQLite's quick check is run over it. Raises Conflict when the file is open in this process or is being written,
-        StoreFailed when it cannot be read or is no memory, StoreCorrupt when it is damaged, SchemaTooNew.
+        SQLite's quick check is run over a file; a memory on a server is opened. Raises Conflict when the file is open
+        in this process or is being written, StoreFailed when it cannot be read or is no memory, StoreCorrupt when it is
+        damaged, SchemaTooNew, StoreBusy when the server cannot be reached.
         """
+        if is_server(path):
+            return _state_on_server(os.fspath(path))
         with copies.open_copy(path, copied=False) as copy:
             tx = copy.connection
             require_memory(tx, str(path))
@@ -804,6 +808,16 @@ class Maintenance:
     def _mark_day(self, tx: Transaction, at: str) -> None:
         if at[:10] != self._last_day:
             tx.execute("INSERT INTO active_days(day) VALUES (?) ON CONFLICT (day) DO NOTHING", (at[:10],))
+
+
+def _state_on_server(address: str) -> model.FileState:
+    config = Config(read_only=True)
+    server, schema = state_on_server(address, config)
+    if schema != VERSION:
+        return model.FileState(schema or 0, False, (), server=server)
+    store = open_store(address, config=config, create=False)
+    with contextlib.closing(store), store.read() as tx:
+        return model.FileState(schema, True, tree_rows.states(tx), server=server)
 
 
 def _free_path(prefix: str, at: str) -> str:

@@ -101,3 +101,53 @@ def test_why_no_server_comes_up_is_told_without_the_password(place):
 
     assert (done.returncode, done.stderr.count("refuses the password")) == (1, 1)
     assert place.split(":")[2].partition("@")[0] not in done.stderr
+
+
+# ---- the doctor
+
+
+def examined(place, **environ):
+    done = graphmem("doctor", "--quick", "--json", check=False, GRAPHMEM_DB=place, **environ)
+    assert place.split(":")[2].partition("@")[0] not in done.stdout + done.stderr
+    findings = [each for each in json.loads(done.stdout)["findings"] if each["what"] in ("memory", "server", "tree")]
+    return done.returncode, findings
+
+
+def test_the_doctor_tells_server_and_tenant(place, tmp_path):
+    with Memory.open(place) as memory:
+        memory.export_tree(tmp_path / "tree")
+    (tmp_path / "tree").rename(tmp_path / "moved")
+
+    code, (memory, tree, served) = examined(place)
+
+    assert (memory["state"], served["told"]) == ("ok", "none runs for this memory")
+    assert "environment GRAPHMEM_DB" in memory["told"]
+    assert "PostgreSQL 1" in memory["told"]
+    assert "tenant t1, schema" in memory["told"]
+    assert (code, tree["state"]) == (1, "problem")  # it is not there any more
+
+
+def test_the_doctor_makes_no_tenant(server):
+    code, (memory, _) = examined(address("never made", server))
+
+    assert (memory["state"], "there is none yet" in memory["told"]) == ("note", True)
+    assert examined(address("never made", server))[1][0] == memory
+    assert code == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("@127.0.0.1", "x@127.0.0.1", "refuses the password"),
+        ("@127.0.0.1:", "@127.0.0.1:1", "cannot be reached"),
+        ("/graphmem_test_", "/nothing_test_", "make the database first"),
+    ],
+)
+def test_the_doctor_tells_why_a_server_cannot_be_used(place, before, after, told):
+    broken = place.replace(before, after).replace(":1" + place.split(":")[3].partition("/")[0], ":1")
+
+    code, (memory, _) = examined(broken)
+
+    assert (code, memory["state"]) == (1, "problem")
+    assert told in memory["told"]
+    assert memory["remedy"]

@@ -50,6 +50,16 @@ def is_there(path: str, config: Config) -> bool:
     return has_tenant(path, config)
 
 
+def state_on_server(path: str, config: Config) -> tuple[str, int | None]:
+    """Return what server and tenant an address names, and the version of its schema, None where there is none yet.
+
+    Raises StoreFailed, StoreBusy, SchemaTooNew.
+    """
+    with _naming_the_extra(path):
+        from graphmem.store.postgres.database import state_of
+    return state_of(path, config)
+
+
 @contextlib.contextmanager
 def _naming_the_extra(path: str) -> Iterator[None]:
     """Raise InvalidInput, which says what to install, where a package for servers is missing."""

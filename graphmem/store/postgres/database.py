@@ -76,7 +76,7 @@ class PostgresStore:
     def _prepare(self, *, create: bool) -> None:
         """Make or migrate the tenant where need be; on a connection of its own, whose failure tells what is wrong."""
         with plainly_connected(self._address.server, self._seconds) as connection:
-            self._require_utf8(connection)
+            _require_utf8(connection, self.path)
             self._role = role_of(connection.info.dbname, self._address.schema)
             version = tenants.version_of(connection, self._address)
             if version is None and not create:
@@ -88,14 +88,6 @@ class PostgresStore:
             tenants.share(connection)
             if version != VERSION:
                 tenants.make(connection, self._address)
-
-    def _require_utf8(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
-        encoding = connection.info.parameter_status("server_encoding")
-        if encoding != "UTF8":
-            raise StoreFailed(
-                f"{self.path} is in a database with the encoding {encoding}, which does not hold every text: name one "
-                f"that was made with CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0"
-            )
 
     @property
     def _seconds(self) -> int:
@@ -342,13 +334,34 @@ def has_tenant(path: str, config: Config) -> bool:
         return tenants.version_of(connection, address) is not None
 
 
+def state_of(path: str, config: Config) -> tuple[str, int | None]:
+    """Return what is at an address, in words, and the version of the tenant's schema, None where there is none yet.
+
+    Raises StoreFailed, StoreBusy, SchemaTooNew.
+    """
+    address = parsed(path)
+    with _asking(address, config) as connection:
+        version = (connection.info.parameter_status("server_version") or "").partition(" ")[0]
+        return f"PostgreSQL {version}, tenant {address.tenant}", tenants.version_of(connection, address)
+
+
 @contextlib.contextmanager
 def _asking(address: Address, config: Config) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
     with (
         _translated(address.shown, config.busy_timeout),
         plainly_connected(address.server, config.busy_timeout) as connection,
     ):
+        _require_utf8(connection, address.shown)
         yield connection
+
+
+def _require_utf8(connection: psycopg.Connection[tuple[Any, ...]], path: str) -> None:
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise StoreFailed(
+            f"{path} is in a database with the encoding {encoding}, which does not hold every text: name one that was "
+            f"made with CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0"
+        )
 
 
 # ---- errors
