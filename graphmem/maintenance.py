@@ -24,7 +24,7 @@ from graphmem.errors import Conflict, GraphmemError, InvalidInput
 from graphmem.graph import scenes as scene_graph
 from graphmem.late import late
 from graphmem.store.database import full_path
-from graphmem.store.opening import is_file, open_store, state_on_server
+from graphmem.store.opening import ON_SERVER, is_file, open_store, state_on_server
 from graphmem.store.schema import VERSION, is_current, refuse_newer, require_memory
 from graphmem.store.transaction import Store, Transaction
 
@@ -79,6 +79,7 @@ else:
 
 _LOOKING = contextvars.ContextVar("looking", default=False)  # see `Maintenance.looking`
 _MOST_DAYS = 3_660
+_NO_BACKUP = f"no backup is made before a reset on a server, and 'graphmem undo' reverses it; {ON_SERVER}"
 
 
 class Maintenance:
@@ -622,15 +623,18 @@ class Maintenance:
         """Remove all emergent scenes, so that they grow anew, and every label that waits for one. `undo` reverses it.
 
         Declared scenes and facts stay as they are. Before it a verified backup is made: where `backup` says, else
-        beside the file; a memory in ':memory:' needs none.
+        beside the file; a memory in ':memory:' needs none. Of one on a server none is made, which a remark says.
         """
         check_flags(dry_run=dry_run)
         if not dry_run:
             self._store.require_writing()
         with self._store.read() as tx:
             report, ids = scenes.plan_reset(tx)
-        if dry_run or not (ids or report.labels):
+        if not (ids or report.labels):
             return replace(report, applied=not dry_run)
+        remarks = (_NO_BACKUP,) if backup is None and is_server(self.path) else ()
+        if dry_run:
+            return replace(report, applied=False, remarks=remarks)
         at = self._at(None)
         made = ""
         if backup is not None or is_file(self.path):
@@ -639,7 +643,7 @@ class Maintenance:
             report, ids = scenes.plan_reset(tx)
             report = scenes.apply_reset(tx, report, ids, at)
             _scenes_changed(tx, set(ids))
-        return replace(report, backup=made)
+        return replace(report, backup=made, remarks=remarks)
 
     def scene_health(self) -> model.SceneHealth:
         """Return how well scenes do their work, in numbers. Writes nothing."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from graphmem import Memory
+from graphmem import Memory, Situation, StoreFailed
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'graphmem[postgres]'")
 pytest.importorskip("httpx2", reason="httpx2 is not installed: pip install 'graphmem[http]'")
@@ -151,3 +151,27 @@ def test_the_doctor_tells_why_a_server_cannot_be_used(place, before, after, told
     assert (code, memory["state"]) == (1, "problem")
     assert told in memory["told"]
     assert memory["remedy"]
+
+
+# ---- what has no backup
+
+
+def test_a_reset_says_before_and_after_that_no_backup_is_made(server, tmp_path):
+    path = address("reset", server)
+    grown = Situation.of(chan="qq", peer="boss")
+    with Memory.open(path) as memory:
+        assert memory.reset_scenes().remarks == ()
+        memory.enter_scene(grown)
+        memory.enter_scene(grown)
+        with pytest.raises(StoreFailed, match="graphmem copy"):
+            memory.reset_scenes(backup=tmp_path / "b.db")
+        assert memory.scenes()
+
+    planned = graphmem("scenes", "reset", "--emergent", "--dry-run", GRAPHMEM_DB=path)
+    done = graphmem("scenes", "reset", "--emergent", GRAPHMEM_DB=path)
+
+    for told in (planned, done):
+        assert "no backup is made" in told.stderr
+        assert "pg_dump" in told.stderr
+    with Memory.open(path) as memory:
+        assert memory.scenes() == ()
