@@ -1,6 +1,7 @@
 """Connections that are lost, held and exhausted: every acknowledged write is there, and the same memory goes on."""
 
 import contextlib
+import gc
 import json
 import os
 import signal
@@ -118,6 +119,16 @@ def test_all_connections_of_the_pool_may_have_been_ended(memory, admin):
     say(memory, "all ended")
     assert rows(memory)[-1] == "all ended"
     assert free_connections(memory) == connecting.MOST_CONNECTIONS
+
+
+def test_what_was_overcome_is_not_logged(memory, admin, caplog):
+    memory.remember("first")
+    end_connections(admin)
+
+    memory.remember("second")
+    gc.collect()
+
+    assert [record.name for record in caplog.records if record.name.startswith("psycopg")] == []
 
 
 def test_a_connection_that_is_ended_inside_a_block_leaves_nothing(memory, admin):

@@ -74,9 +74,8 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
 
     def close(self) -> None:
         """Close the connection; what was sent and not waited for is lost."""
-        if not self.closed:
-            with contextlib.suppress(psycopg.Error):
-                self._mode.__exit__(None, None, None)
+        with contextlib.suppress(psycopg.Error):
+            self._mode.__exit__(None, None, None)  # of one that was lost too: else psycopg logs that it was, later
         super().close()
 
     def settle(self) -> None:
