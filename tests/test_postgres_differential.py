@@ -45,7 +45,9 @@ OWNER = re.compile(r'"owner":"[^"]*"')
 LEFT_BEHIND = re.compile(
     "what was removed may still lie|no backup is made|copies that were made before may still hold it"
 )
-LOG = re.compile(r"pages of the write-ahead log .*")  # a server sees to its own
+LOG = re.compile(
+    r"pages of the write-ahead log .*|the write-ahead log copied .*|nothing: the server sees .*"
+)  # a server sees to its own
 
 # ---- what is said
 

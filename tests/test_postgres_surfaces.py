@@ -175,3 +175,15 @@ def test_a_reset_says_before_and_after_that_no_backup_is_made(server, tmp_path):
         assert "pg_dump" in told.stderr
     with Memory.open(path) as memory:
         assert memory.scenes() == ()
+
+
+# ---- words
+
+
+def test_nothing_on_a_server_is_told_of_a_file(server):
+    path = address("words", server)
+    graphmem("remember", "The build needs make", GRAPHMEM_DB=path)
+
+    for words in (["upkeep"], ["upkeep", "--dry-run"], ["check"]):
+        told = graphmem(*words, GRAPHMEM_DB=path)
+        assert not [word for word in ("file", "-wal", "write-ahead") if word in told.stdout + told.stderr]
