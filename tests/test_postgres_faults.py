@@ -322,6 +322,28 @@ def test_a_failure_before_a_nested_rehearsal_is_the_one_that_is_told(memory, oth
             in_thread(block)
 
 
+def test_closing_the_last_memory_leaves_one_connection(server, admin):
+    def connections():
+        asked = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        return admin.execute(asked).fetchone()[0]
+
+    connecting._close_pools()
+    end_connections(admin)
+    first, last = (Memory.open(address("t1", server)) for _ in range(2))
+    with contextlib.ExitStack() as stack:
+        for memory in (first, last, first):
+            stack.callback(pool(memory).putconn, pool(memory).getconn(timeout=5))
+    first.close()
+    first.close()
+    assert connections() == 3
+    last.close()
+
+    deadline = time.monotonic() + 10
+    while connections() > 1 and time.monotonic() < deadline:  # a server takes note of it in its own time
+        time.sleep(0.02)
+    assert connections() == 1
+
+
 # ---- processes
 
 

@@ -22,7 +22,15 @@ from graphmem.errors import Conflict, GraphmemError, InvalidInput, StoreBusy, St
 from graphmem.late import late
 from graphmem.store.postgres import engine, tenants
 from graphmem.store.postgres.address import Address, parsed, role_of
-from graphmem.store.postgres.connecting import Connection, NoneFree, connected, plainly_connected, pool_of
+from graphmem.store.postgres.connecting import (
+    Connection,
+    NoneFree,
+    begin_using,
+    connected,
+    end_using,
+    plainly_connected,
+    pool_of,
+)
 from graphmem.store.postgres.statements import translated
 from graphmem.store.postgres.transaction import PostgresTransaction, is_lost
 from graphmem.store.schema import VERSION
@@ -72,6 +80,7 @@ class PostgresStore:
         self._closed = False
         with self._translated():
             self._prepare(create=create and not config.read_only)
+        begin_using(self._address.server)
 
     def _prepare(self, *, create: bool) -> None:
         """Make or migrate the tenant where need be; on a connection of its own, whose failure tells what is wrong."""
@@ -252,7 +261,9 @@ class PostgresStore:
     def close(self) -> None:
         """Let go of the server, after the write block that is open. Closing twice does nothing."""
         with self._lock:
-            self._closed = True
+            if not self._closed:
+                self._closed = True
+                end_using(self._address.server)
 
     def _take_lock(self) -> None:
         if not self._lock.acquire(timeout=self.config.busy_timeout):
