@@ -1,4 +1,4 @@
-"""graphmem: a scene-graph memory for AI agents, in one SQLite file."""
+"""graphmem: a scene-graph memory for AI agents, in one SQLite file or on a PostgreSQL server."""
 
 from graphmem.late import late_names
 

@@ -267,7 +267,7 @@ class Config:
     Prompt. inject: False makes every brief empty, for hosts that ask by themselves. max_prompt_chars,
     max_constraint_chars: characters of the ledger and of the constraints; max_lessons_in_prompt: lessons in the former.
     constraint_keys: slots whose notes are constraints. include_usage_hint: say how to remember more. section_order:
-    place of the section among those of a host, rising (issue 9).
+    place of the section among those of a host, rising, for hosts that order theirs; none of ours does.
 
     Writers, who turn sessions into checkpoints and notes. writer_command: a program and its arguments, which reads a
     prompt and prints a text. Or writer_url and writer_model: the address of an OpenAI-compatible endpoint, such as

@@ -242,6 +242,7 @@ class Files(Trees):
         source: str | os.PathLike[str],
         dest: str | os.PathLike[str],
         *,
+        anew: bool = False,
         config: Config = DEFAULT,
         progress: Callable[[int, int], None] = lambda done, steps: None,
     ) -> model.CopyReport:
@@ -249,34 +250,41 @@ class Files(Trees):
 
         The source is seen in one state, and nothing of it changes. Every row comes under its own number, vectors and
         the journal included; the text index is made anew. A copy that was broken off goes on where it was when it is
-        begun again, or anew where the source is not what it was; until it is finished `check` tells of it. At the end
-        the rows of both are compared, table by table; the same again finds nothing to do. progress is told steps done
-        and all.
+        begun again, or anew where the source is not what it was. Until it is finished dest cannot be opened, who had it
+        open before writes nothing there, and `check_copy` tells of it. At the end the rows of both are compared, table
+        by table; the same again finds nothing to do. progress is told steps done and all.
+
+        anew: where dest is a copy of another source that is not finished, nothing of it stays. Such a one is refused
+        else, and what is no unfinished copy always.
 
         Raises Conflict where dest holds something else or another copy goes on there, InvalidInput naming the row for a
         text with NUL characters, which PostgreSQL cannot keep, StoreFailed for a source that is not there and for rows
         that dest does not take, StoreCorrupt where both differ after all, and what `open` raises.
         """
+        check_flags(anew=anew)
         arguments.check_config(config)
         places = copying.place_of("source", source), copying.place_of("dest", dest)
-        return copying.copy(*places, config=config, progress=progress)
+        return copying.copy(*places, config=config, anew=anew, progress=progress)
 
     @staticmethod
     def copy_tenants(
         source: str | os.PathLike[str],
         dest: str | os.PathLike[str],
         *,
+        anew: bool = False,
         config: Config = DEFAULT,
         progress: Callable[[int, int], None] = lambda done, steps: None,
     ) -> tuple[model.CopyReport, ...]:
         """Copy every tenant of a server into a file of a folder, or back, or to another server, as `copy` does.
 
         The address of a server names no tenant here. A tenant has a file of its name, with what no file name can hold
-        in percent encoding. The first copy that fails ends it; the same again goes on there.
+        in percent encoding; one that is too long is cut short, and a file beside it keeps the whole one. The first copy
+        that fails ends it; the same again goes on there.
         """
+        check_flags(anew=anew)
         arguments.check_config(config)
         places = copying.place_of("source", source), copying.place_of("dest", dest)
-        return copying.copy_tenants(*places, config=config, progress=progress)
+        return copying.copy_tenants(*places, config=config, anew=anew, progress=progress)
 
     @staticmethod
     def check_source(kind: str, path: str | os.PathLike[str]) -> None:

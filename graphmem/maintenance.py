@@ -83,7 +83,7 @@ _NO_BACKUP = f"no backup is made before a reset on a server, and 'graphmem undo'
 
 
 class Maintenance:
-    """The upkeep of a memory: the half of `Memory` that a turn never calls."""
+    """The upkeep of a memory, and what all its verbs share: transactions, scopes, times, uses."""
 
     def __init__(
         self, store: Store, *, config: Config, clock: Clock, embedder: embedding.Embedder | None = None
@@ -111,7 +111,7 @@ class Maintenance:
 
     @property
     def path(self) -> str:
-        """The absolute path of the file, or ':memory:'."""
+        """The absolute path of the file, ':memory:', or the address of the tenant without its password."""
         return self._store.path
 
     # ---- facts

@@ -80,10 +80,11 @@ else:
 
 
 class Memory(Files):
-    """A memory in one SQLite file. Any number of threads and processes may use the same file.
+    """A memory in one SQLite file, or a tenant of a PostgreSQL server. Any number of threads and processes may use it.
 
-    Every verb is one transaction, but for `replay`, which is one for each turn and its facts: on an error nothing of it
-    stays. Errors are those of `graphmem.errors`.
+    A verb is one transaction: on an error nothing of it stays. Those that go on for long (imports, exports, upkeep,
+    harvests, checkpoints, copies, `replay`, `embed`) are one for each of their steps. Errors are those of
+    `graphmem.errors`.
     """
 
     @classmethod
@@ -221,7 +222,14 @@ class Memory(Files):
         most = checked_limit(limit, default=scene_graph.MOST_ROWS)
         with self._store.read() as tx:
             return scene_graph.list_scenes(
-                tx, key, self._at(None), origin=origin, contains=fold(contains), sort=sort, limit=most, skip=skip
+                tx,
+                key,
+                self._at(None),
+                origin=origin,
+                contains=fold(clean_text(contains)),
+                sort=sort,
+                limit=most,
+                skip=skip,
             )
 
     def scene(self, key: str) -> model.SceneDetail:

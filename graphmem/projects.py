@@ -8,11 +8,12 @@ import os
 import posixpath
 import re
 import stat
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from graphmem.core.addresses import refuse_server
+from graphmem.core.keys import place_key
 from graphmem.errors import InvalidInput
 from graphmem.late import late
 
@@ -134,7 +135,7 @@ def is_one_folder(one: str, other: str) -> bool:
     """Tell whether two paths are one folder, also where the file system does not mind letter case and accents."""
     if one == other:
         return True
-    if _folded(one) != _folded(other):
+    if place_key(one) != place_key(other):
         return False
     try:
         return os.path.samefile(one, other)
@@ -145,10 +146,6 @@ def is_one_folder(one: str, other: str) -> bool:
 def is_there(folder: str) -> bool:
     """Tell whether there is such a folder."""
     return os.path.isdir(folder)
-
-
-def _folded(path: str) -> str:
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
 def read_signs(folder: str | os.PathLike[str], *, whole_repository: bool) -> Signs:
@@ -201,6 +198,7 @@ def git_user(common: str) -> str:
 
 def _folder(folder: str | os.PathLike[str]) -> tuple[str, str]:
     """Return a folder as it was written, absolute, and its real path."""
+    refuse_server("project", folder)
     text = os.fspath(folder) if isinstance(folder, str | os.PathLike) else folder
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise InvalidInput("project", folder, "give the path of a folder, or None for no project")

@@ -45,6 +45,11 @@ def everything_in(folder):
     return {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
+def tree_of(folder):
+    """Everything in a folder, and its folders."""
+    return {file.relative_to(folder): file.read_bytes() if file.is_file() else None for file in folder.rglob("*")}
+
+
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_uninstall_leaves_each_file_as_it_was(home, settings):
     files = claude_setup.files_of(None)
@@ -94,6 +99,64 @@ def test_files_that_were_not_there_are_gone_again(home, tmp_path):
     assert all(change.applied for change in changes)
     assert everything_in(home) == before
     assert list(project.iterdir()) == []
+
+
+@pytest.mark.parametrize("before", [b"", b" ", b"\n", b"\r\n \n\n", b"\xef\xbb\xbf"])
+def test_files_that_held_nothing_hold_it_again(home, before):
+    files = claude_setup.files_of(None)
+    for file in (files.settings, files.servers):
+        file.write_bytes(before)
+
+    install()
+    install(database="other.db")
+    found = [json.loads(file.read_text("utf-8-sig")) for file in (files.settings, files.servers)]
+    claude_setup.uninstall(None, dry_run=False)
+
+    assert [set(each) for each in found] == [{"hooks"}, {"mcpServers"}]
+    assert [files.settings.read_bytes(), files.servers.read_bytes()] == [before, before]
+    claude_setup.uninstall(None, dry_run=False)
+    assert [files.settings.read_bytes(), files.servers.read_bytes()] == [before, before]
+
+
+@pytest.mark.parametrize("there", [".", ".claude", ".claude/commands"])
+@pytest.mark.parametrize("of_project", [True, False])
+def test_folders_that_were_there_are_there_again_and_no_others(home, tmp_path, of_project, there):
+    project = tmp_path / "project"
+    (tmp_path / ".claude").rmdir()
+    ((project if of_project else tmp_path) / there).mkdir(parents=True, exist_ok=True)
+    before = tree_of(tmp_path)
+
+    install(project if of_project else None)
+    install(project if of_project else None, database="other.db")
+    claude_setup.uninstall(project if of_project else None, dry_run=False)
+
+    assert tree_of(tmp_path) == before
+
+
+def test_a_folder_of_settings_that_was_made_goes_with_its_last_file(home, tmp_path, monkeypatch):
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "one" / "two"))
+    before = tree_of(tmp_path)
+
+    install()
+    claude_setup.uninstall(None, dry_run=False)
+    assert tree_of(tmp_path) == before
+
+    install()
+    (tmp_path / "one" / "mine").touch()
+    claude_setup.uninstall(None, dry_run=False)
+    assert tree_of(tmp_path) == {**before, Path("one"): None, Path("one/mine"): b""}
+
+
+def test_a_file_of_a_stranger_removes_no_folder_outside_the_project(home, tmp_path):
+    project = tmp_path / "above" / "project"
+    project.mkdir(parents=True)
+    install(project)
+    settings = project / ".claude" / "settings.json"
+    settings.write_text(settings.read_text() + "\n" * 9)
+
+    claude_setup.uninstall(project, dry_run=False)
+
+    assert tree_of(tmp_path / "above") == {Path("project"): None}
 
 
 def test_a_hook_is_a_program_with_arguments_and_no_shell(home, tmp_path, monkeypatch):
@@ -217,6 +280,112 @@ def test_the_command_prints_what_it_does(home, tmp_path, monkeypatch):
     assert "hook Stop removed" in gone
     assert again.count("nothing to do") == 2
     assert run(graphmem, ["claude", "install", "--user", "--project"]).exit_code == 2
+
+
+# ---- a server of the same name that is somebody else's
+
+
+DOCKER = {"command": "docker", "args": ["run", "acme/graphmem"], "env": {"KEY": "v"}}
+BY_CLAUDE = {"type": "stdio", "command": "graphmem", "args": ["mcp"], "env": {}}
+OTHERS = [
+    DOCKER,
+    {"type": "http", "url": "https://memory.acme.com/mcp"},
+    {"type": "stdio", "command": "/opt/bin/graphmem", "args": ["--db", "/data/team.db", "mcp"]},
+    {"type": "stdio", "command": "/opt/bin/graphmem", "args": ["mcp"], "env": {"GRAPHMEM_DB": "/data/team.db"}},
+    {"type": "stdio", "command": "/opt/bin/graphmem", "args": ["serve"]},
+    {"type": "stdio", "command": "/opt/bin/graphmem", "args": ["mcp", 1]},
+    {"type": "stdio", "command": "/opt/bin/graphmem"},
+    {"type": "stdio", "command": "/opt/bin/graphmem", "args": ["mcp", "--http"]},
+    {"type": "stdio", "command": "/opt/bin/graphmem-of-acme", "args": ["mcp"]},
+    {"type": "stdio", "command": "/opt/bin/graphmem", "args": ["--db", "team.db", "mcp"]},
+    {**BY_CLAUDE, "args": ["--db", "/data/team.db", "mcp"]},
+    {}, None, "graphmem", [],
+]  # fmt: skip
+
+
+def with_server(home, server):
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": {"graphmem": server}}))
+
+
+def server_of(home):
+    return json.loads((home / ".claude.json").read_text())["mcpServers"]["graphmem"]
+
+
+@pytest.mark.parametrize("server", OTHERS)
+def test_a_server_of_somebody_else_is_kept_and_told_of(home, server):
+    with_server(home, server)
+    before = everything_in(home)
+
+    hooks, kept = install()
+    again = install()[1]
+    with_hooks = server_of(home)
+    left = claude_setup.uninstall(None, dry_run=False)[1]
+
+    assert len(hooks.changes) == len(EVENTS)
+    assert (kept.changes, kept.applied, kept.file) == ((), False, str(home / ".claude.json"))
+    assert "to replace it, remove mcpServers.graphmem there and install again" in kept.kept
+    assert again == kept
+    assert "remove mcpServers.graphmem there if it is to go" in left.kept
+    assert with_hooks == server
+    assert everything_in(home) == before
+
+
+def test_what_the_server_of_somebody_else_is_told_of_with(home):
+    run = click.testing.CliRunner().invoke
+    with_server(home, DOCKER)
+
+    told = [run(graphmem, ["claude", act]).output.splitlines()[1] for act in ("install", "uninstall")]
+
+    for line in told:
+        assert line.startswith(f"{home / '.claude.json'}: MCP server graphmem is kept as it is")
+    assert server_of(home) == DOCKER
+
+
+@pytest.mark.parametrize("server", [BY_CLAUDE, {"command": "/opt/bin/graphmem", "args": ["mcp"]}])
+def test_a_server_that_claude_code_added_is_as_good_as_ours(home, server):
+    with_server(home, server)
+
+    change = install()[1]
+    assert (change.changes, change.kept, server_of(home)) == ((), "", server)
+    assert "is kept" in install(database="other.db")[1].kept
+    assert server_of(home) == server
+    assert "is kept" in claude_setup.uninstall(None, dry_run=False)[1].kept
+    assert server_of(home) == server
+
+
+def test_a_server_that_an_earlier_install_wrote_is_ours(home, tmp_path, monkeypatch):
+    install(database="team.db")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "elsewhere" / "python"))
+
+    assert install(database="team.db")[1].changes == ("MCP server graphmem changed",)
+    assert server_of(home)["command"] == str(tmp_path / "elsewhere" / "python")
+    monkeypatch.undo()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert install()[1].changes == ("MCP server graphmem changed",)
+    assert "--db" not in server_of(home)["args"]
+    install(database="team.db", config_file="my.toml")
+    claude_setup.uninstall(None, dry_run=False)
+    assert everything_in(home) == {}
+
+
+def test_a_server_of_ours_that_was_changed_by_hand_is_kept(home):
+    install()
+    ours = server_of(home)
+    with_server(home, {**ours, "args": ["--db", "/data/team.db", "mcp"]})
+
+    assert "is kept" in install()[1].kept
+    assert "is kept" in claude_setup.uninstall(None, dry_run=False)[1].kept
+    assert server_of(home)["args"][1] == "/data/team.db"
+
+
+def test_a_name_without_a_folder_is_ours_in_a_project_alone(home, tmp_path):
+    project = tmp_path / "project"
+    project.mkdir()
+    for file in (home / ".claude.json", project / ".mcp.json"):
+        file.write_text('{"mcpServers": {"graphmem": {"type": "stdio", "command": "graphmem", "args": ["mcp"]}}}')
+
+    assert claude_setup.uninstall(project, dry_run=False)[1].changes == ("MCP server graphmem removed",)
+    assert "is kept" in claude_setup.uninstall(None, dry_run=False)[1].kept
 
 
 # ---- JSON files

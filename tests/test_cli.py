@@ -1092,7 +1092,7 @@ def test_a_copy_that_goes_on_tells_how_much_had_come(cli, filled, tmp_path, monk
 
     unfinished, copied = cli("check", db=tmp_path / "copy.db"), cli("copy", filled, tmp_path / "copy.db")
 
-    assert (unfinished.code, "'graphmem copy' of both again goes on with it" in unfinished.out) == (1, True)
+    assert (unfinished.code, "'graphmem copy' of both again goes on with it" in unfinished.err) == (1, True)
     assert (copied.code, "rows had come before" in copied.out) == (0, True)
 
 

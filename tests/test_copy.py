@@ -16,11 +16,23 @@ from conftest import FakeClock
 from support import HashEmbedder, dump, plant, rows_of, sql, text_index_of
 from test_whole import LARGE, everything
 
-from graphmem import Config, Conflict, GraphmemError, InvalidInput, Memory, Part, StoreCorrupt, StoreFailed, Triple
+from graphmem import (
+    Config,
+    Conflict,
+    GraphmemError,
+    InvalidInput,
+    Memory,
+    Part,
+    StoreBusy,
+    StoreCorrupt,
+    StoreFailed,
+    Triple,
+)
 from graphmem.exchange import copying
 from graphmem.store import rows
 from graphmem.store.connection import Connection
-from graphmem.store.opening import tenants_at
+from graphmem.store.opening import open_store, tenants_at
+from graphmem.store.schema import VERSION
 
 pytestmark = pytest.mark.sqlite  # files are files here, and tenants are named
 CLOCK = FakeClock()
@@ -121,6 +133,15 @@ def problems(path):
         return memory.check().problems
 
 
+def is_refused(path, source=""):
+    """Tell whether a memory cannot be opened since it is a copy from a source that is not finished."""
+    with pytest.raises(
+        StoreFailed, match=re.escape(f"a copy from {source}") + ".*not finished.*'graphmem copy' of both"
+    ):
+        Memory.open(path, clock=CLOCK)
+    return True
+
+
 def whole_of(source):
     """How many steps a copy takes, and how many of them reading takes."""
     told = []
@@ -145,6 +166,7 @@ def test_every_row_comes_with_payloads_vectors_and_numbers(source, dest):
     assert report.payloads == 2
     assert sql(source, "SELECT COUNT(*) FROM vectors")[0][0] == report.counts["vectors"] > 0
     assert source.read_bytes() == before
+    assert not [file for each in (source, dest) for file in each.parent.glob(f"{each.name}-*")]
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     assert told[-1][0] == told[-1][1]
     assert dest.stat().st_mode & 0o777 == 0o600
@@ -192,7 +214,8 @@ def test_a_copy_that_is_broken_off_goes_on_where_it_was(source, tmp_path, small)
     for number, after in enumerate(range(read + 1, steps, (steps - read) // 12)):
         dest = tmp_path / f"dest{number}.db"
         break_off(source, dest, after)
-        assert any(f"a copy from {source} is not finished" in line for line in problems(dest))
+        assert is_refused(dest, source)
+        assert any(f"a copy from {source} is not finished" in line for line in Memory.check_copy(dest).problems)
 
         report = Memory.copy(source, dest)
 
@@ -211,6 +234,34 @@ def test_a_copy_that_is_killed_goes_on_where_it_was(source, dest, small):
     report = Memory.copy(source, dest)
 
     assert 0 < report.resumed < read
+    assert_same(source, dest)
+
+
+# What a program leaves that ends while the file is being made.
+MAKING = """
+import os, sys
+from graphmem import Memory
+from graphmem.store import database, postings
+
+source, dest, where = sys.argv[1:]
+setattr(*{"before": (database, "migrate"), "within": (postings, "settle_all")}[where], lambda *_: os._exit(9))
+Memory.copy(source, dest)
+"""
+
+
+@pytest.mark.parametrize("where", ["nothing", "before", "within"])
+def test_a_copy_that_is_killed_while_its_file_is_made_begins_anew(source, dest, where):
+    if where == "nothing":
+        dest.touch()
+    else:
+        assert subprocess.run([sys.executable, "-c", MAKING, source, dest, where], check=False).returncode == 9
+        assert dest.stat().st_size == 4096
+    with pytest.raises(StoreFailed, match=f"{dest} is empty: nothing was ever written to it"):
+        Memory.open(dest, config=Config(read_only=True))
+
+    report = Memory.copy(source, dest)
+
+    assert (report.resumed, report.remarks) == (0, ())
     assert_same(source, dest)
 
 
@@ -252,9 +303,128 @@ def test_a_copy_that_is_not_finished_is_no_source(source, dest, small):
     _, read = whole_of(source)
     break_off(source, dest, read + 5)
 
-    with pytest.raises(Conflict, match="was not finished"):
+    with pytest.raises(StoreFailed, match=f"{dest} is a copy from {source} that is not finished"):
         Memory.copy(dest, dest.with_name("third.db"))
     assert not dest.with_name("third.db").exists()
+
+
+@pytest.fixture(params=["file", "server"])
+def place(request, dest):
+    """Where a copy goes: a file, or a tenant of a server."""
+    return dest if request.param == "file" else request.getfixturevalue("server")()
+
+
+def another(source):
+    """Another memory beside a source, with a note."""
+    other = source.with_name("other.db")
+    with Memory.open(other, clock=CLOCK) as memory:
+        memory.remember("another")
+    return other
+
+
+def test_a_copy_that_is_not_finished_is_opened_by_nobody(source, place, small, tmp_path):
+    _, read = whole_of(source)
+    break_off(source, place, read + 30)
+
+    for looking in (False, True):
+        with pytest.raises(StoreFailed, match=f"a copy from {source} that is not finished"):
+            Memory.open(place, create=False, config=Config(read_only=looking))
+    if place == tmp_path / "dest.db":
+        for act in (Memory.file_state, lambda path: Memory.backup_copy(path, tmp_path / "backup.db")):
+            with pytest.raises(StoreFailed, match=f"{place} is a copy from {source} that is not finished"):
+                act(place)
+    assert Memory.copy(source, place).resumed > 0
+    assert problems(place) == ()
+
+
+def test_a_copy_that_an_older_graphmem_did_not_finish_goes_on(source, place, small, monkeypatch):
+    _, read = whole_of(source)
+    break_off(source, place, read + 30)
+    if isinstance(place, Path):
+        sql(place, f"PRAGMA user_version = {1 - VERSION}")
+    else:
+        monkeypatch.setattr("graphmem.store.postgres.tenants._MIGRATIONS", {VERSION - 1: "SELECT 1"})
+        with open_store(place, config=Config(), create=False, unfinished=True).write() as tx:
+            tx.execute(f"UPDATE store_state SET version = {1 - VERSION}")
+
+    for looking in (False, True):
+        with pytest.raises(StoreFailed, match=f"a copy from {source} that is not finished"):
+            Memory.open(place, create=False, config=Config(read_only=looking))
+    assert Memory.copy(source, place).resumed > 0
+    assert problems(place) == ()
+
+
+def test_who_had_a_memory_open_writes_nothing_into_a_copy_that_is_on_its_way(source, place, small):
+    _, read = whole_of(source)
+    with Memory.open(place, clock=CLOCK) as memory:
+        break_off(source, place, read + 30)
+        with pytest.raises(StoreFailed, match=f"a copy from {source} that is not finished"):
+            memory.remember("acknowledged")
+        with pytest.raises(StoreFailed):  # a server may find the numbers of rows taken before that
+            memory.commit([Triple("Lin", "likes", "cake")])
+
+        report = Memory.copy(source, place)
+
+        assert (report.resumed > 0, report.remarks) == (True, ())
+        assert memory.remember("acknowledged").note is not None
+        assert memory.check().problems == ()
+
+
+def test_a_copy_from_elsewhere_that_is_not_finished_is_begun_over_only_when_asked_for(source, place, small):
+    other = another(source)
+    _, read = whole_of(source)
+    break_off(source, place, read + 30)
+
+    refused = rf"a copy from {source} that is not finished.*one from {other}.*finish that copy first.*--anew"
+    with pytest.raises(Conflict, match=refused):
+        Memory.copy(other, place)
+    assert Memory.copy(source, place).resumed > 0
+
+
+def test_a_copy_from_elsewhere_that_is_not_finished_goes_where_that_is_asked_for(source, place, small):
+    other = another(source)
+    _, read = whole_of(source)
+    break_off(source, place, 2 * read - 2)
+
+    report = Memory.copy(other, place, anew=True)
+
+    told = f"an earlier copy to {report.path} from {source} was broken off: it began anew"
+    assert (report.resumed, report.remarks) == (0, (told,))
+    with Memory.open(place, clock=CLOCK) as memory:
+        assert [note.title for note in memory.notes()] == ["another"]
+    assert list(Path(f"{place}.blobs").glob("*/*")) == []
+
+
+def test_what_is_no_unfinished_copy_is_never_begun_over(source, place):
+    other = another(source)
+    Memory.copy(other, place)
+
+    with pytest.raises(Conflict, match="holds something else"):
+        Memory.copy(source, place, anew=True)
+    assert Memory.copy(other, place).remarks[0].endswith("nothing was copied")
+
+
+def test_a_source_that_was_moved_goes_on_where_it_was(source, dest, small):
+    _, read = whole_of(source)
+    break_off(source, dest, read + 30)
+    moved = source.with_name("moved.db")
+    source.rename(moved)
+    Path(f"{source}.blobs").rename(f"{moved}.blobs")
+
+    assert Memory.copy(moved, dest).resumed > 0
+    assert_same(moved, dest)
+
+
+def test_a_memory_is_restored_over_a_copy_that_is_not_finished(source, dest, small):
+    _, read = whole_of(source)
+    break_off(source, dest, read + 30)
+
+    report = Memory.restore(source, dest)
+
+    assert_same(source, dest)
+    assert is_refused(report.kept, source)
+    with pytest.raises(StoreFailed, match=f"{report.kept} is a copy from {source} that is not finished"):
+        Memory.restore(report.kept, dest)
 
 
 def test_two_copies_at_once_do_not_mix(source, dest, small):
@@ -316,7 +486,7 @@ def test_what_differs_at_the_end_is_found_and_copied_anew(source, dest, monkeypa
         plant(source, left_out)
     with pytest.raises(StoreCorrupt, match=rf"not the same as .*{table}.*copy again"):
         Memory.copy(source, dest)
-    assert any("is not finished" in line for line in problems(dest))
+    assert is_refused(dest, source)
     monkeypatch.undo()
 
     report = Memory.copy(source, dest)
@@ -347,7 +517,9 @@ def test_a_row_that_is_refused_is_named_and_the_copy_can_go_on(source, dest, sma
     Memory.open(dest).close()
     sql(dest, "CREATE TRIGGER full BEFORE INSERT ON notes WHEN NEW.id = 5 BEGIN SELECT RAISE(ABORT, 'full'); END")
 
-    with pytest.raises(StoreFailed, match=r"does not take notes, row 5 of .* \(full\)"):
+    _, read = whole_of(source)
+    goes_on = rf"\d+ of {read} rows have come and stay: the same copy again goes on behind them"
+    with pytest.raises(StoreFailed, match=rf"does not take notes, row 5 of .* \(full\).*; {goes_on}"):
         Memory.copy(source, dest)
     sql(dest, "DROP TRIGGER full")
 
@@ -379,12 +551,53 @@ def test_where_nothing_is_to_be_written_nothing_is_copied(source, dest):
 
 
 def test_the_names_of_files_lead_back_to_those_of_tenants():
-    names = ["t1", "T1", "..", ".hidden", "a/b", "a%2Fb", '"; DROP', "团队", "a.db", "con-1"]
+    names = [
+        "t1",
+        "T1",
+        "..",
+        ".hidden",
+        "a/b",
+        "a%2Fb",
+        '"; DROP',
+        "团队",
+        "a.db",
+        "con-1",
+        f"a~{'0' * 32}",
+        "团" * 27,
+    ]
     files = [copying.file_of(name) for name in names]
 
     assert len({file.casefold() for file in files}) == len(names)
     assert [copying.unquote(file.removesuffix(".db")) for file in files] == names
     assert not any(file.startswith(".") or "/" in file for file in files)
+
+
+@pytest.mark.parametrize("tenant", ["团" * 28, "a" * 245, "😀" * 1000, "-" * 1000])
+def test_a_name_of_a_file_that_would_be_too_long_is_cut_short(tmp_path, tenant):
+    file = copying.file_of(tenant)
+
+    assert len(file.encode()) in range(240, 248)
+    assert copying.file_of(tenant + "a") != file
+    Memory.open(tmp_path / file).close()
+    assert re.fullmatch(r"([a-z0-9_.-]|%[0-9A-F]{2})+~[0-9a-f]{32}\.db", file)
+
+
+@pytest.mark.parametrize(("kept", "why"), [(None, "No such file"), (b"another", "of another"), (b"\xff", "no text")])
+def test_a_file_whose_tenant_is_not_known_is_named_before_anything_is_copied(tmp_path, server, kept, why):
+    file = tmp_path / copying.file_of("a" * 1000)
+    Memory.open(tmp_path / "Team.db").close()
+    Memory.open(file).close()
+    if kept is not None:
+        Path(f"{file}.tenant").write_bytes(kept)
+    there = server().partition("?")[0]
+    before = tenants_at(there, Config())
+
+    with pytest.raises(StoreFailed, match=rf"{file.name}\.tenant, .*{why}.*put it back"):
+        Memory.copy_tenants(tmp_path, there)
+    assert tenants_at(there, Config()) == before
+    file.unlink()
+    (report,) = Memory.copy_tenants(tmp_path, there)
+    assert report.path.endswith("?tenant=Team")
 
 
 def test_all_tenants_are_those_of_a_server(tmp_path):
@@ -432,7 +645,7 @@ def test_a_copy_to_or_from_a_server_goes_on_where_it_was(source, dest, server, s
     found = []
     for after in range(read + 1, steps, (steps - read) // 4):
         break_off(*places, after)
-        found.append(any("is not finished" in line for line in problems(places[1])))
+        found.append(is_refused(places[1]))
 
     report = Memory.copy(*places)
 
@@ -442,6 +655,36 @@ def test_a_copy_to_or_from_a_server_goes_on_where_it_was(source, dest, server, s
     if not back:
         Memory.copy(there, dest)
     assert_same(source, dest)
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_copy_that_a_dead_server_cuts_off_says_what_has_come(source, dest, small, back):
+    own = postgres_server.OwnServer(durable=True)
+    try:
+        there = postgres_server.address("t", own.url)
+        if back:
+            Memory.copy(source, there)
+        places = (there, dest) if back else (source, there)
+        _, read = whole_of(source)
+        dead = []
+
+        def progress(done, steps):
+            if done > read + read // 2 and not dead:
+                dead.append(done)
+                own.kill()
+
+        told = rf"cannot be reached \(.*\); try again; (\d+) of {read} rows have come and stay: the same copy again"
+        with pytest.raises(StoreBusy, match=told) as caught:
+            Memory.copy(*places, config=Config(busy_timeout=1), progress=progress)
+        own.again()
+
+        report = Memory.copy(*places)
+
+        assert f"; {report.resumed} of {read} rows" in str(caught.value)
+        assert (0 < report.resumed < read, report.remarks) == (True, ())
+        assert problems(places[1]) == ()
+    finally:
+        own.stop()
 
 
 def test_a_text_that_a_server_cannot_keep_is_told_before_anything_is_there(source, server):
@@ -484,13 +727,13 @@ def test_no_password_is_shown(source, server):
 
 
 def test_every_tenant_of_a_server_goes_into_a_folder_and_back(tmp_path):
-    names = ["default", "o'dd/Team", "团队"]
+    names = ["default", "o'dd/Team", "团队", "团队" * 15, "团队" * 15 + "二", "a" * 1000]
     folder = tmp_path / "new" / "all"
     with postgres_server.fresh_database() as one, postgres_server.fresh_database() as other:
         assert (Memory.copy_tenants(one, folder), folder.exists()) == ((), False)
         for name in names:
             with Memory.open(postgres_server.address(name, one), clock=CLOCK) as memory:
-                memory.remember(f"note of {name}")
+                memory.remember(f"note of {name[:40]}", body=name)
 
         there = Memory.copy_tenants(one, folder)
         back = Memory.copy_tenants(folder, other)
@@ -499,8 +742,16 @@ def test_every_tenant_of_a_server_goes_into_a_folder_and_back(tmp_path):
         assert sorted(tenants_at(other, Config())) == sorted(names)
         for name in names:
             with Memory.open(postgres_server.address(name, other), create=False) as memory:
-                assert [note.title for note in memory.notes()] == [f"note of {name}"]
+                assert [note.body for note in memory.notes()] == [name]
     assert sorted(report.path for report in there) == sorted(str(folder / copying.file_of(name)) for name in names)
+    cut = [report for report in there if report.remarks]
+    assert sorted(report.path for report in cut) == sorted(
+        str(folder / file) for file in map(copying.file_of, names) if "~" in file
+    )
+    for report in cut:
+        assert Path(f"{report.path}.tenant").read_text("utf-8") in names
+        assert re.search(rf"name of {report.path} is cut short: {report.path}.tenant keeps", report.remarks[0])
+    assert len(cut) == 3
     assert {report.digest for report in there} == {report.digest for report in back}
     assert {report.remarks[0].endswith("nothing was copied") for report in again} == {True}
 

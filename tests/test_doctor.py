@@ -611,6 +611,33 @@ def test_hooks_or_a_server_that_are_missing_are_told(doctor, home, path):
     assert only(doctor(), "Claude Code, MCP").state == "note"
 
 
+@pytest.mark.parametrize(
+    ("server", "state", "text"),
+    [
+        ({"type": "stdio", "command": "graphmem", "args": ["mcp"], "env": {}}, "ok", "graphmem mcp"),
+        ({"command": "env", "args": ["graphmem", "mcp"]}, "note", "was not tried"),
+        ({"type": "http", "url": "https://memory.acme.com/mcp"}, "note", "starts no program"),
+    ],
+)
+def test_a_server_of_somebody_else_is_no_problem(doctor, home, monkeypatch, server, state, text):
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    servers = home / ".claude.json"
+    servers.write_text(json.dumps({"mcpServers": {"graphmem": server}}))
+    config = opencode_setup.places_of(None).folder / "opencode.json"
+    config.parent.mkdir(parents=True)
+    command = [server[name] for name in ("command",) if name in server] + server.get("args", [])
+    config.write_text(json.dumps({"mcp": {"graphmem": {"type": "local", "command": command}}}))
+
+    found = doctor()
+
+    for program, name, file in (("Claude Code", "claude", servers), ("OpenCode", "opencode", config)):
+        one = only(found, f"{program}, MCP")
+        assert (one.state, text in one.told) == (state, True)
+        if state != "ok":
+            assert one.remedy == f"remove graphmem from the MCP servers in {file}, then graphmem {name} install"
+    assert only(found, "Claude Code, hooks").state == only(found, "OpenCode, plug-in").state == "note"
+
+
 def test_opencode_uses_the_memory_or_not(doctor, home, path):
     assert told(doctor(), "OpenCode") == ("note", "does not use the memory", "graphmem opencode install")
 

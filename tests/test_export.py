@@ -25,7 +25,6 @@ from graphmem.files import EXPORTS
 from graphmem.surfaces.cli import main
 
 SERVER = "@modelcontextprotocol/server-memory"
-STREAMED = [kind for kind in EXPORTS if kind != "okf"]
 
 
 @pytest.fixture

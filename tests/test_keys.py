@@ -25,7 +25,7 @@ from graphmem.core.keys import (
     name_problem,
     names_peer,
     origin_of,
-    prefix_range,
+    range_below,
     require_key,
     slug,
     suffixed_key,
@@ -665,10 +665,10 @@ def test_scenes_and_recall_find_what_is_at_or_below_a_prefix(memory, prefix, bel
 
 @settings(max_examples=400)
 @given(st.lists(small_keys, max_size=20), small_keys)
-def test_a_prefix_range_holds_exactly_the_keys_below(texts, prefix):
+def test_a_range_below_holds_exactly_the_keys_below(texts, prefix):
     keys, top = {normalize_key(text) for text in texts}, normalize_key(prefix)
     assume(top)
-    low, high = (border.encode() for border in prefix_range(top))
+    low, high = (border.encode() for border in range_below(top))
 
     in_range = {key for key in keys if key == top or low <= key.encode() < high}
 

@@ -199,6 +199,24 @@ def test_lists_may_come_as_texts_and_null_is_left_out(filled):
     assert told.structured_content == listed.structured_content
 
 
+def test_a_scope_that_a_model_made_up_is_refused(memory):
+    memory.remember("Stand-up is at ten", scope="team")
+    for tool, said in (
+        ("remember", {"title": "Lunch is at one", "scope": "global"}),
+        ("commit", {"triples": [FACT], "scope": "Project"}),
+        ("recall", {"query": "stand-up", "scopes": ["user", "bogus"]}),
+        ("recall", {"query": "stand-up", "scopes": '["bogus"]'}),
+        ("inspect", {"scopes": "bogus"}),
+    ):
+        with pytest.raises(MCPError, match="user, project or session"):
+            call(memory, tool, said)
+
+    assert len(memory.notes(scopes="all")) == 1
+    for scopes in ("team", ["user", "team"], '["user", "team"]', "all"):
+        found = call(memory, "recall", {"query": "stand-up", "scopes": scopes}).structured_content["result"]
+        assert [hit["text"] for hit in found] == ["Stand-up is at ten"]
+
+
 def test_an_unknown_tool_is_a_protocol_error_that_names_those_there_are(memory):
     with pytest.raises(MCPError, match="recall_by_scene") as told:
         call(memory, "recal", {})

@@ -184,6 +184,18 @@ def test_a_line_that_is_no_message_harms_nothing(talk):
     assert len(told.ask("tools/list")["result"]["tools"]) == 9
 
 
+def test_half_of_a_surrogate_pair_is_a_character_that_is_missing(talk):
+    told = talk()
+    told.begin()
+    told.call("remember", title="Tea at four")
+    half = {"name": "recall", "arguments": {"query": "tea \ud83d"}}
+    asked = {"jsonrpc": "2.0", "id": 50, "method": "tools/call", "params": half}
+    told.process.stdin.write(json.dumps(asked).encode() + b"\n")
+    told.process.stdin.flush()
+
+    assert json.loads(told.process.stdout.readline())["id"] == 50
+
+
 def test_all_that_was_asked_is_answered_when_the_input_ends(environment, path):
     begin = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     told = [

@@ -46,6 +46,11 @@ def everything_in(folder):
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
+def tree_of(folder):
+    """Everything in a folder, and its folders."""
+    return {str(file.relative_to(folder)): file.read_bytes() if file.is_file() else None for file in folder.rglob("*")}
+
+
 def holding(text):
     return json_files.parsed(text.lstrip("\ufeff"), "file", comments=True)
 
@@ -97,6 +102,45 @@ def test_what_is_installed_for_a_project_and_for_the_user(project, tmp_path):
     assert list(project.iterdir()) == []
 
 
+@pytest.mark.parametrize("before", [b"", b" \n", b"\n\n", b"\xef\xbb\xbf"])
+def test_settings_that_held_nothing_hold_it_again(project, before):
+    config = project / "opencode.jsonc"
+    config.write_bytes(before)
+
+    install(project)
+    found = holding(config.read_text("utf-8-sig"))
+    setup.uninstall(project, dry_run=False)
+
+    assert set(found) == {"mcp"}
+    assert tree_of(project) == {"opencode.jsonc": before}
+
+
+@pytest.mark.parametrize("there", [".", "opencode/plugins", "opencode/commands", "opencode/graphmem", "opencode/mine"])
+def test_folders_that_were_there_are_there_again_and_no_others(project, tmp_path, monkeypatch, there):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "own"))
+    (tmp_path / "own" / there).mkdir(parents=True)
+    before = tree_of(tmp_path)
+
+    install(None)
+    install(None, database="other.db")
+    assert setup.installed(None).missing == ()
+    setup.uninstall(None, dry_run=False)
+
+    assert tree_of(tmp_path) == before
+
+
+def test_a_file_that_is_empty_is_none_of_ours(project):
+    own = project / ".opencode" / "plugins" / "graphmem.js"
+    own.parent.mkdir(parents=True)
+    own.touch()
+
+    with pytest.raises(InvalidInput, match="not graphmem's; move it away"):
+        install(project)
+    setup.uninstall(project, dry_run=False)
+
+    assert own.read_bytes() == b""
+
+
 def test_the_folder_of_the_user_is_that_of_the_desktop(project, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "own"))
 
@@ -129,6 +173,84 @@ def test_what_the_user_set_of_the_server_stays(project):
     server = json.loads(config.read_text())["mcp"]["graphmem"]
     assert (server["enabled"], server["timeout"], "--db" in server["command"]) == (False, 9000, True)
     assert changes[-1].changes == ("MCP server graphmem changed",)
+
+
+OTHERS = [
+    {"type": "remote", "url": "https://memory.acme.com/mcp"},
+    {"type": "local", "command": ["docker", "run", "acme/graphmem"], "environment": {"KEY": "v"}},
+    {"type": "local", "command": ["/opt/bin/graphmem", "--db", "/data/team.db", "mcp"], "enabled": True},
+    {"type": "local", "command": ["/opt/bin/graphmem", "mcp"], "environment": {"GRAPHMEM_DB": "/data/team.db"}},
+    {"type": "local", "command": ["graphmem", 1, "mcp"]},
+    {"type": "local", "command": "graphmem mcp"},
+    {"type": "local", "command": []},
+    {"enabled": False},
+    "graphmem",
+]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("server", OTHERS)
+def test_a_server_of_somebody_else_is_kept_and_told_of(project, server, version):
+    config = project / "opencode.json"
+    servers = {"graphmem": server}
+    config.write_text(json.dumps({"mcp": servers if version == 1 else {"servers": servers}}))
+    before = tree_of(project)
+
+    *files, kept = install(project)
+    again = install(project)[-1]
+    there = tree_of(project)
+    left = setup.uninstall(project, dry_run=False)[-1]
+
+    assert all(change.applied for change in files)
+    assert (kept.changes, kept.applied, kept.file) == ((), False, str(config))
+    place = "mcp.graphmem" if version == 1 else "mcp.servers.graphmem"
+    assert f"to replace it, remove {place} there and install again" in kept.kept
+    assert again == kept
+    assert there["opencode.json"] == before["opencode.json"]
+    assert f"remove {place} there if it is to go" in left.kept
+    assert tree_of(project) == before
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"enabled": False}, {"environment": {}}, {"environment": {"GRAPHMEM_INJECT": "false"}}]
+)
+def test_a_server_that_was_written_by_hand_is_as_good_as_ours(project, tmp_path, more):
+    config = tmp_path / "home" / ".config" / "opencode" / "opencode.json"
+    config.parent.mkdir(parents=True)
+    config.write_text(json.dumps({"mcp": {"graphmem": {"type": "local", "command": ["graphmem", "mcp"], **more}}}))
+    before = config.read_bytes()
+
+    change = install(None)[-1]
+    other = install(None, database="other.db")[-1]
+    left = setup.uninstall(None, dry_run=False)[-1]
+
+    assert (change.changes, change.kept) == ((), "")
+    assert "is kept" in other.kept
+    assert "is kept" in left.kept
+    assert config.read_bytes() == before
+
+
+def test_a_server_that_an_earlier_install_wrote_is_ours(project, tmp_path, monkeypatch):
+    install(project, database="team.db")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "elsewhere" / "python"))
+
+    assert install(project, database="team.db")[-1].changes == ("MCP server graphmem changed",)
+    assert install(project)[-1].changes == ("MCP server graphmem changed",)
+    install(project, database="other.db", config_file="my.toml")
+    setup.uninstall(project, dry_run=False)
+    assert tree_of(project) == {}
+
+
+def test_a_server_of_ours_that_was_changed_by_hand_is_kept(project):
+    install(project)
+    config = project / "opencode.json"
+    config.write_text(config.read_text().replace('"mcp"\n', '"--read-only", "mcp"\n'))
+    by_hand = config.read_bytes()
+
+    assert "is kept" in install(project)[-1].kept
+    assert "is kept" in setup.uninstall(project, dry_run=False)[-1].kept
+    assert b"--read-only" in by_hand
+    assert tree_of(project) == {"opencode.json": by_hand}
 
 
 def test_the_file_that_names_the_server_is_the_one(project):

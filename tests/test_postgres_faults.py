@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -19,7 +20,7 @@ from graphmem import Config, GraphmemError, Memory, Situation, StoreBusy, Triple
 pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'graphmem[postgres]'")
 
 import psycopg
-from postgres_server import OwnServer, address, fresh_database, why_none
+from postgres_server import SCRIPT, OwnServer, address, fresh_database, why_none
 
 from graphmem.store.postgres import connecting
 from graphmem.store.postgres.transaction import PostgresTransaction
@@ -421,3 +422,17 @@ def test_clients_outlive_a_server_that_is_killed_again_and_again(rounds):
     done = subprocess.run(command, capture_output=True, text=True, timeout=3000, check=False)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["server"]["acknowledged"] > 4 * rounds
+
+
+def test_a_server_of_a_command_that_fails_is_gone_as_well(server):
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o711)  # the server has its own user
+        ran = subprocess.run(
+            [SCRIPT, "run", "sh", "-c", 'echo "$GRAPHMEM_POSTGRES"; exit 7'],
+            env={**os.environ, "TMPDIR": folder}, capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+
+        assert (ran.returncode, ran.stderr) == (7, "")
+        assert list(Path(folder).iterdir()) == []
+    with pytest.raises(psycopg.OperationalError):
+        psycopg.connect(ran.stdout.strip())

@@ -240,7 +240,7 @@ def test_notes_of_equal_names_all_come():
 
 
 @given(st.text("abc", max_size=5), st.text("abc", max_size=5))
-def testone_edit_is_what_trying_all_edits_finds(left, right):
+def test_one_edit_is_what_trying_all_edits_finds(left, right):
     cuts = [(left[:i], left[i:]) for i in range(len(left) + 1)]
     edits = {left}
     for head, tail in cuts:

@@ -101,3 +101,9 @@ def test_growth_tells_each_day(memory, clock):
 def test_a_growth_of_no_days_is_refused(memory):
     with pytest.raises(InvalidInput, match="days"):
         memory.growth(days=0)
+
+
+def test_half_of_a_surrogate_pair_is_in_no_key(memory):
+    memory.declare_scene("chan:qq")
+
+    assert memory.scenes(contains="q\udcff") == ()

@@ -16,7 +16,7 @@ from graphmem import Config, InvalidInput, Memory, Part, Situation, Triple
 from graphmem.core.tokens import is_stop_token, tokens_of
 from graphmem.graph import found
 from graphmem.graph.found import Holding
-from graphmem.records import history
+from graphmem.records import history, provenance, standing
 from graphmem.records.history import Turn
 from graphmem.store import text_index
 
@@ -1109,6 +1109,25 @@ NOW = "2026-09-07T08:00:00.000Z"
         lambda tx, many: found.holders(tx, "relation", many),
         lambda tx, many: found.closed_to(tx, ALICE, (Holding(number, "chan:qq", None, 1.0) for number in many)),
         lambda tx, many: found.predecessors(tx, many),
+        lambda tx, many: found.told_by(tx, many),
+        lambda tx, many: found.facts(tx, many),
+        lambda tx, many: found.sentences(tx, many),
+        lambda tx, many: found.entity_names(tx, many),
+        lambda tx, many: found.entity_standing(tx, many, ["team"]),
+        lambda tx, many: found.texts(tx, "block", many),
+        lambda tx, many: found.numbers_of(tx, "document", [str(number) for number in many]),
+        lambda tx, many: found.sources(tx, "note", many),
+        lambda tx, many: found.text_standing(tx, "block", many),
+        lambda tx, many: found.scene_keys(tx, many),
+        lambda tx, many: provenance.origins(tx, "note", many),
+        lambda tx, many: standing.shown(tx, many),
+        lambda tx, many: standing.standing(tx, many, NOW, ["team"], past=False),
+        lambda tx, many: standing.withdrawn(tx, many),
+        lambda tx, many: standing.predecessors(tx, many),
+        lambda tx, many: history.keep_out(tx, many),
+        lambda tx, many: history.parts(tx, many),
+        lambda tx, many: history.session_lengths(tx, many)[0],
+        lambda tx, many: history.turns(tx, many, ["team"], "s1"),
         lambda tx, many: history.beside(tx, [Turn(number, 1, 3 * number, "", NOW, 1) for number in many]),
     ],
 )

@@ -1,52 +1,108 @@
 """Addresses of servers in which a memory may lie, and how they are shown."""
 
+import os
 import re
+from typing import TYPE_CHECKING
 
-_SCHEMES = ("postgresql://", "postgres://")
-_PASSWORDS = ("password=", "sslpassword=")
+from graphmem.errors import InvalidInput
+from graphmem.late import late
+
+if TYPE_CHECKING:
+    from urllib import parse
+else:
+    parse = late("urllib.parse")
+
+DEFAULT_TENANT = "default"
+# With one slash it is what a pathlib.Path makes of an address.
+_ANY = re.compile(r"\s*(postgres(ql)?:/|[a-z][a-z0-9+.-]+:/(/|[^/]*@))", re.IGNORECASE)
+_OURS = re.compile(r"postgres(ql)?://[^\t\r\n]*", re.IGNORECASE)
+_IN_TEXT = re.compile(r"""\b[a-z][a-z0-9+.-]{1,40}:/\S*[^\s"'(){}\[\].,:;]""", re.IGNORECASE)
+_HOST = r"(\[[^]@]*\]|[^][:@,/?#]*)(:\d*)?"
+HOSTS = re.compile(rf"{_HOST}(,{_HOST})*")
+_FORM = re.compile(
+    r"(?P<scheme>[^/]*:(//|/(?!/)))((?P<user>[^/?#@:]*)(?P<password>:[^/?#@]*)?@)?"
+    rf"(?P<place>{HOSTS.pattern}(/[^?#@]*)?)([?#][^@]*)?"
+)
+_PLACES = {"host", "hostaddr", "port", "dbname", "user", "service"}
+_TENANT = re.compile(r"[?&](?=tenant=)")
+NO_ADDRESS = (
+    "is no address of a server: write postgresql://user@host/database?tenant=NAME with parameters that libpq knows, "
+    "and in a password %40, %2F, %3F, %23 and %25 for @, /, ?, # and %"
+)
 
 
 def is_server(path: object) -> bool:
-    """Tell whether a path is the address of a server.
+    """Tell whether a path is the address of a server, or was meant to be one: no file is looked for there.
 
-    >>> is_server("postgresql://me@db.example/memories?tenant=t1"), is_server("memory.db")
+    >>> is_server("postgresql://me@db.example/memories?tenant=t1"), is_server("mysql://db"), is_server("memory.db")
+    (True, True, False)
+    """
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    return isinstance(text, str) and _ANY.match(text) is not None
+
+
+def require_ours(path: str) -> None:
+    """Raise InvalidInput for the address of a server that can hold no memory."""
+    if not _OURS.fullmatch(path):
+        raise InvalidInput("path", without_password(path), NO_ADDRESS)
+
+
+def refuse_server(argument: str, path: str | os.PathLike[str]) -> None:
+    """Raise InvalidInput for an address where a file or a folder is wanted."""
+    if is_server(path):
+        reason = "is an address, and a file or folder is wanted here: an address names a memory, as --db does"
+        raise InvalidInput(argument, without_password(path), reason)
+
+
+def holds_password(path: str) -> bool:
+    """Tell whether there is a password in an address, or may be since it is none that can be taken apart.
+
+    >>> holds_password("postgresql://me:secret@db.example/memories"), holds_password("postgresql://me@db.example/m")
     (True, False)
     """
-    return isinstance(path, str) and path.startswith(_SCHEMES)
+    found = _FORM.fullmatch(_TENANT.split(path)[0])
+    return is_server(path) and (found is None or found["password"] is not None or "password=" in path.lower())
 
 
-def identity(path: str) -> str:
-    """Return what all addresses of one memory on a server have in common, with no password in it.
-
-    >>> identity("postgres://me:secret@db.example/memories?tenant=default&sslmode=require&password=secret")
-    'postgresql://me@db.example/memories?sslmode=require'
-    """
-    _, _, place = path.partition("://")
-    server, _, given = place.partition("?")
-    bare = without_password(f"{_SCHEMES[0]}{server}")
-    untold = ("", "tenant=default")
-    kept = [each for each in given.split("&") if each not in untold and not each.startswith(_PASSWORDS)]
-    return f"{bare}?{'&'.join(sorted(kept))}"
-
-
-def shown(path: str) -> str:
-    """Return a path as it is, and the address of a server as it may be shown.
-
-    >>> shown("memory.db"), shown("postgresql://me:secret@db.example/memories")
-    ('memory.db', 'postgresql://me@db.example/memories')
-    """
-    return without_password(path) if is_server(path) else path
-
-
-def without_password(path: str) -> str:
-    """Return the address of a server as it may be shown.
+def without_password(path: str | os.PathLike[str]) -> str:
+    """Return the address of a server as it may be shown, and any other path as it is.
 
     >>> without_password("postgresql://me:secret@db.example/memories?password=secret&tenant=t1")
     'postgresql://me@db.example/memories?tenant=t1'
     >>> without_password("postgresql://me:a/secret@db.example/memories?tenant=t1")
-    'postgresql://me@db.example/memories?tenant=t1'
+    'postgresql://me...'
     """
-    server, *tenants = re.split(r"[?&](?=tenant=)", path)
-    # Up to the last @, should the password have characters that have to be escaped.
-    bare = re.sub(r"(//[^/?#@:]*):.*@", r"\1@", server).partition("?")[0]
+    text = os.fspath(path)
+    if not is_server(text):
+        return text
+    server, *tenants = _TENANT.split(text)
+    found = _FORM.fullmatch(server)
+    if found is None:
+        # All that is behind the user may be of a password with characters that have to be escaped.
+        return "".join(re.findall(r"\A[^/]*:/{1,2}[^/?#@:]*", server)) + "..."
+    user = "" if found["user"] is None else f"{found['user']}@"
+    bare = f"{found['scheme']}{user}{found['place']}"
     return "?".join([bare, *(tenant.partition("&")[0] for tenant in tenants[:1])])
+
+
+def tenant_of(path: str) -> str:
+    """Return what tells which tenant of which server an address names, the same for each way to write it; else ''.
+
+    >>> tenant_of("postgres://me:secret@db.example/m?tenant=a%20b"), tenant_of("PostgreSQL://db.example/m")
+    ('//me@db.example/m?tenant=a b', '//db.example/m?tenant=default')
+    """
+    if not is_server(path):
+        return ""
+    server, _, tenant = without_password(path).partition("?tenant=")
+    # libpq takes what a parameter says before what stands in front of it.
+    there = sorted(each for each in re.split("[?&]", os.fspath(path))[1:] if each.partition("=")[0] in _PLACES)
+    return "&".join([f"{server.partition(':')[2]}?tenant={parse.unquote(tenant) or DEFAULT_TENANT}", *there])
+
+
+def without_passwords(text: str) -> str:
+    """Return a text, such as a message, in which addresses are as they may be shown.
+
+    >>> without_passwords("unexpected extra argument (postgresql://me:secret@db.example/memories)")
+    'unexpected extra argument (postgresql://me@db.example/memories)'
+    """
+    return _IN_TEXT.sub(lambda found: without_password(found[0]) if holds_password(found[0]) else found[0], text)

@@ -5,7 +5,6 @@ is here stands beside that. What is counted, such as how often a note was told, 
 """
 
 import json
-import re
 from bisect import bisect
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from graphmem.core import frontmatter
 from graphmem.core.frontmatter import Value
 from graphmem.core.model import Note
-from graphmem.core.pages import Page
+from graphmem.core.pages import UID, Page
 from graphmem.core.parted import Piece, digest_of, named
 from graphmem.core.times import foreign_time
 from graphmem.errors import InvalidInput
@@ -28,7 +27,6 @@ _KINDS = {
 }  # fmt: skip
 KINDS = tuple(_KINDS)
 OWN_KIND = "noteKind"
-_UID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _NO_DOCUMENT = frontmatter.parse("")
 
 
@@ -51,7 +49,7 @@ def part(text: str, path: str) -> list[Piece]:
             entry = {"id": name, **entry}
         page = _page(entry)
         uid = entry.get("id") if isinstance(entry, dict) else None
-        key = uid if isinstance(uid, str) and _UID.fullmatch(uid) else digest_of(page)
+        key = uid if isinstance(uid, str) and UID.fullmatch(uid) else digest_of(page)
         found.append(Piece(key, f"entry {number}", page, ""))
     return named(found)
 

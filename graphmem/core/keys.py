@@ -330,13 +330,22 @@ def join_label(parts: list[str]) -> str:
     return normalize_key(label)
 
 
-def prefix_range(key: str) -> tuple[str, str]:
+def range_below(key: str) -> tuple[str, str]:
     """Return the half-open range of keys below a normalised key: all that start with `key/`.
 
-    >>> prefix_range("chan:a_b")
+    >>> range_below("chan:a_b")
     ('chan:a_b/', 'chan:a_b0')
     """
     return key + "/", key + "0"
+
+
+def place_key(path: str) -> str:
+    """Return what two paths share that are one file on some system.
+
+    >>> place_key("facts/Ä.md") == place_key("facts/a\\u0308.md")
+    True
+    """
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
 def origin_of(key: str) -> str:

@@ -6,7 +6,6 @@ last) stays in the memory, so that no recall changes a file. Of the same notes t
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -14,7 +13,7 @@ from urllib.parse import quote
 
 from graphmem.core import frontmatter
 from graphmem.core.frontmatter import Document, Value
-from graphmem.core.keys import slug
+from graphmem.core.keys import place_key, slug
 from graphmem.core.model import Note
 from graphmem.core.model.notes import EDITABLE
 from graphmem.errors import InvalidInput
@@ -31,6 +30,7 @@ FOLDERS: Mapping[str, str] = MappingProxyType(
     }
 )
 _KINDS = {folder: kind for kind, folder in FOLDERS.items()}
+UID = re.compile(r"[0-9A-Za-z_-]{1,64}")  # what names a note on every machine
 ROOT_PAGE = "ROOT.md"
 INDEX_PAGE = "index.md"
 # Two devices that each add a line to a list have both lines when git has merged them.
@@ -268,15 +268,6 @@ def new_path(note: Note, uid: str, taken: Iterable[str]) -> str:
         name = f"{name.replace('.', '-')}-{uid}"
     path = f"{FOLDERS[note.kind]}/{name}.md"
     return path if place_key(path) not in used else f"{FOLDERS[note.kind]}/{name}-{uid}.md"
-
-
-def place_key(path: str) -> str:
-    """Return what two paths share that are one file on some system.
-
-    >>> place_key("facts/Ä.md") == place_key("facts/a\\u0308.md")
-    True
-    """
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
 # ---- what is compiled

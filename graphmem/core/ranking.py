@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 _Key = TypeVar("_Key", bound=Hashable)
+_RESTART, _STEPS = 0.5, 8
 
 
 def inverse_frequency(texts: int, frequency: int) -> float:
@@ -66,9 +67,7 @@ def cosine(one: Mapping[str, float], other: Mapping[str, float]) -> float:
     return product / lengths if lengths else 0.0
 
 
-def walk(
-    seeds: Iterable[_Key], edges: Iterable[tuple[_Key, _Key, float]], *, restart: float = 0.5, steps: int = 8
-) -> dict[_Key, float]:
+def walk(seeds: Iterable[_Key], edges: Iterable[tuple[_Key, _Key, float]]) -> dict[_Key, float]:
     """Return how often a walker who starts at the seeds, and goes back to them now and then, is at each node.
 
     Personalised PageRank over undirected weighted edges by power iteration; eight steps leave less than 0.4 % of the
@@ -85,12 +84,12 @@ def walk(
     start = dict.fromkeys(seeds, 1.0)
     start = {node: 1.0 / len(start) for node in start}
     mass = dict(start)
-    for _ in range(steps):
-        moved = {node: restart * share for node, share in start.items()}
+    for _ in range(_STEPS):
+        moved = {node: _RESTART * share for node, share in start.items()}
         for node, share in mass.items():
             around = near.get(node, ())
             total = sum(weight for _, weight in around)
             for other, weight in around:
-                moved[other] = moved.get(other, 0.0) + (1 - restart) * share * weight / total
+                moved[other] = moved.get(other, 0.0) + (1 - _RESTART) * share * weight / total
         mass = moved
     return mass

@@ -4,7 +4,8 @@ The source is seen in one state. It is read twice: first for what it holds, a di
 be kept where it is to go; then page by page in the order of keys, each page a transaction there. So a copy that was
 broken off goes on behind the last keys that came, as long as the source is what it was; else it begins anew. What is
 derived (the text index, postings) is made there, in one last transaction that compares both, digest by digest, and only
-then takes the mark away that says that the copy is not finished.
+then takes the mark away that says that the copy is not finished. Nobody else opens a memory with that mark or writes
+into it, so what is removed where a copy begins anew is what came from the source, and nothing else.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ from urllib.parse import unquote
 from graphmem.config import Config, require_writing
 from graphmem.core.addresses import is_server, without_password
 from graphmem.core.model import CopyReport
-from graphmem.errors import Conflict, InvalidInput, StoreCorrupt, StoreFailed
+from graphmem.errors import Conflict, InvalidInput, StoreBusy, StoreCorrupt, StoreFailed
 from graphmem.store import postings, rows, text_index
 from graphmem.store.blobs import lies_in_row, read_blob, remove_blob, write_blob
+from graphmem.store.database import LONGEST_NAME
 from graphmem.store.opening import (
     MEMORY_PATH,
     is_file,
@@ -34,7 +36,8 @@ from graphmem.store.opening import (
     open_store,
     tenants_at,
 )
-from graphmem.store.rows import Table
+from graphmem.store.placing import new_file
+from graphmem.store.rows import Table, Unfinished
 from graphmem.store.transaction import RowsRefused, Store, Transaction
 
 Progress = Callable[[int, int], None]
@@ -44,6 +47,9 @@ _MOST_PAYLOAD = 16 << 20  # bytes of payloads in a transaction
 _LATER = ("notes", "superseded_by")  # names a row that may come later
 _DIFFERS = "-"  # in place of the digest of a source, where a copy came out different
 _SUFFIX = ".db"
+_CUT = re.compile(r".+~[0-9a-f]{32}\.db")  # a name that is cut short; in others a ~ is escaped
+_WHOLE_NAME = ".tenant"  # behind the name of such a file: that of what holds the tenant's
+_OF_ONE_CHANGE = re.compile(r" nothing was changed[,;]")  # true of the last transaction, and not of a copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,14 @@ class _Held:
         return hashlib.sha256(repr(sorted(self.digests.items())).encode()).hexdigest()
 
 
+@dataclass(slots=True)
+class _Came:
+    """How many rows have come, and of how many; none before a copy has begun."""
+
+    rows: int = 0
+    whole: int = 0
+
+
 class _Refused(Exception):
     """Rows that the destination does not take."""
 
@@ -72,42 +86,56 @@ def place_of(argument: str, given: object) -> str:
     return os.fsdecode(given)
 
 
-def copy(source: str, dest: str, *, config: Config, progress: Progress) -> CopyReport:
+def copy(source: str, dest: str, *, config: Config, anew: bool, progress: Progress) -> CopyReport:
     """Copy a memory into an empty one, or go on with that; see `Memory.copy`. progress is told steps done and all."""
     require_writing(config, without_password(dest))
-    with contextlib.ExitStack() as stack:
+    came = _Came()
+    # Around the blocks of the stores, behind which alone their errors are told in our words.
+    with _telling_how_far(came), contextlib.ExitStack() as stack:
         reading = replace(config, read_only=True)
         given = stack.enter_context(contextlib.closing(open_store(source, config=reading, create=False)))
         tx = stack.enter_context(given.read())
-        if rows.unfinished_copy(tx) is not None:
-            raise Conflict(f"{given.path} is itself a copy that was not finished: finish that first")
         steps = _Steps(progress, tx)
         # Refused before there is anything, and without a change to what is there.
         if is_there(dest, config):
-            with contextlib.closing(open_store(dest, config=reading, create=False)) as there:
+            with contextlib.closing(open_store(dest, config=reading, create=False, unfinished=True)) as there:
                 _refuse_other(tx, given.path, there)
         held = _held(tx, given.path, steps, to_server=is_server(dest))
-        taking = stack.enter_context(contextlib.closing(open_store(dest, config=config, create=True)))
-        begun = _begin(taking, given.path, held, steps)
+        taking = stack.enter_context(contextlib.closing(open_store(dest, config=config, create=True, unfinished=True)))
+        begun = _begin(taking, given.path, held, steps, anew=anew)
         if begun.is_whole:
             return _report(given.path, taking.path, held, begun)
-        going = _Going(tx, given.path, taking, held, begun, steps)
+        came.rows, came.whole = begun.resumed, sum(held.counts.values())
+        going = _Going(tx, given.path, taking, held, begun, steps, came)
         going.carry()
         going.settle()
         return _report(given.path, taking.path, held, begun)
 
 
-def copy_tenants(source: str, dest: str, *, config: Config, progress: Progress) -> tuple[CopyReport, ...]:
+@contextlib.contextmanager
+def _telling_how_far(came: _Came) -> Iterator[None]:
+    """Let an error that ends a copy say what has come, and that the same copy goes on."""
+    try:
+        yield
+    except (StoreBusy, StoreFailed) as error:
+        if not came.rows:
+            raise
+        raise type(error)(
+            f"{_OF_ONE_CHANGE.sub('', str(error))}; {came.rows} of {came.whole} rows have come and stay: the same copy "
+            "again goes on behind them, as long as the source is what it was"
+        ) from error
+
+
+def copy_tenants(source: str, dest: str, *, config: Config, anew: bool, progress: Progress) -> tuple[CopyReport, ...]:
     """Copy every memory of a server or of a folder of files; see `Memory.copy_tenants`."""
     if not is_server(source) and not is_server(dest):
         raise InvalidInput("dest", dest, "one of both is the address of a server, the other may be a folder of files")
     if not is_server(source):
-        names = _files_in(source)
+        ways = [(file, of_tenant(dest, name), name) for file, name in _files_in(source)]
     else:
         of_tenant(source, "")  # refuses one that names a tenant
-        names = tenants_at(source, config)
-    pairs = [(_place(source, name), _place(dest, name)) for name in names]
-    if pairs and not is_server(dest):
+        ways = [(of_tenant(source, name), _place(dest, name), name) for name in tenants_at(source, config)]
+    if ways and not is_server(dest):
         try:
             Path(dest).expanduser().mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -115,12 +143,14 @@ def copy_tenants(source: str, dest: str, *, config: Config, progress: Progress) 
                 f"{dest} cannot be made: {error.strerror}; check the folder that it is to be in"
             ) from None
     reports = []
-    for number, (one, other) in enumerate(pairs):
+    for number, (one, other, name) in enumerate(ways):
+        remarks = () if is_server(other) else _keep_name(other, name)
 
         def of_all(done: int, steps: int, number: int = number) -> None:
-            progress(1000 * number + 1000 * done // max(steps, 1), 1000 * len(pairs))
+            progress(1000 * number + 1000 * done // max(steps, 1), 1000 * len(ways))
 
-        reports.append(copy(one, other, config=config, progress=of_all))
+        report = copy(one, other, config=config, anew=anew, progress=of_all)
+        reports.append(replace(report, remarks=(*report.remarks, *remarks)))
     return tuple(reports)
 
 
@@ -129,18 +159,57 @@ def file_of(tenant: str) -> str:
 
     >>> file_of("team_1"), file_of("../Ärger")
     ('team_1.db', '%2E.%2F%C3%84rger.db')
+
+    A name that would be too long is cut short, and ends with a digest.
+
+    >>> file_of("x" * 300)[-39:], len(file_of("x" * 300))
+    ('xxx~0d4e2ca9e9cbced7a7a5380eb29e1a37.db', 247)
     """
     odd = re.compile(r"^\.|[^a-z0-9_.-]")
-    return odd.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), tenant) + _SUFFIX
+    file = odd.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), tenant) + _SUFFIX
+    if len(file) <= LONGEST_NAME:
+        return file
+    end = f"~{hashlib.sha256(tenant.encode()).hexdigest()[:32]}{_SUFFIX}"
+    return re.sub(r"%.?$", "", file[: LONGEST_NAME - len(end)]) + end
 
 
-def _files_in(folder: str) -> list[str]:
+def _keep_name(file: str, tenant: str) -> tuple[str, ...]:
+    """Keep the name of a tenant beside its file where that of the file is cut short; return a remark on it."""
+    if not _CUT.fullmatch(Path(file).name):
+        return ()
+    with new_file(file + _WHOLE_NAME, force=True) as stream:
+        stream.write(tenant.encode())
+    return (f"the name of {file} is cut short: {file}{_WHOLE_NAME} keeps that of its tenant for the way back",)
+
+
+def _name_of(file: Path) -> str:
+    """Return the name of the tenant of a file. Raises StoreFailed where it is not known."""
+    if not _CUT.fullmatch(file.name):
+        return unquote(file.name.removesuffix(_SUFFIX))
+    kept = file.with_name(file.name + _WHOLE_NAME)
+    try:
+        tenant = kept.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = f"cannot be read ({error.strerror if isinstance(error, OSError) else 'it is no text'})"
+    else:
+        if file_of(tenant) == file.name:
+            return tenant
+        why = "holds that of another"
+    raise StoreFailed(
+        f"{kept}, which tells the tenant of {file.name}, {why}: put it back, or move the file elsewhere and copy it by "
+        "itself, to an address with the name of its tenant"
+    )
+
+
+def _files_in(folder: str) -> list[tuple[str, str]]:
+    """Return the memory files of a folder and the names of their tenants."""
     try:
         with os.scandir(os.path.expanduser(folder)) as entries:
             names = sorted(entry.name for entry in entries if entry.name.endswith(_SUFFIX) and entry.is_file())
     except OSError as error:
         raise StoreFailed(f"{folder} cannot be read: {error.strerror}; name a folder of memory files") from None
-    return [unquote(name.removesuffix(_SUFFIX)) for name in names]
+    files = [Path(folder).expanduser() / name for name in names]
+    return [(str(file), _name_of(file)) for file in files]
 
 
 def _place(where: str, tenant: str) -> str:
@@ -249,7 +318,7 @@ def _key(table: Table, row: Sequence[Any]) -> str:
 class _Begun:
     """How a copy begins: who it is, how many rows have come before, whether all have, and what is to be told."""
 
-    owner: str = ""
+    by: Unfinished
     resumed: int = 0
     is_whole: bool = False
     remarks: tuple[str, ...] = ()
@@ -269,32 +338,48 @@ def _not_empty(dest: Store, path: str) -> Conflict:
     return Conflict(f"{dest.path} holds something else than {path}: name a new file, or a tenant that is not there yet")
 
 
-def _begin(dest: Store, path: str, held: _Held, steps: _Steps) -> _Begun:
-    """Mark a destination as unfinished and tell from where the copy goes on; what came of another state is removed."""
-    owner = f"{held.digest} {secrets.token_hex(8)} {path}"
+def _begin(dest: Store, path: str, held: _Held, steps: _Steps, *, anew: bool) -> _Begun:
+    """Mark a destination as unfinished and tell from where the copy goes on; what came of another state is removed.
+
+    anew: what came of another source too, which else raises Conflict.
+    """
     removed: list[str] = []
-    begun = _Begun(owner)
+    begun = _Begun(Unfinished(held.digest, secrets.token_hex(8), path))
     with dest.write() as tx:
         before = rows.unfinished_copy(tx)
         tables = _tables(tx)
         if before is None and not rows.is_empty(tx):
             if _held(tx, dest.path, steps, to_server=False).digests != held.digests:
                 raise _not_empty(dest, path)
-            return _Begun(is_whole=True, remarks=(f"{dest.path} is the same already: nothing was copied",))
-        if before is not None and before.split()[0] == held.digest:
+            return replace(begun, is_whole=True, remarks=(f"{dest.path} is the same already: nothing was copied",))
+        if before is not None and before.digest == held.digest:
             begun = replace(begun, resumed=sum(rows.count(tx, table) for table in tables))
         else:
-            removed = _clear(tx, tables)
             if before is not None:
-                differs = before.split()[0] == _DIFFERS
-                why = f"came out different from {path}" if differs else f"of another state of {path} was broken off"
-                begun = replace(begun, remarks=(f"an earlier copy to {dest.path} {why}: it began anew",))
-        rows.mark_unfinished(tx, owner)
+                begun = replace(begun, remarks=(_why_anew(before, dest.path, path, anew=anew),))
+            removed = _clear(tx, tables)
+        rows.mark_unfinished(tx, begun.by)
     if is_file(dest.path):
         for digest in removed:
             remove_blob(dest.path, digest)
     steps.add(begun.resumed)
     return begun
+
+
+def _why_anew(before: Unfinished, dest: str, path: str, *, anew: bool) -> str:
+    """Return the remark on an earlier copy that is begun anew. Raises Conflict for one that may not be."""
+    if before.source != path and not anew:
+        raise Conflict(
+            f"{dest} is a copy from {before.source} that is not finished, and not one from {path}: name another "
+            "destination, finish that copy first, or let what came of it be removed (--anew)"
+        )
+    if before.source != path:
+        why = f"from {before.source} was broken off"
+    elif before.digest == _DIFFERS:
+        why = f"came out different from {path}"
+    else:
+        why = f"of another state of {path} was broken off"
+    return f"an earlier copy to {dest} {why}: it began anew"
 
 
 def _clear(tx: Transaction, tables: Sequence[Table]) -> list[str]:
@@ -313,13 +398,16 @@ def _clear(tx: Transaction, tables: Sequence[Table]) -> list[str]:
 class _Going:
     """A copy on its way."""
 
-    def __init__(self, tx: Transaction, path: str, dest: Store, held: _Held, begun: _Begun, steps: _Steps) -> None:
+    def __init__(
+        self, tx: Transaction, path: str, dest: Store, held: _Held, begun: _Begun, steps: _Steps, came: _Came
+    ) -> None:
         self._tx = tx
         self._path = path
         self._dest = dest
         self._held = held
         self._begun = begun
         self._steps = steps
+        self._came = came
 
     def carry(self) -> None:
         """Copy what has not come yet, some rows a transaction."""
@@ -329,6 +417,7 @@ class _Going:
             for page in _pages(self._tx, table, after):
                 for taken, batch in self._batches(table, page):
                     self._put(taken, batch)
+                    self._came.rows += len(batch)
                     self._steps.add(len(batch))
 
     def _batches(self, table: Table, page: list[tuple[Any, ...]]) -> Iterator[tuple[Table, list[tuple[Any, ...]]]]:
@@ -380,16 +469,14 @@ class _Going:
                     rows.insert(tx, table, dict(zip(table.columns, row, strict=True)))
                 except RowsRefused as error:
                     what, why = f"{table.name}, row {_key(table, row)} of {self._path}", str(error).splitlines()[0]
-                    return StoreFailed(
-                        f"{self._dest.path} does not take {what} ({why}): change that row, or name another "
-                        "destination; what has come so far is marked as unfinished"
-                    )
+                    reason = f"does not take {what} ({why}): change that row, or name another destination"
+                    return StoreFailed(f"{self._dest.path} {reason}")
         return StoreFailed(f"{self._dest.path} did not take rows of {table.name}, and takes each by itself: copy again")
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[Transaction]:
         with self._dest.write() as tx:
-            if rows.unfinished_copy(tx) != self._begun.owner:
+            if rows.unfinished_copy(tx) != self._begun.by:
                 raise Conflict(f"another copy to {self._dest.path} has begun meanwhile: let that one finish")
             yield tx
 
@@ -418,11 +505,11 @@ class _Going:
             rows.mark_finished(tx)
         if wrong:
             with self._writing() as tx:
-                rows.mark_unfinished(tx, f"{_DIFFERS} {_DIFFERS} {self._path}")
+                rows.mark_unfinished(tx, Unfinished(_DIFFERS, _DIFFERS, self._path))
             told = ", ".join(wrong)
             raise StoreCorrupt(
                 f"{self._dest.path} is not the same as {self._path} after the copy ({told}): copy again, which begins "
-                "anew, and let no program use it before"
+                "anew"
             )
 
     def _differences(self, tx: Transaction, numbers: dict[str, int]) -> list[str]:

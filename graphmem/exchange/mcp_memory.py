@@ -19,13 +19,13 @@ from graphmem.core.observations import note_of
 from graphmem.core.redaction import find_secrets
 from graphmem.errors import InvalidInput
 from graphmem.exchange.formats.heard import named_errors, refuse_memory
+from graphmem.exchange.formats.lines import BOM
 from graphmem.exchange.importing import Steps, Tally, Target
 from graphmem.exchange.naming import Names
 from graphmem.exchange.noting import ForeignNote, take_in_note
 from graphmem.store.transaction import Transaction
 
 _AT_ONCE = 500
-_BOM = b"\xef\xbb\xbf"
 
 
 @contextlib.contextmanager
@@ -73,7 +73,7 @@ class _Import:
     def take_in(self, tx: Transaction, number: int, line: bytes) -> None:
         """Take in a line."""
         self._names.begin(tx)
-        if not line.strip().removeprefix(_BOM):
+        if not line.strip().removeprefix(BOM):
             return
         found = _object(line)
         if not _is_one(found):
@@ -108,7 +108,7 @@ class _Import:
 def _object(line: bytes) -> dict[str, Any]:
     """Return the JSON object of a line, an empty one where there is none."""
     try:
-        found = json.loads(line.strip().removeprefix(_BOM).decode("utf-8", "replace"))
+        found = json.loads(line.strip().removeprefix(BOM).decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

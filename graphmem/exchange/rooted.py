@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphmem.core.addresses import refuse_server
 from graphmem.errors import GraphmemError, InvalidInput, StoreFailed
 
 LARGEST = 16 << 20  # bytes of a file that is read
@@ -62,6 +63,7 @@ def is_settled(stamp: str, now: int | None = None) -> bool:
 
 def checked_root(path: str | os.PathLike[str]) -> str:
     """Return the real path of a root; raise InvalidInput for one that is a link, or no folder."""
+    refuse_server("root", path)
     text = os.fspath(path)
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise InvalidInput("root", path, "name a folder")

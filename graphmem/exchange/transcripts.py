@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+from graphmem.core.addresses import refuse_server
 from graphmem.core.keys import clean_text
 from graphmem.errors import GraphmemError, InvalidInput, StoreFailed
 from graphmem.exchange.formats import claude_code, exports, opencode, turns
@@ -41,6 +42,7 @@ def find_sources(path: str | os.PathLike[str], kind: str | None = None) -> tuple
     """
     if kind is not None and kind not in KINDS:
         raise InvalidInput("kind", kind, f"give one of {', '.join(KINDS)}")
+    refuse_server("path", path)
     place = Path(path).expanduser().absolute()
     with named_errors(str(place)):
         if place.is_dir():

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from graphmem.core import pages, redaction
 from graphmem.core.model import Note
-from graphmem.core.pages import Page
+from graphmem.core.pages import UID, Page
 from graphmem.core.times import read_time, utc_text
 from graphmem.core.trust import is_person
 from graphmem.errors import Conflict, InvalidInput
@@ -19,8 +18,6 @@ from graphmem.exchange.tree_run import REFUSALS, File, Run, digest_of
 from graphmem.records import drafts, notes, trees
 from graphmem.records.trees import Row
 from graphmem.store.transaction import Transaction
-
-_UID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 
 
 def take(run: Run, found: Sequence[File], by_path: Mapping[str, Row]) -> None:
@@ -93,7 +90,7 @@ def _paired(
 
 def uid_of(page: Page | None) -> str:
     """Return the name of a note that a page tells, '' for none that can be one."""
-    return page.uid if page is not None and _UID.fullmatch(page.uid) else ""
+    return page.uid if page is not None and UID.fullmatch(page.uid) else ""
 
 
 def _take_one(run: Run, tx: Transaction, pair: tuple[File, Row | None]) -> None:

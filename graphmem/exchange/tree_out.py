@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from graphmem.core import pages
+from graphmem.core.keys import place_key
 from graphmem.core.model import Note
 from graphmem.errors import Conflict
 from graphmem.exchange.tree_run import REFUSALS, Run, digest_of, parts
@@ -64,7 +65,7 @@ def _is_missing(run: Run, row: Row) -> bool:
 
 def _placed(run: Run, tx: Transaction, fresh: Sequence[int], back: Sequence[Row]) -> list[Row]:
     """Choose places for notes without a file, and keep them; return what is to be written."""
-    used = {pages.place_key(path) for path in (*run.stamps, *trees.paths(tx, run.root))}
+    used = {place_key(path) for path in (*run.stamps, *trees.paths(tx, run.root))}
     placed = []
     known = notes.notes(tx, [*fresh, *(row.note_id or 0 for row in back)])
     waiting = [Row(trees.uid_of(tx, note_id) or trees.free_uid(tx, known[note_id]), "", note_id)
@@ -78,7 +79,7 @@ def _placed(run: Run, tx: Transaction, fresh: Sequence[int], back: Sequence[Row]
                 run.stirred.update(one.path for one in trees.compiled(tx, run.root) if one.path != pages.ROOT_PAGE)
             continue
         path = run.form.place(note, row.uid, used)
-        used.add(pages.place_key(path))
+        used.add(place_key(path))
         made = replace(row, path=path, hash="", stamp="", conflict=0)
         trees.put(tx, run.root, made)
         placed.append(made)

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 
 from graphmem.errors import InvalidInput
+from graphmem.store.database import file_identity
 
 _DEBOUNCE = 200  # milliseconds: an editor writes a file in several steps
 _STEP = 50
@@ -33,7 +34,7 @@ def changes(root: str, stop: threading.Event) -> Iterator[None]:
 
     is_polled = os.environ.get("WATCHFILES_FORCE_POLLING", "").casefold() not in ("", "false", "disable", "disabled")
     while not stop.is_set():
-        watched = _identity(root)
+        watched = file_identity(root)
         if watched is None:
             stop.wait(_AWAY)
             continue
@@ -42,15 +43,7 @@ def changes(root: str, stop: threading.Event) -> Iterator[None]:
         except FileNotFoundError:  # it went since
             continue
         with begun as watcher:
-            while not stop.is_set() and _identity(root) == watched:
+            while not stop.is_set() and file_identity(root) == watched:
                 yield
                 if watcher.watch(_DEBOUNCE, _STEP, _IDLE, stop) == "signal":
                     raise KeyboardInterrupt
-
-
-def _identity(root: str) -> tuple[int, int] | None:
-    try:
-        status = os.stat(root)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino

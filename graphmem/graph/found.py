@@ -9,7 +9,7 @@ from graphmem.core.situations import Situation, recall_ground
 from graphmem.graph.entities import visible
 from graphmem.graph.scenes import TEXT_TABLES, scene_ids
 from graphmem.graph.validity import holding
-from graphmem.store.lists import in_list, in_parts, of_scopes
+from graphmem.store.lists import in_parts, of_scopes, rows_about
 from graphmem.store.transaction import Transaction
 
 _NO_SCENE = 0
@@ -62,10 +62,9 @@ def standing(
 
 def told_by(tx: Transaction, sentence_ids: Sequence[int]) -> dict[int, list[int]]:
     """Return the facts that sentences told, by sentence."""
-    marks, ids = in_list(sentence_ids)
-    rows = tx.execute(f"SELECT DISTINCT sentence_id, relation_id FROM evidence WHERE sentence_id IN ({marks})", ids)
+    asked = "SELECT DISTINCT sentence_id, relation_id FROM evidence WHERE sentence_id IN ({marks})"
     told: dict[int, list[int]] = {}
-    for sentence_id, relation_id in rows:
+    for sentence_id, relation_id in rows_about(tx, asked, sentence_ids):
         told.setdefault(sentence_id, []).append(relation_id)
     return told
 
@@ -121,36 +120,33 @@ def closed_to(tx: Transaction, situation: Situation, scenes: Iterable[Holding]) 
 
 def facts(tx: Transaction, relation_ids: Sequence[int]) -> dict[int, StoredFact]:
     """Return facts by id, with who told them last."""
-    marks, ids = in_list(relation_ids)
-    rows = tx.execute(
-        f"""SELECT r.id, a.name, r.relation_type, b.name, r.sentence_id, r.updated_at, r.status,
+    rows = rows_about(
+        tx,
+        """SELECT r.id, a.name, r.relation_type, b.name, r.sentence_id, r.updated_at, r.status,
                    (SELECT e.source FROM evidence e WHERE e.relation_id = r.id ORDER BY e.id DESC LIMIT 1)
             FROM relations r JOIN entities a ON a.id = r.source_id JOIN entities b ON b.id = r.target_id
             WHERE r.id IN ({marks})""",
-        ids,
+        relation_ids,
     )
     return {relation_id: StoredFact(*row) for relation_id, *row in rows}
 
 
 def sentences(tx: Transaction, sentence_ids: Sequence[int]) -> dict[int, str]:
     """Return the texts of sentences by id."""
-    marks, ids = in_list(sentence_ids)
-    return dict(tx.execute(f"SELECT id, text FROM sentences WHERE id IN ({marks})", ids))
+    return dict(rows_about(tx, "SELECT id, text FROM sentences WHERE id IN ({marks})", sentence_ids))
 
 
 def entity_names(tx: Transaction, entity_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
     """Return names and times of the last mention of entities by id."""
-    marks, ids = in_list(entity_ids)
-    rows = tx.execute(f"SELECT id, name, updated_at FROM entities WHERE id IN ({marks})", ids)
+    rows = rows_about(tx, "SELECT id, name, updated_at FROM entities WHERE id IN ({marks})", entity_ids)
     return {entity_id: (name, at) for entity_id, name, at in rows}
 
 
 def entity_standing(tx: Transaction, entity_ids: Sequence[int], scopes: Sequence[str] | None) -> dict[int, str]:
     """Return the entities that facts of these scopes or of none know, with the time of their last mention."""
     seen, parameters = visible(scopes)
-    marks, ids = in_list(entity_ids)
-    rows = tx.execute(f"SELECT e.id, e.updated_at FROM entities e WHERE e.id IN ({marks}) {seen}", (*ids, *parameters))
-    return dict(rows.fetchall())
+    asked = f"SELECT e.id, e.updated_at FROM entities e WHERE e.id IN ({{marks}}) {seen}"
+    return dict(rows_about(tx, asked, entity_ids, *parameters))
 
 
 def scene_standing(tx: Transaction, scene_ids: Sequence[int]) -> dict[int, str]:
@@ -172,17 +168,13 @@ class StoredText:
 def texts(tx: Transaction, kind: str, numbers: Sequence[int]) -> dict[int, StoredText]:
     """Return blocks or documents by number."""
     title = {"block": "''", "document": "summary"}[kind]
-    marks, wanted = in_list(numbers)
-    rows = tx.execute(
-        f"SELECT num, id, {title}, text, source, created_at FROM {TEXT_TABLES[kind]} WHERE num IN ({marks})", wanted
-    )
-    return {number: StoredText(*row) for number, *row in rows}
+    asked = f"SELECT num, id, {title}, text, source, created_at FROM {TEXT_TABLES[kind]} WHERE num IN ({{marks}})"
+    return {number: StoredText(*row) for number, *row in rows_about(tx, asked, numbers)}
 
 
 def numbers_of(tx: Transaction, kind: str, ids: Sequence[str]) -> dict[str, int]:
     """Return the numbers of blocks or documents by id."""
-    marks, wanted = in_list(ids)
-    return dict(tx.execute(f"SELECT id, num FROM {TEXT_TABLES[kind]} WHERE id IN ({marks})", wanted))
+    return dict(rows_about(tx, f"SELECT id, num FROM {TEXT_TABLES[kind]} WHERE id IN ({{marks}})", ids))
 
 
 _TOLD_BY = {
@@ -196,15 +188,12 @@ _TOLD_BY = {
 
 def sources(tx: Transaction, kind: str, ids: Sequence[int]) -> list[tuple[int, str]]:
     """Return who told items of a kind, with their ids: each teller of a fact, the role in which a part was said."""
-    marks, wanted = in_list(ids)
-    return tx.execute(_TOLD_BY[kind].format(marks=marks), wanted).fetchall()
+    return list(rows_about(tx, _TOLD_BY[kind], ids))
 
 
 def text_standing(tx: Transaction, kind: str, numbers: Sequence[int]) -> dict[int, str]:
     """Return blocks or documents by number, with the time they were written."""
-    marks, wanted = in_list(numbers)
-    rows = tx.execute(f"SELECT num, created_at FROM {TEXT_TABLES[kind]} WHERE num IN ({marks})", wanted)
-    return dict(rows.fetchall())
+    return dict(rows_about(tx, f"SELECT num, created_at FROM {TEXT_TABLES[kind]} WHERE num IN ({{marks}})", numbers))
 
 
 def scenes_of_keys(tx: Transaction, keys: Sequence[str]) -> list[int]:
@@ -215,8 +204,7 @@ def scenes_of_keys(tx: Transaction, keys: Sequence[str]) -> list[int]:
 
 def scene_keys(tx: Transaction, scene_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
     """Return keys and times of the last visit of scenes by id."""
-    marks, ids = in_list(scene_ids)
-    rows = tx.execute(f"SELECT id, key, updated_at FROM scenes WHERE id IN ({marks})", ids)
+    rows = rows_about(tx, "SELECT id, key, updated_at FROM scenes WHERE id IN ({marks})", scene_ids)
     return {scene_id: (key, at) for scene_id, key, at in rows}
 
 

@@ -20,7 +20,7 @@ from graphmem.core.keys import (
     features_of_key,
     kind_of,
     origin_of,
-    prefix_range,
+    range_below,
     suffixed_key,
 )
 from graphmem.core.situations import Situation, surplus_features
@@ -588,7 +588,7 @@ def below(keys: Sequence[str], *, exact: bool = False) -> Selection:
     if not exact:
         two = f"(VALUES {', '.join(['(?, ?)'] * len(keys))}) AS k"
         parts.append(f"SELECT s.id AS id FROM {two} JOIN scenes s ON s.key >= k.column1 AND s.key < k.column2")
-        parameters += [bound for key in keys for bound in prefix_range(key)]
+        parameters += [bound for key in keys for bound in range_below(key)]
     return Selection(
         f"SELECT id, 0 AS tier, 1.0 AS score, id AS place FROM ({' UNION '.join(parts)}) found", parameters
     )

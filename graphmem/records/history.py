@@ -19,7 +19,7 @@ from graphmem.core.times import read_time, utc_text
 from graphmem.errors import Conflict, InvalidInput, NotFound
 from graphmem.records.scopes import PROJECT_PREFIX, USER
 from graphmem.store import text_index
-from graphmem.store.lists import in_list, in_parts, of_scopes
+from graphmem.store.lists import in_list, in_parts, of_scopes, rows_about
 from graphmem.store.transaction import Transaction
 
 _AT_ONCE = 10_000
@@ -234,8 +234,7 @@ def known_as(tx: Transaction, name: str, told: Sequence[Told]) -> str:
 
 def keep_out(tx: Transaction, session_ids: Iterable[int]) -> None:
     """Remember that sessions are removed, so that no transcript brings them back. A host that tells one anew may."""
-    marks, ids = in_list(list(session_ids))
-    rows = tx.execute(f"SELECT name, scope FROM sessions WHERE id IN ({marks})", ids).fetchall()
+    rows = rows_about(tx, "SELECT name, scope FROM sessions WHERE id IN ({marks})", session_ids)
     tx.executemany(
         """INSERT INTO removed_sessions(name, scope) VALUES (?, ?)
            ON CONFLICT (name) DO UPDATE SET scope = excluded.scope""",
@@ -391,13 +390,12 @@ _TURN = "p.id, p.session_id, p.seq, p.author_key, COALESCE(p.at, p.recorded_at),
 
 def turns(tx: Transaction, part_ids: Sequence[int], scopes: Sequence[str] | None, session: str) -> dict[int, Turn]:
     """Return parts by id, those of sessions of these scopes and of none; None for all. session: '' for any."""
-    marks, ids = in_list(part_ids)
     within, parameters = of_scopes(scopes, column="s.scope")
     if session:
         within, parameters = f"{within} AND s.name = ?", [*parameters, session]
     sessions = "JOIN sessions s ON s.id = p.session_id" if within else ""
-    rows = tx.execute(f"SELECT {_TURN} FROM parts p {sessions} WHERE p.id IN ({marks}) {within}", (*ids, *parameters))
-    return {row[0]: Turn._make(row) for row in rows}
+    asked = f"SELECT {_TURN} FROM parts p {sessions} WHERE p.id IN ({{marks}}) {within}"
+    return {row[0]: Turn._make(row) for row in rows_about(tx, asked, part_ids, *parameters)}
 
 
 def beside(tx: Transaction, these: Sequence[Turn]) -> dict[int, Turn]:
@@ -417,8 +415,7 @@ def beside(tx: Transaction, these: Sequence[Turn]) -> dict[int, Turn]:
 
 def session_lengths(tx: Transaction, session_ids: Sequence[int]) -> tuple[dict[int, int], int]:
     """Return the lengths of some sessions in tokens, and how many sessions there have been."""
-    marks, ids = in_list(session_ids)
-    lengths = dict(tx.execute(f"SELECT id, length FROM sessions WHERE id IN ({marks})", ids))
+    lengths = dict(rows_about(tx, "SELECT id, length FROM sessions WHERE id IN ({marks})", session_ids))
     (sessions,) = tx.execute("SELECT MAX(id) FROM sessions").fetchone()
     return lengths, sessions
 
@@ -430,8 +427,8 @@ _STORED = """SELECT p.id, p.part, s.name, s.scope, p.message, p.author, p.role, 
 
 def parts(tx: Transaction, part_ids: Sequence[int]) -> dict[int, StoredPart]:
     """Return stored parts by id."""
-    marks, ids = in_list(part_ids)
-    return {part.id: part for part in stored_parts(tx, f"p.id IN ({marks})", ids)}
+    found = (StoredPart(*row) for row in rows_about(tx, f"{_STORED} WHERE p.id IN ({{marks}})", part_ids))
+    return {part.id: part for part in found}
 
 
 def stored_parts(tx: Transaction, condition: str, parameters: Sequence[object]) -> Iterator[StoredPart]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from graphmem.core.model import Provenance
-from graphmem.store.lists import in_list
+from graphmem.store.lists import rows_about
 from graphmem.store.transaction import Transaction
 
 _COLUMNS = "seq, act, actor, place, session, message, quote, reason, at"
@@ -42,8 +42,5 @@ def acts(tx: Transaction, kind: str, ref_id: int) -> tuple[Provenance, ...]:
 
 def origins(tx: Transaction, kind: str, ref_ids: Sequence[int]) -> dict[int, Provenance]:
     """Return the origins of things by id."""
-    marks, ids = in_list(ref_ids)
-    rows = tx.execute(
-        f"SELECT ref_id, {_COLUMNS} FROM provenance WHERE kind = ? AND ref_id IN ({marks}) AND seq = 0", (kind, *ids)
-    )
-    return {ref_id: Provenance(*one) for ref_id, *one in rows}
+    asked = f"SELECT ref_id, {_COLUMNS} FROM provenance WHERE ref_id IN ({{marks}}) AND kind = ? AND seq = 0"
+    return {ref_id: Provenance(*one) for ref_id, *one in rows_about(tx, asked, ref_ids, kind)}

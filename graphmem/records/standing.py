@@ -2,11 +2,11 @@
 
 import heapq
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from graphmem.core.keys import entity_key
-from graphmem.store.lists import in_list, in_parts, of_scopes
+from graphmem.store.lists import in_list, in_parts, of_scopes, rows_about
 from graphmem.store.transaction import Transaction
 
 _FOUND_COLUMNS = "n.id, n.kind, n.title, n.body, n.slot, n.scope, n.pinned, n.source, n.reason, n.updated_at"
@@ -42,16 +42,16 @@ class Found(NamedTuple):
 
 def shown(tx: Transaction, note_ids: Sequence[int]) -> list[Shown]:
     """Return what is shown of notes."""
-    marks, ids = in_list(note_ids)
-    rows = tx.execute(
-        f"""SELECT n.id, n.title, n.body, n.source, n.updated_at, n.status, n.pinned, n.reason, o.place
+    rows = rows_about(
+        tx,
+        """SELECT n.id, n.title, n.body, n.source, n.updated_at, n.status, n.pinned, n.reason, o.place
             FROM notes n LEFT JOIN provenance o ON o.kind = 'note' AND o.ref_id = n.id AND o.seq = 0
             WHERE n.id IN ({marks})""",
-        ids,
+        note_ids,
     )
     return [
         Shown(note_id, f"{title}\n{body}" if body else title, source, at, status, bool(pinned), reason, place or "")
-        for note_id, title, body, source, at, status, pinned, reason, place in rows.fetchall()
+        for note_id, title, body, source, at, status, pinned, reason, place in rows
     ]
 
 
@@ -87,45 +87,37 @@ def standing(
 
 def found(tx: Transaction, note_ids: Iterable[int], at: str | None, scopes: Sequence[str] | None) -> list[Found]:
     """Return those of some notes that were live at an instant, None for now."""
-    return [
-        Found._make(row)
-        for ids, _ in in_parts(note_ids)
-        for row in _standing(tx, _FOUND_COLUMNS, ids, at, scopes, past=False)
-    ]
+    return [Found._make(row) for row in _standing(tx, _FOUND_COLUMNS, note_ids, at, scopes, past=False)]
 
 
 def _standing(
     tx: Transaction,
     columns: str,
-    note_ids: Sequence[int],
+    note_ids: Iterable[int],
     at: str | None,
     scopes: Sequence[str] | None,
     *,
     past: bool,
-) -> list[tuple[Any, ...]]:
-    marks, ids = in_list(note_ids)
+) -> Iterator[tuple[Any, ...]]:
     in_scope, parameters = of_scopes(scopes, column="+n.scope")  # by the ids: of a scope there are very many
     in_force, own = yielding(scopes)
     parameters += own
-    chosen = f"FROM notes n WHERE n.id IN ({marks}) {in_scope} {in_force} AND n.status"
+    chosen = f"FROM notes n WHERE n.id IN ({{marks}}) {in_scope} {in_force} AND n.status"
     if at is None or past:
         statuses, moments = "IN ('live', 'superseded')" if past else "= 'live'", []
     else:
         later = "(SELECT later.created_at FROM notes later WHERE later.id = n.superseded_by)"
         statuses, moments = f"IN ('live', 'superseded') AND (n.status = 'live' OR {later} > ?)", [at]
     written, bound = ("", []) if at is None else ("AND n.created_at <= ?", [at])
-    rows = tx.execute(f"SELECT {columns} {chosen} {statuses} {written}", (*ids, *parameters, *moments, *bound))
-    return rows.fetchall()
+    asked = f"SELECT {columns} {chosen} {statuses} {written}"
+    return rows_about(tx, asked, note_ids, *parameters, *moments, *bound)
 
 
 def withdrawn(tx: Transaction, note_ids: Sequence[int]) -> set[int]:
     """Return those of some notes that are not live: few, so that this takes a fifth of the time of reading them all."""
-    marks, ids = in_list(note_ids)
     # Else SQLite looks for the rows, of which it knows that they are unique.
-    rows = tx.execute(
-        f"SELECT id FROM notes INDEXED BY notes_withdrawn WHERE status <> 'live' AND id IN ({marks})", ids
-    )
-    return {note_id for (note_id,) in rows.fetchall()}
+    asked = "SELECT id FROM notes INDEXED BY notes_withdrawn WHERE status <> 'live' AND id IN ({marks})"
+    return {note_id for (note_id,) in rows_about(tx, asked, note_ids)}
 
 
 def routes(tx: Transaction, tokens: Iterable[str]) -> list[tuple[int, str, str]]:
@@ -199,6 +191,4 @@ def _scopes_of_notes(tx: Transaction) -> list[str]:
 
 def predecessors(tx: Transaction, note_ids: Sequence[int]) -> dict[int, int]:
     """Return the notes that some notes took the slot of, each with its successor."""
-    marks, ids = in_list(note_ids)
-    rows = tx.execute(f"SELECT id, superseded_by FROM notes WHERE superseded_by IN ({marks})", ids)
-    return dict(rows.fetchall())
+    return dict(rows_about(tx, "SELECT id, superseded_by FROM notes WHERE superseded_by IN ({marks})", note_ids))

@@ -227,7 +227,7 @@ def _held(target: Path) -> Iterator[None]:
     ):
         try:
             if target.stat().st_size:
-                is_current(connection, str(target))
+                is_current(connection, str(target), unfinished=True)  # it is kept under another name
             # Only the last connection to a file may leave write-ahead mode. Then a lock stays: who opened the file now
             # would put a new -wal beside the one that takes its place.
             connection.execute("PRAGMA journal_mode = DELETE")

@@ -89,13 +89,14 @@ def open_copy(path: str | os.PathLike[str], *, copied: bool = True) -> Iterator[
 def open_scratch(path: str | os.PathLike[str]) -> Iterator[Copy]:
     """Open a copy of a memory that can be written and is gone at the end; it has the schema of today.
 
-    Raises what `open_copy` does, StoreFailed for what is no memory, and SchemaTooNew.
+    It may be one of a memory that is itself a copy which is not finished. Raises what `open_copy` does, StoreFailed for
+    what is no memory, and SchemaTooNew.
     """
     with (
         open_copy(path) as copy,
         contextlib.closing(sqlite3.connect("", isolation_level=None, factory=Connection)) as scratch,
     ):
-        require_memory(copy.connection, str(path))
+        require_memory(copy.connection, str(path), unfinished=True)
         copy.connection.backup(scratch)
         migrate(scratch, str(path))
         yield Copy(scratch, copy.remarks)

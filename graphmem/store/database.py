@@ -23,15 +23,16 @@ from graphmem.errors import Conflict, GraphmemError, InvalidInput, StoreBusy, St
 from graphmem.late import late
 from graphmem.store.connection import Connection, NotingConnection
 from graphmem.store.opening import MEMORY_PATH, ON_SERVER
-from graphmem.store.schema import is_current, migrate
+from graphmem.store.schema import is_blank, is_current, migrate, refuse_newer
 
 if TYPE_CHECKING:
     import pathlib
 
     from graphmem.core.embedding import Embedder
-    from graphmem.store import text_index, traces, vectors
+    from graphmem.store import rows, text_index, traces, vectors
 else:
     pathlib = late("pathlib")
+    rows = late("graphmem.store.rows")
     text_index = late("graphmem.store.text_index")
     traces = late("graphmem.store.traces")
     vectors = late("graphmem.store.vectors")
@@ -52,7 +53,7 @@ _PAGES_TO_COPY = 4000
 _PAGES_KEPT = 8000
 _LEAST_PAGE = 512
 _PATIENCE_FOR_A_NEW_FILE = 2.0  # seconds
-_LONGEST_NAME = 255 - len("-journal")
+LONGEST_NAME = 255 - len("-journal")  # bytes, of a file without its folder
 _REMEDIES = {
     sqlite3.SQLITE_READONLY: "cannot be written: check the permissions of the file and of its folder",
     sqlite3.SQLITE_PERM: "cannot be used: check the permissions of the file and of its folder",
@@ -66,7 +67,8 @@ class SqliteStore:
     """An open graphmem file. Its errors are StoreFailed, StoreCorrupt, StoreBusy and SchemaTooNew, never sqlite3's.
 
     With an embedder what is written is embedded before the end of its transaction. Where `config.read_only` is set no
-    byte of the file and its -wal changes: what would write raises Conflict, and rehearsals work.
+    byte of the file and its -wal changes: what would write raises Conflict, and rehearsals work. unfinished: for who
+    copies; to all others a copy that is not finished is StoreFailed, also where it became one after it was opened.
     """
 
     def __init__(
@@ -76,10 +78,12 @@ class SqliteStore:
         config: Config = DEFAULT,
         create: bool = True,
         embedder: "Embedder | None" = None,
+        unfinished: bool = False,
     ) -> None:
         self.path = _ready_file(path, create=create and not config.read_only)
         self.config = config
         self._embedder = embedder
+        self._unfinished = unfinished
         self._factory: type[Connection] = Connection if embedder is None else NotingConnection
         self._lock = threading.RLock()
         self._writing_thread: int | None = None
@@ -110,7 +114,7 @@ class SqliteStore:
             self._prepare_to_read()
             return
         # First of all: a file that is not ours, or of a newer graphmem, is refused before a byte of it changes.
-        current = is_current(self._writer, self.path)
+        current = is_current(self._writer, self.path, unfinished=self._unfinished)
         self._writer.execute(f"PRAGMA cache_size = -{_PAGES_KEPT}")
         patience = self.config.busy_timeout
         if not current:
@@ -126,11 +130,16 @@ class SqliteStore:
     def _prepare_to_read(self) -> None:
         if self.path == MEMORY_PATH:
             raise InvalidInput("read_only", True, f"a memory in {MEMORY_PATH!r} begins empty; name a file")
-        # Which connection closes last copies the log into the file, unless it may not write: so this one is the last.
+        # Which connection closes last copies the log into the file and removes it, unless it may not write. So this one
+        # is the last, where there is anything in the log.
         self._keeper = sqlite3.connect(
             f"{pathlib.Path(self.path).as_uri()}?mode=ro", uri=True, check_same_thread=False, factory=Connection
         )
-        if not is_current(self._keeper, self.path):
+        if not is_current(self._keeper, self.path, unfinished=self._unfinished):
+            if is_blank(self._keeper):
+                raise _empty(self.path)
+            if refuse_newer(self._keeper, self.path)[1] < 0:
+                return  # who copies into it looks only who did so before
             reason = "has the schema of an older graphmem, and a read-only memory is not brought up to date"
             raise StoreFailed(f"{self.path} {reason}: open it once without read_only")
         # A rehearsal that outgrows its cache would write pages into the log.
@@ -171,6 +180,8 @@ class SqliteStore:
             self._writer.execute("BEGIN IMMEDIATE" if outermost else "SAVEPOINT nested")
             self._writing_thread = threading.get_ident()
             try:
+                if outermost and not self._unfinished:
+                    self._refuse_unfinished()
                 yield self._writer
                 if outermost and keep and self._embedder is not None:
                     vectors.put_indexed(self._writer, self._embedder)
@@ -196,6 +207,12 @@ class SqliteStore:
     def require_writing(self) -> None:
         """Raise Conflict where the memory is read-only, for what does more than write and should not begin."""
         require_writing(self.config, self.path)
+
+    def _refuse_unfinished(self) -> None:
+        """Raise StoreFailed where a copy into it has begun since it was opened: that would not keep a change."""
+        (version,) = self._writer.execute("PRAGMA user_version").fetchone()
+        if version < 0:
+            raise rows.unfinished(self._writer, self.path)
 
     @contextlib.contextmanager
     def idle(self) -> Iterator[Connection]:
@@ -307,9 +324,12 @@ class SqliteStore:
         self._uncount()
 
     def _close_connections(self) -> None:
-        self._writer.close()
-        if self._keeper is not None:
-            self._keeper.close()
+        both = [self._keeper, self._writer]
+        if size_of(f"{self.path}-wal"):
+            both.reverse()
+        for connection in both:
+            if connection is not None:
+                connection.close()
 
     def _take_lock(self) -> None:
         self._check_open()
@@ -386,7 +406,7 @@ def _ready_file(path: str | os.PathLike[str], *, create: bool) -> str:
     text = full_path(path)
     if os.path.exists(text):
         if not create and not os.stat(text).st_size:
-            raise StoreFailed(f"{text} is empty: nothing was ever written to it")
+            raise _empty(text)
         require_writable(text)
         # SQLite takes a file of a byte or two for an empty one and would write over it.
         if 0 < os.stat(text).st_size < _LEAST_PAGE:
@@ -394,7 +414,7 @@ def _ready_file(path: str | os.PathLike[str], *, create: bool) -> str:
         return text
     if not create:
         raise StoreFailed(f"{text} does not exist: check the path")
-    if len(os.fsencode(os.path.split(text)[1])) > _LONGEST_NAME:
+    if len(os.fsencode(os.path.split(text)[1])) > LONGEST_NAME:
         raise StoreFailed(f"{text} cannot be made: no room in the name for '-journal'; shorten it")
     try:
         # Exclusive, so that a file that is in use is never opened here.
@@ -405,6 +425,22 @@ def _ready_file(path: str | os.PathLike[str], *, create: bool) -> str:
         reason = f"{error.strerror}; check that its folder exists and may be written"
         raise StoreFailed(f"{text} cannot be made: {reason}") from error
     return text
+
+
+def _empty(path: str) -> StoreFailed:
+    return StoreFailed(f"{path} is empty: nothing was ever written to it")
+
+
+def was_written(path: str) -> bool:
+    """Tell whether there is a file to which anything was ever written, also what is no memory."""
+    if not os.path.exists(path) or not size_of(path):
+        return False
+    reading = f"{pathlib.Path(path).absolute().as_uri()}?mode=ro"
+    try:
+        with contextlib.closing(sqlite3.connect(reading, uri=True)) as connection:
+            return not is_blank(connection)
+    except sqlite3.Error:  # opening it tells what is wrong
+        return True
 
 
 def _use_wal(connection: sqlite3.Connection, path: str, timeout: float) -> None:

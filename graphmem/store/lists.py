@@ -1,7 +1,10 @@
 """Lists of values in SQL, the bounds of a prefix, and the condition on scopes."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from graphmem.store.transaction import Transaction
 
 _Value = TypeVar("_Value")
 
@@ -33,6 +36,15 @@ def in_parts(values: Iterable[_Value]) -> Iterator[tuple[list[_Value], str]]:
     for start in range(0, len(every), _AT_ONCE):
         marks, part = in_list(every[start : start + _AT_ONCE])
         yield part, marks
+
+
+def rows_about(tx: "Transaction", statement: str, values: Iterable[object], *more: object) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a statement about values, however many there are.
+
+    `{marks}` in the statement stands for the values, and `more` are the parameters behind them.
+    """
+    for part, marks in in_parts(values):
+        yield from tx.execute(statement.format(marks=marks), (*part, *more)).fetchall()
 
 
 def values_in_parts(rows: Iterable[tuple[object, ...]]) -> Iterator[tuple[str, list[object]]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from graphmem.config import Config
-from graphmem.core.addresses import is_server, without_password
+from graphmem.core.addresses import is_server, require_ours, without_password
 from graphmem.errors import InvalidInput
 from graphmem.late import late
 
@@ -36,16 +36,21 @@ def of_tenant(path: str, tenant: str) -> str:
 
 def tenants_at(path: str, config: Config) -> list[str]:
     """Return the names of the tenants of the server of an address. Raises StoreFailed, StoreBusy."""
-    with _naming_the_extra(path):
+    with _reaching(path):
         from graphmem.store.postgres.database import tenant_names
     return tenant_names(path, config)
 
 
 def is_there(path: str, config: Config) -> bool:
-    """Tell whether there is a file, or a tenant. Raises StoreFailed, StoreBusy for a server that cannot be asked."""
+    """Tell whether there is a memory, as far as a look tells: a file that was written to, or a tenant.
+
+    Raises StoreFailed, StoreBusy for a server that cannot be asked.
+    """
     if not is_server(path):
-        return os.path.exists(os.path.expanduser(path))
-    with _naming_the_extra(path):
+        from graphmem.store.database import was_written
+
+        return was_written(os.path.expanduser(path))
+    with _reaching(path):
         from graphmem.store.postgres.database import has_tenant
     return has_tenant(path, config)
 
@@ -55,14 +60,15 @@ def state_on_server(path: str, config: Config) -> tuple[str, int | None]:
 
     Raises StoreFailed, StoreBusy, SchemaTooNew.
     """
-    with _naming_the_extra(path):
+    with _reaching(path):
         from graphmem.store.postgres.database import state_of
     return state_of(path, config)
 
 
 @contextlib.contextmanager
-def _naming_the_extra(path: str) -> Iterator[None]:
-    """Raise InvalidInput, which says what to install, where a package for servers is missing."""
+def _reaching(path: str) -> Iterator[None]:
+    """Raise InvalidInput for an address that is not ours, and where a package is missing: it says what to install."""
+    require_ours(path)
     try:
         yield
     except ModuleNotFoundError as error:
@@ -76,14 +82,22 @@ def is_file(path: str) -> bool:
 
 
 def open_store(
-    path: str | os.PathLike[str], *, config: Config, create: bool, embedder: "Embedder | None" = None
+    path: str | os.PathLike[str],
+    *,
+    config: Config,
+    create: bool,
+    embedder: "Embedder | None" = None,
+    unfinished: bool = False,
 ) -> "Store":
-    """Open the store that a path or an address names, made and migrated when needed."""
+    """Open the store that a path or an address names, made and migrated when needed.
+
+    unfinished: also a copy that is not finished, for who copies; for all others that is StoreFailed.
+    """
     if is_server(path):
         address = os.fspath(path)
-        with _naming_the_extra(address):
+        with _reaching(address):
             from graphmem.store.postgres.database import PostgresStore
-        return PostgresStore(address, config=config, create=create, embedder=embedder)
+        return PostgresStore(address, config=config, create=create, embedder=embedder, unfinished=unfinished)
     from graphmem.store.database import SqliteStore
 
-    return SqliteStore(path, config=config, create=create, embedder=embedder)
+    return SqliteStore(path, config=config, create=create, embedder=embedder, unfinished=unfinished)

@@ -6,8 +6,9 @@ Left out is what is derived from the rest (the text index, vectors, postings) an
 import itertools
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from graphmem.errors import StoreFailed
 from graphmem.store.transaction import Column, Transaction
 
 _AT_WORK = ("counters", "leases", "text_sizes")
@@ -27,6 +28,14 @@ class Table:
     name: str
     columns: tuple[str, ...]
     key: tuple[str, ...]
+
+
+class Unfinished(NamedTuple):
+    """Who copies into a memory: the digest of what comes, a token of the copy, the source as messages tell it."""
+
+    digest: str
+    token: str
+    source: str
 
 
 def tables(tx: Transaction) -> list[Table]:
@@ -142,21 +151,33 @@ def _insertion(table: Table, columns: Collection[str], number: int = 1) -> str:
     return f"INSERT INTO {table.name}({_named(columns)}) VALUES {', '.join([row] * number)}"
 
 
-def unfinished_copy(tx: Transaction) -> str | None:
+def unfinished_copy(tx: Transaction) -> Unfinished | None:
     """Return who copies into a memory, or did when it was broken off; None for a memory that is whole."""
     found = tx.execute("SELECT owner FROM leases WHERE name = ?", (_COPY,)).fetchone()
-    return found[0] if found else None
+    return Unfinished(*found[0].split(" ", 2)) if found else None
 
 
-def mark_unfinished(tx: Transaction, owner: str) -> None:
-    """Note that a memory is being copied into, and by whom."""
+def unfinished(tx: Transaction, path: str) -> StoreFailed:
+    """Return what is raised where a memory is a copy that is not finished."""
+    by = unfinished_copy(tx)
+    source = by.source if by is not None else "elsewhere"
+    return StoreFailed(
+        f"{path} is a copy from {source} that is not finished: 'graphmem copy' of both again goes on with it, or name "
+        "another memory"
+    )
+
+
+def mark_unfinished(tx: Transaction, by: Unfinished) -> None:
+    """Note that a memory is being copied into, and by whom: nobody else opens it or writes from then on."""
     tx.execute(
         """INSERT INTO leases(name, owner, until) VALUES (?, ?, '9999-12-31T23:59:59.999Z')
            ON CONFLICT (name) DO UPDATE SET owner = excluded.owner""",
-        (_COPY, owner),
+        (_COPY, " ".join(by)),
     )
+    tx.engine.set_finished(tx, False)
 
 
 def mark_finished(tx: Transaction) -> None:
     """Note that a memory is whole."""
     tx.execute("DELETE FROM leases WHERE name = ?", (_COPY,))
+    tx.engine.set_finished(tx, True)

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
 APPLICATION_ID = 0x676D656D  # "gmem"
-VERSION = 11  # the number of migrations below, kept in user_version: a current file is told by one read
+# The number of migrations below, kept in user_version: a current file is told by one read. A copy that is not finished
+# keeps it below 0.
+VERSION = 11
 
 
 def _execute(db: "Database", script: str) -> None:
@@ -700,30 +702,42 @@ def _note_scopes_of(table: str, at: str) -> str:
 
 
 def refuse_newer(connection: Connection, path: str) -> tuple[int, int]:
-    """Return application id and schema version of a file; raise SchemaTooNew for that of a newer graphmem."""
+    """Return application id and schema version of a file, that below 0 for a copy that is not finished.
+
+    Raises SchemaTooNew for a file of a newer graphmem.
+    """
     application, version = connection.execute(
         "SELECT application_id, user_version FROM pragma_application_id, pragma_user_version"
     ).fetchone()
-    if application == APPLICATION_ID and version > VERSION:
-        raise SchemaTooNew(f"{path} has schema {version}, this graphmem knows {VERSION} at the most: upgrade graphmem")
+    if application == APPLICATION_ID and abs(version) > VERSION:
+        reason = f"has schema {abs(version)}, this graphmem knows {VERSION} at the most"
+        raise SchemaTooNew(f"{path} {reason}: upgrade graphmem")
     return application, version
 
 
-def require_memory(connection: Connection, path: str) -> None:
-    """Raise StoreFailed unless a file is a memory, of this schema or an older one; SchemaTooNew for a newer one."""
-    application, _ = refuse_newer(connection, path)
+def require_memory(connection: Connection, path: str, *, unfinished: bool = False) -> None:
+    """Raise StoreFailed unless a file is a memory, of this schema or an older one; SchemaTooNew for a newer one.
+
+    unfinished: it may be a copy that is not finished.
+    """
+    application, version = refuse_newer(connection, path)
     if application != APPLICATION_ID:
         raise StoreFailed(f"{path} is no graphmem memory: name a backup of one")
+    if version < 0 and not unfinished:
+        raise _unfinished(connection, path)
 
 
-def is_current(connection: Connection, path: str) -> bool:
+def is_current(connection: Connection, path: str, *, unfinished: bool = False) -> bool:
     """Tell by one read whether a file has this schema; refuse what is newer or not ours.
 
-    Raises SchemaTooNew for a file of a newer graphmem, StoreFailed for a database of another program.
+    Raises SchemaTooNew for a file of a newer graphmem, StoreFailed for a database of another program, and, unless
+    `unfinished` is set, for a copy that is not finished.
     """
     application, version = refuse_newer(connection, path)
     if application == APPLICATION_ID:
-        return version == VERSION
+        if version < 0 and not unfinished:
+            raise _unfinished(connection, path)
+        return abs(version) == VERSION
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if "scenes" in tables:
         reason = "has the schema of another engine, and graphmem writes to its own files alone"
@@ -736,9 +750,23 @@ def is_current(connection: Connection, path: str) -> bool:
     return False
 
 
+def _unfinished(connection: Connection, path: str) -> StoreFailed:
+    from graphmem.store import rows
+
+    return rows.unfinished(connection, path)
+
+
+def is_blank(connection: sqlite3.Connection) -> bool:
+    """Tell whether nothing was ever written to a file, as where who made it was killed."""
+    return bool(connection.execute("PRAGMA schema_version").fetchone()[0] == 0)
+
+
 def migrate(connection: Connection, path: str) -> None:
-    """Bring a file up to date: all pending migrations or none. Many processes may call it at once."""
-    if is_current(connection, path):
+    """Bring a file up to date: all pending migrations or none. Many processes may call it at once.
+
+    It may be a copy that is not finished, which stays one: who may open it is told before.
+    """
+    if is_current(connection, path, unfinished=True):
         return
     from sqlite_utils import Database
 
@@ -749,7 +777,8 @@ def migrate(connection: Connection, path: str) -> None:
     try:
         connection.execute("BEGIN IMMEDIATE")
         try:
-            if not is_current(connection, path):  # another process may have been first
+            if not is_current(connection, path, unfinished=True):  # another process may have been first
+                _, version = refuse_newer(connection, path)
                 _migrations().apply(Database(connection))
                 # What is derived is made anew by the code of today, and no migration touches it.
                 postings.settle_all(connection)
@@ -760,7 +789,7 @@ def migrate(connection: Connection, path: str) -> None:
                 if broken:
                     raise StoreCorrupt(f"{path}: {len(broken)} rows point at rows that are gone; restore a backup")
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                connection.execute(f"PRAGMA user_version = {VERSION}")
+                connection.execute(f"PRAGMA user_version = {VERSION if version >= 0 else -VERSION}")
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:

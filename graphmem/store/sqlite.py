@@ -8,6 +8,7 @@ from typing import Any
 from graphmem.errors import StoreCorrupt
 from graphmem.store.connection import Connection
 from graphmem.store.database import primary_code
+from graphmem.store.schema import VERSION
 from graphmem.store.transaction import Column, RowsRefused
 
 _MOST_LINES = 100
@@ -51,6 +52,11 @@ def set_number(tx: Connection, table: str, last: int) -> None:
     """Let the rows of a table be numbered from behind a number."""
     tx.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))  # the rows that were put in made one
     tx.execute("INSERT INTO sqlite_sequence(name, seq) VALUES (?, ?)", (table, last))
+
+
+def set_finished(tx: Connection, is_finished: bool) -> None:
+    """Note whether a memory is whole: the version of a copy that is not finished is below 0."""
+    tx.execute(f"PRAGMA user_version = {VERSION if is_finished else -VERSION}")
 
 
 def defer_foreign_keys(tx: Connection) -> None:

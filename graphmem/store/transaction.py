@@ -139,6 +139,9 @@ class Engine(Protocol):
     def set_number(self, tx: Any, table: str, last: int, /) -> None:
         """Let the rows of a table be numbered from behind a number."""
 
+    def set_finished(self, tx: Any, is_finished: bool, /) -> None:
+        """Note, where every opening and every writer reads it, whether a memory is whole, and no unfinished copy."""
+
     def defer_foreign_keys(self, tx: Any, /) -> None:
         """Let rows point at nothing until the end of the transaction."""
 

@@ -6,7 +6,7 @@ in `~/.claude/settings.json` and `~/.claude.json` (in CLAUDE_CONFIG_DIR, where t
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,21 @@ from typing import Any
 from graphmem.errors import InvalidInput
 from graphmem.surfaces import hook_helper, json_files
 from graphmem.surfaces.claude_code import EVENTS
-from graphmem.surfaces.setting_up import Change, content_of, options_of, program_of, written
+from graphmem.surfaces.setting_up import (
+    SERVER,
+    Change,
+    Edited,
+    content_of,
+    kept,
+    options_in,
+    options_of,
+    options_of_server,
+    program_of,
+    written,
+)
 
-SERVER = "graphmem"
 _HOOK = "graphmem-hook"
 _HOOK_MODULE = "graphmem.surfaces.hook"
-_OWN_FOLDERS = (".claude",)
 _SECONDS = 10  # until Claude Code gives up on a hook; none takes as long
 
 
@@ -46,30 +55,34 @@ def install(
     """Let Claude Code call the hooks and start the MCP server, for a project or for the user.
 
     database, config_file: those that both are to use, None for the usual ones. What is there already is left, what is
-    there otherwise is changed. Raises InvalidInput for a file that is no JSON, naming the line, and StoreFailed for one
-    that cannot be read or written; then no file is changed.
+    there otherwise is changed, but for a server that somebody else wrote: it is kept, and told of. Raises InvalidInput
+    for a file that is no JSON, naming the line, and StoreFailed for one that cannot be read or written; then no file is
+    changed.
     """
     options = options_of(database, config_file)
     files = files_of(project)
     shared = project is not None
+    own = {tuple(options), *_own_options(content_of(files.settings, within=project), str(files.settings))}
     return written(
         [
             (files.settings, lambda text, place: _with_hooks(text, place, options, shared=shared)),
-            (files.servers, lambda text, place: _with_server(text, place, options, shared=shared)),
+            (files.servers, lambda text, place: _with_server(text, place, options, own, shared=shared)),
         ],
         within=project,
-        own_folders=_OWN_FOLDERS,
         dry_run=dry_run,
     )
 
 
 def uninstall(project: Path | None, *, dry_run: bool) -> tuple[Change, ...]:
-    """Take out what `install` put in, and files that hold nothing else; helpers of hooks end. Raises what it raises."""
+    """Take out what `install` put in, and what was made for it; helpers of hooks end. Raises what it raises."""
     files = files_of(project)
+    own = _own_options(content_of(files.settings, within=project), str(files.settings))
     changes = written(
-        [(files.settings, _without_hooks), (files.servers, _without_server)],
+        [
+            (files.settings, _without_hooks),
+            (files.servers, lambda text, place: _without_server(text, place, own, shared=project is not None)),
+        ],
         within=project,
-        own_folders=_OWN_FOLDERS,
         dry_run=dry_run,
     )
     if not dry_run:
@@ -79,12 +92,17 @@ def uninstall(project: Path | None, *, dry_run: bool) -> tuple[Change, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What Claude Code is to call, in which files. hooks: the command by event. server: that of MCP, None for none."""
+    """What Claude Code is to call, in which files.
+
+    hooks: the command by event. server: that of MCP, () for one that starts no program, None where there is none;
+    is_own: whether `install` wrote it, which else keeps it.
+    """
 
     settings: str
     servers: str
     hooks: Mapping[str, tuple[str, ...]]
     server: tuple[str, ...] | None
+    is_own: bool
 
 
 def installed(project: Path | None) -> Installed:
@@ -98,8 +116,11 @@ def installed(project: Path | None) -> Installed:
         if _is_ours(group)
         for hook in group["hooks"]
     }
-    server = _servers(servers, str(files.servers)).get(SERVER)
-    return Installed(str(files.settings), str(files.servers), hooks, None if server is None else _command(server))
+    found = _servers(servers, str(files.servers))
+    server = found.get(SERVER)
+    is_own = _is_own(server, _own_options(settings, str(files.settings)), shared=project is not None)
+    command = _command(server) if SERVER in found else None
+    return Installed(str(files.settings), str(files.servers), hooks, command, is_own)
 
 
 def _command(called: Any) -> tuple[str, ...]:
@@ -113,7 +134,7 @@ def _command(called: Any) -> tuple[str, ...]:
 # ---- hooks
 
 
-def _with_hooks(text: str, place: str, options: Sequence[str], *, shared: bool) -> tuple[str, list[str]]:
+def _with_hooks(text: str | None, place: str, options: Sequence[str], *, shared: bool) -> Edited:
     changes: list[str] = []
     for event in EVENTS:
         groups = _groups(text, place, event)
@@ -123,19 +144,32 @@ def _with_hooks(text: str, place: str, options: Sequence[str], *, shared: bool) 
             continue
         text = json_files.with_value(text, ["hooks", event, own[0] if own else len(groups)], wanted)
         changes.append(f"hook {event} {'changed' if own else 'added'}")
-    return text, changes
+    return Edited(text, changes)
 
 
-def _without_hooks(text: str, place: str) -> tuple[str, list[str]]:
+def _without_hooks(text: str | None, place: str) -> Edited:
     changes: list[str] = []
     for event in json_files.value_at(json_files.parsed(text, place), "hooks") or {}:
         while text and (own := [n for n, group in enumerate(_groups(text, place, event)) if _is_ours(group)]):
             text = json_files.without_value(text, ["hooks", event, own[-1]])
             changes.append(f"hook {event} removed")
-    return text, changes
+    return Edited(text, changes)
 
 
-def _groups(text: str, place: str, event: str) -> list[Any]:
+def _own_options(text: str, place: str) -> set[tuple[str, ...]]:
+    """Return the options with which `install` may have written the server: those of the hooks of a file, or none."""
+    hooks = [
+        _command(hook)[:-1]
+        for event in EVENTS
+        for group in _groups(text, place, event)
+        if _is_ours(group)
+        for hook in group["hooks"]
+    ]
+    found = (options_in(hook, _HOOK, _HOOK_MODULE, by_name=True) for hook in hooks if hook)
+    return {(), *(options for options in found if options is not None)}
+
+
+def _groups(text: str | None, place: str, event: str) -> list[Any]:
     found = json_files.parsed(text, place)
     for path, kind, name in ((("hooks",), dict, "an object"), (("hooks", event), list, "a list")):
         value = json_files.value_at(found, *path)
@@ -166,23 +200,50 @@ def _hook(event: str, options: Sequence[str], *, shared: bool) -> dict[str, Any]
 # ---- the MCP server
 
 
-def _with_server(text: str, place: str, options: Sequence[str], *, shared: bool) -> tuple[str, list[str]]:
-    program, *arguments = program_of("graphmem", "graphmem", shared=shared)
-    wanted = {"type": "stdio", "command": program, "args": [*arguments, *options, "mcp"]}
+def _with_server(
+    text: str | None, place: str, options: Sequence[str], own: Container[tuple[str, ...]], *, shared: bool
+) -> Edited:
+    wanted = _server([*program_of(SERVER, SERVER, shared=shared), *options, "mcp"])
     servers = _servers(text, place)
-    if servers.get(SERVER) == wanted:
-        return text, []
+    server = servers.get(SERVER)
+    if SERVER in servers and not _is_own(server, own, shared=shared):
+        return Edited(text, kept="" if _is_as_good(server, wanted) else kept(f"mcpServers.{SERVER}", installs=True))
+    if server == wanted:
+        return Edited(text)
     done = "changed" if SERVER in servers else "added"
-    return json_files.with_value(text, ["mcpServers", SERVER], wanted), [f"MCP server {SERVER} {done}"]
+    return Edited(json_files.with_value(text, ["mcpServers", SERVER], wanted), [f"MCP server {SERVER} {done}"])
 
 
-def _without_server(text: str, place: str) -> tuple[str, list[str]]:
-    if SERVER not in _servers(text, place):
-        return text, []
-    return json_files.without_value(text, ["mcpServers", SERVER]), [f"MCP server {SERVER} removed"]
+def _without_server(text: str | None, place: str, own: Container[tuple[str, ...]], *, shared: bool) -> Edited:
+    servers = _servers(text, place)
+    if text is None or SERVER not in servers:
+        return Edited(text)
+    if not _is_own(servers[SERVER], own, shared=shared):
+        return Edited(text, kept=kept(f"mcpServers.{SERVER}", installs=False))
+    return Edited(json_files.without_value(text, ["mcpServers", SERVER]), [f"MCP server {SERVER} removed"])
 
 
-def _servers(text: str, place: str) -> dict[str, Any]:
+def _server(command: Sequence[str]) -> dict[str, Any]:
+    return {"type": "stdio", "command": command[0], "args": list(command[1:])}
+
+
+def _is_own(server: Any, own: Container[tuple[str, ...]], *, shared: bool) -> bool:
+    """Tell whether a server is one as `install` writes it. own: the options that it may have."""
+    command = _command(server)
+    return bool(command) and server == _server(command) and options_of_server(command, by_name=shared) in own
+
+
+def _is_as_good(server: Any, wanted: Mapping[str, Any]) -> bool:
+    """Tell whether a server, perhaps of 'claude mcp add', starts what another one does, and no more is told of it."""
+    command = _command(server)
+    options = options_of_server(command, by_name=True)
+    if options is None or options != options_of_server(_command(wanted), by_name=True):
+        return False
+    told = {name: value for name, value in server.items() if (name, value) != ("env", {})}
+    return {"type": "stdio", **told} == _server(command)
+
+
+def _servers(text: str | None, place: str) -> dict[str, Any]:
     servers = json_files.parsed(text, place).get("mcpServers", {})
     if not isinstance(servers, dict):
         raise InvalidInput("file", place, "mcpServers is not an object; mend it, nothing was changed")

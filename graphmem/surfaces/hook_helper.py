@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphmem.core import redaction
+from graphmem.core.addresses import without_passwords
 from graphmem.surfaces import claude_code, hook, places
 from graphmem.surfaces.own_programs import words_of
 
@@ -94,12 +95,12 @@ def _parsed(arguments: list[str]) -> tuple[dict[str, Any], str, str]:
 
 def _go_on(cause: str, raw: bytes, started: str, options: dict[str, Any]) -> None:
     """Start a process that goes on with an event, and do not wait for it."""
-    words = [*words_of("graphmem.surfaces.hook"), _DIGEST, cause]
-    for option, name in (("--db", "database"), ("--config", "config_file")):
-        if options[name]:
-            words += [option, options[name]]
     environ = {**os.environ, "CLAUDE_PROJECT_DIR": started, "GRAPHMEM_HOOK_ALONE": "1"}
-    _apart(words, environ, raw)
+    # Arguments are read by all users of a machine, and an address may have a password in it.
+    for variable, name in (("GRAPHMEM_DB", "database"), ("GRAPHMEM_CONFIG", "config_file")):
+        if options[name]:
+            environ[variable] = options[name]
+    _apart([*words_of("graphmem.surfaces.hook"), _DIGEST, cause], environ, raw)
 
 
 def _apart(words: Sequence[str], environ: dict[str, str], told: bytes) -> None:
@@ -133,7 +134,7 @@ def log(arguments: Sequence[str], lines: Sequence[str]) -> None:
         now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as file:
             for line in lines:
-                told = redaction.redact(" ".join(f"{now} {' '.join(arguments)}: {line}".split()))
+                told = redaction.redact(without_passwords(" ".join(f"{now} {' '.join(arguments)}: {line}".split())))
                 file.write(told.encode("utf-8", "backslashreplace") + b"\n")
     except Exception:  # noqa: BLE001, S110 (there is nobody left to tell)
         pass

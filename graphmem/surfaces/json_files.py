@@ -3,7 +3,8 @@ taken out again without a trace.
 
 What is added to a container that has items goes behind the last one, and taking it out is the reverse of that. What is
 added to an empty container stands right behind its opening; a container that was made for it begins with a new line.
-So it is known which containers go with their last item.
+So it is known which containers go with their last item. A file that was made ends with a new line; what is put into a
+file that holds nothing ends without one, and behind the blanks that were there.
 
 Comments, and commas behind a last item, may be there, as some programs allow; what is added goes behind the comment
 that ends the line of the item before it.
@@ -47,8 +48,8 @@ class _Item:
         return self.end if self.comma is None else self.comma + 1
 
 
-def parsed(text: str, place: str, *, comments: bool = False) -> dict[str, Any]:
-    """Return the object that a file holds, an empty one for an empty file.
+def parsed(text: str | None, place: str, *, comments: bool = False) -> dict[str, Any]:
+    """Return the object that a file holds, an empty one for a file that holds nothing and for None, a missing file.
 
     comments: whether its program allows them, and commas behind a last item. Raises InvalidInput naming the place and
     the line of what is none.
@@ -56,7 +57,7 @@ def parsed(text: str, place: str, *, comments: bool = False) -> dict[str, Any]:
     >>> parsed('{"a": [1, 2,], // "b"\\n}', "file", comments=True)
     {'a': [1, 2]}
     """
-    if not text.strip():
+    if text is None or not text.strip():
         return {}
     try:
         found = json.loads(_strict(_bare(text)) if comments else text)
@@ -81,12 +82,12 @@ def value_at(found: Any, *path: str) -> Any:
     return found
 
 
-def with_value(text: str, path: Path, value: object) -> str:
+def with_value(text: str | None, path: Path, value: object) -> str:
     r"""Return a text in which a value lies at a path: changed where there is one, else added behind the last item.
 
-    The path leads through objects, which are made where they are missing, as is a file that holds nothing; it may end
-    with the number of an element, at most one behind the last. Raises InvalidInput where it leads through something
-    else.
+    text: None for a missing file, which is made. The path leads through objects, which are made where they are missing,
+    as is that of a file that holds nothing; it may end with the number of an element, at most one behind the last.
+    Raises InvalidInput where it leads through something else.
 
     >>> print(with_value('{\n  "a": 1\n}', ["b", "c"], [True]))
     {
@@ -98,8 +99,9 @@ def with_value(text: str, path: Path, value: object) -> str:
       }
     }
     """
-    if not text.strip():
-        return json.dumps(_nested(path, value), ensure_ascii=False, indent=_USUAL_INDENT) + "\n"
+    if text is None or not text.strip():
+        made = json.dumps(_nested(path, value), ensure_ascii=False, indent=_USUAL_INDENT)
+        return f"{made}\n" if text is None else text + made
     bare = _bare(text)
     opening = _skipped(bare, 0)
     for depth, key in enumerate(path):
@@ -113,8 +115,8 @@ def with_value(text: str, path: Path, value: object) -> str:
     return text
 
 
-def without_value(text: str, path: Path) -> str:
-    r"""Return a text without what lies at a path, nor the containers that were made for it; '' where nothing is left.
+def without_value(text: str, path: Path) -> str | None:
+    r"""Return a text without what lies at a path, nor the containers that were made for it; None for a file, too.
 
     >>> text = '{\n  "a": 1\n}'
     >>> without_value(with_value(text, ["b", "c", 0], {"d": 2}), ["b", "c", 0]) == text
@@ -151,7 +153,7 @@ def _strict(bare: str) -> str:
     return _LAST_COMMA.sub(lambda found: " " if found[0] == "," else found[0], bare)
 
 
-def _taken_out(text: str, opening: int, items: Sequence[_Item], place: int, path: Path) -> str:
+def _taken_out(text: str, opening: int, items: Sequence[_Item], place: int, path: Path) -> str | None:
     item = items[place]
     if place:
         before = items[place - 1]
@@ -162,8 +164,14 @@ def _taken_out(text: str, opening: int, items: Sequence[_Item], place: int, path
     if len(items) > 1:
         return text[: item.start] + text[_skipped(text, item.all) :]
     if item.start > opening + 1:  # made for it
-        return without_value(text, path[:-1]) if len(path) > 1 else ""
+        return without_value(text, path[:-1]) if len(path) > 1 else _without_object(text, opening)
     return text[: opening + 1] + text[item.all :]
+
+
+def _without_object(text: str, opening: int) -> str | None:
+    """Return what stands around the object of a file, None for a file that was made for it."""
+    ending = text[_DECODER.raw_decode(_strict(_bare(text)), opening)[1] :]
+    return None if opening == 0 and ending and not ending.strip() else text[:opening] + ending
 
 
 def _added(text: str, opening: int, items: Sequence[_Item], key: str | int, value: object) -> str:

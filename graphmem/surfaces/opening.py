@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
-from graphmem.core.addresses import is_server
+from graphmem.core.addresses import is_server, without_password
 from graphmem.errors import StoreFailed
 from graphmem.late import late
 from graphmem.surfaces import places
@@ -103,7 +103,7 @@ class Session:
 
     def require_writing(self) -> None:
         """Raise Conflict where the settings say that nothing is to be written."""
-        settings.require_writing(self.config(), self.path())
+        settings.require_writing(self.config(), without_password(self.path()))
 
     def project(self) -> str | None:
         """Return the folder of the current project: the one that was named, else the working tree it is called in.

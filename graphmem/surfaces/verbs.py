@@ -175,7 +175,7 @@ def situation_of(value: object, config: Config, place: str = "situation") -> Sit
     for name in value:
         if name not in known:
             raise InvalidInput(f"{place}: {name}", value[name], f"known are {', '.join(known)}")
-    plain = Situation.of(**{name: _listed(value.get(name)) for name in SITUATION_FIELDS}, config=config)
+    plain = Situation.of(**{name: listed(value.get(name)) for name in SITUATION_FIELDS}, config=config)
     features = value.get("features") or []
     if not isinstance(features, list):
         raise InvalidInput(f"{place}: features", features, "give a list of objects with kind and value")
@@ -205,7 +205,7 @@ def _taken(argument: Argument, value: object, config: Config) -> object:
     if int in kinds and isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         return int(value)
     item = item_of(argument.annotation)
-    found = value if item is None else _listed(value)
+    found = value if item is None else listed(value)
     if not any(_fits(found, kind) for kind in kinds):
         called = dict.fromkeys(_called(kind) for kind in kinds if not (kind is str and Iterable[str] in kinds))
         raise InvalidInput(name, value, f"give {' or '.join(called)}")
@@ -265,7 +265,7 @@ def item_of(annotation: Any) -> Any:
     return typing.get_args(lists[0])[0] if lists else None
 
 
-def _listed(value: object) -> Any:
+def listed(value: object) -> Any:
     """Return a list that came as a text of JSON, which some clients make of it; all else as it is."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:

@@ -4,6 +4,7 @@ import binascii
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from graphmem.core.addresses import without_passwords
 from graphmem.errors import (
     Conflict,
     GraphmemError,
@@ -65,13 +66,15 @@ def http_status(error: GraphmemError) -> int:
 
 
 def refusal(kind: str, message: str, argument: str = "") -> dict[str, dict[str, str]]:
-    """Return a refusal as it is told in JSON; argument: the one that is at fault, '' for none.
+    """Return a refusal as it is told in JSON, by which no password of a server is told.
+
+    argument: the one that is at fault, '' for none.
 
     >>> refusal("NotFound", "note 7 is unknown")
     {'error': {'type': 'NotFound', 'message': 'note 7 is unknown'}}
     """
     named = {"argument": argument} if argument else {}
-    return {"error": {"type": kind, "message": message, **named}}
+    return {"error": {"type": kind, "message": without_passwords(message), **named}}
 
 
 def refusal_of(error: GraphmemError) -> dict[str, dict[str, str]]:

@@ -239,9 +239,8 @@ def _of_file(tx: Transaction) -> Iterator[Finding]:
 
 
 def _of_copy(tx: Transaction) -> Iterator[Finding]:
-    if (owner := unfinished_copy(tx)) is not None:
-        source = owner.split(" ", 2)[2]
-        yield Finding(f"a copy from {source} is not finished", "'graphmem copy' of both again goes on with it")
+    if (by := unfinished_copy(tx)) is not None:
+        yield Finding(f"a copy from {by.source} is not finished", "'graphmem copy' of both again goes on with it")
 
 
 def _of_text(tx: Transaction) -> Iterator[Finding]:

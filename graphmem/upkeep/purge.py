@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from graphmem.core.keys import clean_text, entity_key, prefix_range, require_key, require_texts
+from graphmem.core.keys import clean_text, entity_key, range_below, require_key, require_texts
 from graphmem.core.model import PurgeReport
 from graphmem.errors import InvalidInput, NotFound
 from graphmem.graph import entities
@@ -185,7 +185,7 @@ def _require_known(tx: Transaction, criteria: Criteria) -> None:
     if key and not _scenes(tx, key):
         named = "(value = ? OR (value >= ? AND value < ?))"
         said = f"SELECT 1 FROM evidence, json_each(COALESCE(scenes, '[]')) WHERE {named} LIMIT 1"
-        if not tx.execute(said, (key, *prefix_range(key))).fetchone():
+        if not tx.execute(said, (key, *range_below(key))).fetchone():
             raise _unknown(tx, "scene", key, "SELECT key FROM scenes", "'graphmem scenes' lists them")
 
 
@@ -267,7 +267,7 @@ def _in_scene(tx: Transaction, key: str) -> _Told:
     held = "EXISTS (SELECT 1 FROM scene_refs k WHERE k.kind = 'relation' AND k.ref_id = r.id"
     said = "EXISTS (SELECT 1 FROM evidence v, json_each(COALESCE(v.scenes, '[]')) k WHERE v.relation_id = r.id"
     named = f"(k.value = ? OR (k.value >= ? AND k.value < ?) OR k.value IN {TEXTS})"
-    parameters = (key, *prefix_range(key), json.dumps(keys), inside)
+    parameters = (key, *range_below(key), json.dumps(keys), inside)
     lost = f"CASE WHEN r.status = 'deleted' AND NOT {held})"
     return _Told(
         (f"{lost} THEN {said} AND {named}) ELSE {held} AND k.scene_id IN {NUMBERS}) END", parameters),
@@ -297,7 +297,7 @@ def _ids_below(tx: Transaction, key: str) -> list[int]:
 
 def _scenes(tx: Transaction, key: str) -> set[int]:
     """Return the scenes at and below a key, also those that only the journal tells of."""
-    first, behind = prefix_range(key)
+    first, behind = range_below(key)
     dropped = erase.only_in_journal(tx, erase.images(tx, ["scenes"]), "scenes")
     return {*_ids_below(tx, key)} | {
         scene_id

@@ -31,7 +31,7 @@ LONGEST_LINE = 1 << 26  # bytes; a longer line is passed over
 _BYTES_AT_ONCE = 1 << 23  # that hold nothing to store, before a cursor says that they are read
 _HEAD = 4096
 _TAIL = 1024
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def first_objects(path: str, most: int) -> Iterator[dict[str, Any]]:
             if place == most:
                 return
             try:
-                found = json.loads((raw or b"").removeprefix(_BOM).decode())
+                found = json.loads((raw or b"").removeprefix(BOM).decode())
             except (ValueError, RecursionError):
                 continue
             if isinstance(found, dict):
@@ -111,7 +111,7 @@ def _raw_lines(stream: BinaryIO, offset: int) -> Iterator[tuple[bytes | None, in
 def _hear(
     raw: bytes, number: int, offset: int, hear: Callable[[Line, Telling], None], telling: Telling, path: str
 ) -> None:
-    text = raw.removeprefix(_BOM) if number == 1 else raw
+    text = raw.removeprefix(BOM) if number == 1 else raw
     if not text.strip():
         return
     try:

@@ -8,18 +8,12 @@ from urllib.parse import quote, unquote, urlsplit
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from graphmem.core.addresses import without_password
+from graphmem.core.addresses import DEFAULT_TENANT, HOSTS, NO_ADDRESS, without_password
 from graphmem.errors import InvalidInput
 
-DEFAULT_TENANT = "default"
 _PLAIN = re.compile(r"[a-z0-9_]{1,40}")
 _LONGEST_TENANT = 1000
-_HOSTS = re.compile(r"(|(\[[^]@]*\]|[^][:@]*)(:\d*)?(,(\[[^]@]*\]|[^][:@,]*)(:\d*)?)*)")
 _NAME = re.compile(r"[A-Za-z_]+\Z")
-_NO_ADDRESS = (
-    "is no address of a server: write postgresql://user@host/database?tenant=NAME with parameters that libpq knows, "
-    "and in a password %40, %2F, %3F, %23 and %25 for @, /, ?, # and %"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +52,13 @@ def role_of(database: str, schema: str) -> str:
 def parsed(path: str) -> Address:
     """Take an address apart: postgresql://user@host/database?tenant=name. Raises InvalidInput.
 
+    path: one of ours, see `graphmem.core.addresses.require_ours`.
+
     >>> one = parsed("postgresql://me:secret@db.example/memories?tenant=t1&sslmode=require")
     >>> one.tenant, one.shown
     ('t1', 'postgresql://me@db.example/memories?tenant=t1')
     """
-    refused = InvalidInput("path", without_password(path), _NO_ADDRESS)
+    refused = InvalidInput("path", without_password(path), NO_ADDRESS)
     try:
         parts = urlsplit(path)
     except ValueError:
@@ -70,9 +66,14 @@ def parsed(path: str) -> Address:
     given = [piece.partition("=")[::2] for piece in parts.query.split("&")] if parts.query else []
     login, _, hosts = parts.netloc.rpartition("@")
     # A password with a character that has to be escaped is not taken for a host that may be shown.
-    if not _HOSTS.fullmatch(hosts) or "@" in parts.path or parts.fragment or not all(_NAME.match(n) for n, _ in given):
+    if not HOSTS.fullmatch(hosts) or "@" in login + parts.path or parts.fragment:
         raise refused
-    tenants = [unquote(value) for name, value in given if name == "tenant"]
+    if not all(_NAME.match(name) for name, _ in given):
+        raise refused
+    try:
+        tenants = [unquote(value, errors="strict") for name, value in given if name == "tenant"]
+    except UnicodeDecodeError:
+        raise InvalidInput("path", without_password(path), "write the name of the tenant in UTF-8") from None
     if len(tenants) > 1 or any(not value.strip() for value in tenants):
         raise InvalidInput("path", without_password(path), "name one tenant: ?tenant=NAME")
     tenant = tenants[0] if tenants else DEFAULT_TENANT

@@ -38,8 +38,9 @@ from graphmem.store.transaction import RowsRefused
 
 if TYPE_CHECKING:
     from graphmem.core.embedding import Embedder
-    from graphmem.store import vectors
+    from graphmem.store import rows, vectors
 else:
+    rows = late("graphmem.store.rows")
     vectors = late("graphmem.store.vectors")
 
 _TOKEN = 8  # bytes that tell a transaction
@@ -47,34 +48,55 @@ _TOKENS_KEPT = 32  # of the last ones, in hexadecimal digits behind one another
 _NOTIFIED_FOR = 60.0  # seconds for which somebody who watches is told of commits
 _TENANT = "SELECT set_config('role', ?, true), set_config('search_path', ?, true), set_config('lock_timeout', ?, true)"
 _LOCK = f"""UPDATE store_state SET revision = revision + 1, writers = left(? || writers, {2 * _TOKEN * _TOKENS_KEPT})
-            RETURNING revision"""
+            RETURNING revision, version"""
 _TELL = "SELECT pg_notify(?, '') FROM store_state WHERE watched_until > clock_timestamp()"
 _REMEDIES: dict[type[psycopg.Error], str] = {
     errors.InsufficientPrivilege: "may not be used by this user: {}; let its owner grant it",
     errors.DiskFull: "cannot grow: the disk of the server is full, nothing was changed; make room and try again",
     errors.ReadOnlySqlTransaction: "is on a server that only reads (a standby): name the one that writes",
 }
-# Why a server lets nobody in comes without a code, in its own words.
+# Why a server lets nobody in comes without a code, in its own words; so does what is wrong with an address.
 _REFUSALS = {
-    re.compile(r"password authentication failed|no password supplied"): "refuses the password: check the address",
+    re.compile(r"no password supplied"): (
+        "wants a password, and none is given: set PGPASSWORD, or write it into ~/.pgpass or into the address"
+    ),
+    re.compile(r"password authentication failed"): "refuses the password: check the address, PGPASSWORD and ~/.pgpass",
     re.compile(r'database ".*" does not exist'): "does not exist: make the database first",
     re.compile(r'role ".*" (does not exist|is not permitted)|no pg_hba\.conf entry|authentication failed'): (
         "refuses the user: check the address, and pg_hba.conf of the server"
     ),
     re.compile(r"permission denied for database"): "may not be used by this user: let its owner grant CONNECT",
+    re.compile(r"(failed to resolve host|could not translate host name)(?!.*Temporary failure)"): (
+        "names a host that nobody knows ({}): check the address"
+    ),
+    re.compile(
+        r"invalid \S+ value|invalid port number|could not (match|parse) |definition of service|weak sslmode"
+        r"|does not support SSL|certificate (file|verify|for) "
+    ): "cannot be used as its parameters say ({}): check those of the address",
 }
 
 
 class PostgresStore:
-    """A tenant of a PostgreSQL server; see `graphmem.store.transaction.Store`."""
+    """A tenant of a PostgreSQL server; see `graphmem.store.transaction.Store`.
+
+    unfinished: for who copies; to all others a copy that is not finished is StoreFailed, also where it became one after
+    it was opened.
+    """
 
     def __init__(
-        self, path: str, *, config: Config = DEFAULT, create: bool = True, embedder: "Embedder | None" = None
+        self,
+        path: str,
+        *,
+        config: Config = DEFAULT,
+        create: bool = True,
+        embedder: "Embedder | None" = None,
+        unfinished: bool = False,
     ) -> None:
         self._address = parsed(path)
         self.path = self._address.shown
         self.config = config
         self._embedder = embedder
+        self._unfinished = unfinished
         self._lock = threading.RLock()
         self._local = threading.local()
         self._closed = False
@@ -90,13 +112,21 @@ class PostgresStore:
             version = tenants.version_of(connection, self._address)
             if version is None and not create:
                 raise StoreFailed(f"{self.path} does not exist: check the tenant")
-            if version not in (None, VERSION) and self.config.read_only:
+            if version is not None and version < 0:
+                self._refuse_unfinished()
+            elif version not in (None, VERSION) and self.config.read_only:
                 reason = "has the schema of an older graphmem, and a read-only memory is not brought up to date"
                 raise StoreFailed(f"{self.path} {reason}: open it once without read_only")
             connection.execute("SELECT set_config('lock_timeout', $1, false)", (self._lock_timeout,))
             tenants.share(connection)
-            if version != VERSION:
+            if version not in (VERSION, -VERSION) and not self.config.read_only:
                 tenants.make(connection, self._address)
+
+    def _refuse_unfinished(self) -> None:
+        """Raise StoreFailed, for a memory that is a copy which is not finished, unless that is what is wanted."""
+        if not self._unfinished:
+            with self.read() as tx:
+                raise rows.unfinished(tx, self.path)
 
     @property
     def _seconds(self) -> int:
@@ -143,7 +173,10 @@ class PostgresStore:
                 told = locked.fetchone()
                 if told is None:
                     raise StoreCorrupt(f"{self.path} is damaged (its table store_state is empty): restore a backup")
-                tx.commit(lambda error: self._has_written(token, told[0], error))
+                revision, version = told
+                if version < 0:  # a copy into it may have begun since it was opened, and would not keep the change
+                    self._refuse_unfinished()
+                tx.commit(lambda error: self._has_written(token, revision, error))
             finally:
                 self._local.writing = None
 
@@ -403,7 +436,7 @@ def _translation(error: Exception, path: str, timeout: float) -> GraphmemError:
     if isinstance(error, psycopg.OperationalError) and error.sqlstate is None:
         for words, remedy in _REFUSALS.items():
             if words.search(str(error)):
-                return StoreFailed(f"{path} {remedy}")
+                return StoreFailed(f"{path} {remedy.format(_line(error))}")
     if is_lost(error):
         return StoreBusy(f"{path} cannot be reached ({_line(error)}); nothing was changed, try again")
     return StoreFailed(f"{path} failed: {_line(error)}")

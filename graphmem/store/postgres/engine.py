@@ -10,6 +10,7 @@ import psycopg
 
 from graphmem.errors import StoreCorrupt
 from graphmem.store.postgres.scripts import script
+from graphmem.store.schema import VERSION
 from graphmem.store.transaction import Column, RowsRefused
 
 if TYPE_CHECKING:
@@ -117,6 +118,11 @@ def numbered() -> tuple[tuple[str, str], ...]:
     """Return the tables that number their rows, and the column of the number."""
     found = re.findall(r"^CREATE TABLE (\w+)\(\n +(\w+) BIGINT GENERATED", script("schema.sql"), re.MULTILINE)
     return tuple((table, column) for table, column in found)
+
+
+def set_finished(tx: "PostgresTransaction", is_finished: bool) -> None:
+    """Note whether a memory is whole: the version of a copy that is not finished is below 0."""
+    tx.execute("UPDATE store_state SET version = ?", (VERSION if is_finished else -VERSION,))
 
 
 def defer_foreign_keys(tx: "PostgresTransaction") -> None:

@@ -21,7 +21,10 @@ _MIGRATIONS: Mapping[int, str] = {}
 
 
 def version_of(connection: psycopg.Connection[Any], address: Address) -> int | None:
-    """Return the version of a tenant's schema, None where there is no such tenant. Raises SchemaTooNew."""
+    """Return the version of a tenant's schema, below 0 for a copy that is not finished, None where there is no tenant.
+
+    Raises SchemaTooNew.
+    """
     there = connection.execute("SELECT to_regclass($1)", (f'"{address.schema}".store_state',)).fetchone()
     if there is None or there[0] is None:
         return None
@@ -29,8 +32,8 @@ def version_of(connection: psycopg.Connection[Any], address: Address) -> int | N
         sql.SQL("SELECT version FROM {}.store_state").format(sql.Identifier(address.schema)).as_string()
     ).fetchone()
     version = int(found[0]) if found else 0
-    if version > VERSION:
-        reason = f"has schema {version}, this graphmem knows {VERSION} at the most"
+    if abs(version) > VERSION:
+        reason = f"has schema {abs(version)}, this graphmem knows {VERSION} at the most"
         raise SchemaTooNew(f"{address.shown} {reason}: upgrade graphmem")
     return version
 
@@ -46,7 +49,7 @@ def make(connection: psycopg.Connection[Any], address: Address) -> None:
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock($1)", (_SHARED_LOCK,))
         version = version_of(connection, address)
-        if version == VERSION:
+        if version is not None and abs(version) == VERSION:
             return
         if version is None:
             if not connection.execute(
@@ -61,7 +64,7 @@ def make(connection: psycopg.Connection[Any], address: Address) -> None:
         connection.execute(sql.SQL("SET LOCAL search_path = {}, graphmem").format(schema).as_string())
         for statements in _statements(version, address):
             connection.execute(statements)
-        connection.execute("UPDATE store_state SET version = $1", (VERSION,))
+        connection.execute("UPDATE store_state SET version = $1 * CASE WHEN version < 0 THEN -1 ELSE 1 END", (VERSION,))
 
 
 def _statements(version: int | None, address: Address) -> list[str]:
@@ -71,11 +74,12 @@ def _statements(version: int | None, address: Address) -> list[str]:
             script("schema.sql").replace(" TEXT", ' TEXT COLLATE "C"'),
             "INSERT INTO store_state(version) VALUES (0)",
         ]
-    if version not in _MIGRATIONS:
+    older = abs(version)
+    if older not in _MIGRATIONS:
         raise StoreFailed(
-            f"{address.shown} has schema {version}, which is too old for this graphmem: export it with an older one"
+            f"{address.shown} has schema {older}, which is too old for this graphmem: export it with an older one"
         )
-    return [_MIGRATIONS[each] for each in range(version, VERSION)]
+    return [_MIGRATIONS[each] for each in range(older, VERSION)]
 
 
 def share(connection: psycopg.Connection[Any]) -> None:

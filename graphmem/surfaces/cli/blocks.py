@@ -8,7 +8,7 @@ import click
 
 from graphmem.core.choices import MODALITIES
 from graphmem.errors import InvalidInput
-from graphmem.surfaces.cli.group import WholeNumber, json_option, scene_option
+from graphmem.surfaces.cli.group import FilePath, WholeNumber, json_option, scene_option
 from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import none_of, print_table, printable, to_json
 
@@ -30,7 +30,7 @@ def block_command() -> None:
 
 @block_command.command("put", short_help="Keep a text or a file.")
 @click.argument("text", default="")
-@click.option("--file", type=click.Path(path_type=Path), help="The picture, video or sound that TEXT is about.")
+@click.option("--file", type=FilePath(path_type=Path), help="The picture, video or sound that TEXT is about.")
 @click.option("--modality", type=click.Choice(MODALITIES), default="text", help="What it is.")
 @click.option("--mime", default="", help="Its media type, such as image/png.")
 @scene_option

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphmem.surfaces.cli.group import WholeNumber, dry_run_option, json_option
+from graphmem.surfaces.cli.group import FilePath, WholeNumber, dry_run_option, json_option
 from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import counted, print_operation, print_remarks, print_table, printable, to_json
 
@@ -171,7 +171,7 @@ def _print_purge(report: "PurgeReport", *, as_json: bool) -> None:
 
 @click.command("verify-forgotten")
 @click.argument("text")
-@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.argument("file", required=False, type=FilePath(path_type=Path))
 @json_option
 @click.pass_obj
 def verify_forgotten_command(session: Session, /, text: str, file: Path | None, as_json: bool) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphmem.surfaces.cli.group import WholeNumber, at_option, dry_run_option, json_option, scope_option
+from graphmem.surfaces.cli.group import FilePath, WholeNumber, at_option, dry_run_option, json_option, scope_option
 from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import counted, print_remarks, print_table, printable, progress_bar, to_json
 
@@ -22,7 +22,7 @@ _SHOWN = 20
 
 @click.command("import")
 @click.argument("kind", metavar="KIND", type=click.Choice(_IMPORTS))
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=FilePath(path_type=Path))
 @click.option(
     "--scope", help="Whose it is: user, project, session or the key of a scope.  [default: as the source says]"
 )
@@ -77,7 +77,7 @@ def _print_import(report: "ImportReport") -> None:
 
 @click.command("export")
 @click.argument("kind", metavar="KIND", type=click.Choice(_EXPORTS))
-@click.argument("path", type=click.Path(), default="-")
+@click.argument("path", type=FilePath(), default="-")
 @click.option("--scene", metavar="KEY", help="Facts of this scene and of those below it.")
 @click.option("--entity", metavar="NAME", help="Facts around this name.")
 @click.option("--depth", type=WholeNumber(0), default=1, help="How far around the name.  [default: 1]")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphmem.errors import InvalidInput
-from graphmem.surfaces.cli.group import WholeNumber, json_option, scene_option, source_option
+from graphmem.surfaces.cli.group import FilePath, WholeNumber, json_option, scene_option, source_option
 from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import counted, print_remarks, print_table, printable, progress_bar, to_json
 
@@ -99,7 +99,7 @@ def _print_commit(report: "CommitReport") -> None:
 
 
 @click.command("replay")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FilePath(path_type=Path))
 @json_option
 @click.pass_obj
 def replay_command(session: Session, /, file: Path, as_json: bool) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from graphmem.surfaces.cli.group import dry_run_option, json_option
+from graphmem.surfaces.cli.group import FilePath, dry_run_option, json_option
 from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import (
     counted,
@@ -19,7 +19,7 @@ from graphmem.surfaces.output import (
 
 
 @click.command("backup")
-@click.argument("dest", type=click.Path(path_type=Path))
+@click.argument("dest", type=FilePath(path_type=Path))
 @json_option
 @click.pass_obj
 def backup_command(session: Session, /, dest: Path, as_json: bool) -> None:
@@ -47,7 +47,7 @@ def backup_command(session: Session, /, dest: Path, as_json: bool) -> None:
 
 
 @click.command("restore")
-@click.argument("src", type=click.Path(path_type=Path))
+@click.argument("src", type=FilePath(path_type=Path))
 @click.option("--without-payloads", is_flag=True, help="Also where payload files of SRC are missing or damaged.")
 @json_option
 @click.pass_obj
@@ -78,14 +78,18 @@ def restore_command(session: Session, /, src: Path, without_payloads: bool, as_j
 @click.argument("source", metavar="SRC")
 @click.argument("dest")
 @click.option("--all-tenants", is_flag=True, help="Every tenant of a server, into files of a folder or back.")
+@click.option(
+    "--anew", is_flag=True, help="Also where DEST is an unfinished copy of another SRC, of which nothing stays."
+)
 @json_option
 @click.pass_obj
-def copy_command(session: Session, /, source: str, dest: str, all_tenants: bool, as_json: bool) -> None:
+def copy_command(session: Session, /, source: str, dest: str, all_tenants: bool, anew: bool, as_json: bool) -> None:
     """Copy the memory SRC into DEST, where there is none yet: files, and tenants of PostgreSQL servers, either way.
 
     A file is named by its path, a tenant by an address, postgresql://user@host/database?tenant=NAME; a password is best
     left to PGPASSWORD or ~/.pgpass. SRC is not changed and may be in use; what is written there meanwhile does not
-    come. A copy that was broken off goes on where it was when it is begun again; at the end both are compared.
+    come. A copy that was broken off goes on where it was when it is begun again, and can be used when it is finished;
+    at the end both are compared.
 
     \b
     Example:
@@ -95,9 +99,9 @@ def copy_command(session: Session, /, source: str, dest: str, all_tenants: bool,
 
     with progress_bar("copying") as progress:
         if all_tenants:
-            reports = Memory.copy_tenants(source, dest, config=session.config(), progress=progress)
+            reports = Memory.copy_tenants(source, dest, anew=anew, config=session.config(), progress=progress)
         else:
-            reports = (Memory.copy(source, dest, config=session.config(), progress=progress),)
+            reports = (Memory.copy(source, dest, anew=anew, config=session.config(), progress=progress),)
     if as_json:
         click.echo(to_json(list(reports) if all_tenants else reports[0]))
         return
@@ -116,7 +120,7 @@ def _told(counts: Mapping[str, int], payloads: int, *, of: str = "payload files"
 
 
 @click.command("check")
-@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.argument("file", required=False, type=FilePath(path_type=Path))
 @json_option
 @click.pass_obj
 def check_command(session: Session, /, file: Path | None, as_json: bool) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from graphmem.core.choices import PICTURE_FORMS
-from graphmem.surfaces.cli.group import WholeNumber, at_option, json_option, scope_option
+from graphmem.surfaces.cli.group import FilePath, WholeNumber, at_option, json_option, scope_option
 from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import counted, printable, to_json
 
@@ -133,7 +133,7 @@ def _print_path(found: "FactPath") -> None:
     type=click.Choice(PICTURE_FORMS),
     help="How to write it.  [default: mermaid]",
 )
-@click.option("--output", type=click.Path(path_type=Path), help="Write into this file.  [default: standard output]")
+@click.option("--output", type=FilePath(path_type=Path), help="Write into this file.  [default: standard output]")
 @json_option
 @click.pass_obj
 def graph_command(

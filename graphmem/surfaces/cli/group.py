@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from graphmem import log
+from graphmem.core.addresses import is_server, without_password
 from graphmem.errors import InvalidInput
 from graphmem.late import late
 from graphmem.surfaces.opening import Session
@@ -110,6 +111,17 @@ def read_input(argument: str) -> str:
     return text
 
 
+class FilePath(click.Path):
+    """The path of a file or a folder; an address, which names a memory, is refused."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path that was typed."""
+        if is_server(value):
+            told = f"{without_password(value)!r} is an address, and a file or folder is wanted here"
+            self.fail(f"{told}: name a memory on a server with --db", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 class _LazyGroup(click.Group):
     """Loads the module of a command when the command is run or its own help is shown."""
 
@@ -140,7 +152,7 @@ class _LazyGroup(click.Group):
 @click.option(
     "--config",
     "config_file",
-    type=click.Path(),
+    type=FilePath(),
     envvar="GRAPHMEM_CONFIG",
     help="A TOML file of settings.  [env: GRAPHMEM_CONFIG; default: graphmem/config.toml in the user's folder of "
     "settings, where there is one]",

@@ -40,8 +40,9 @@ def claude_command(
 ) -> None:
     """Put hooks and the MCP server into the settings of Claude Code, or take them out.
 
-    Nothing else in its files is touched, and uninstall leaves them as they were. A memory and settings that are named
-    with --db and --config are those that Claude Code will use.
+    Nothing else in its files is touched, and uninstall leaves them as they were. An MCP server 'graphmem' that is not
+    as install writes it is kept. A memory and settings that are named with --db and --config are those that Claude Code
+    will use.
 
     \b
     Example:
@@ -65,8 +66,9 @@ def opencode_command(
 ) -> None:
     """Put the plug-in, four commands and the MCP server into OpenCode, or take them out.
 
-    Nothing else in its settings is touched, and uninstall leaves them as they were. A memory and settings that are
-    named with --db and --config are those that OpenCode will use.
+    Nothing else in its settings is touched, and uninstall leaves them as they were. An MCP server 'graphmem' that is
+    not as install writes it is kept. A memory and settings that are named with --db and --config are those that
+    OpenCode will use.
 
     \b
     Example:
@@ -105,7 +107,8 @@ def _set_up(
         return
     for change in changes:
         would = "would be done: " if dry_run and change.changes else ""
-        click.echo(printable(f"{change.file}: {would}{', '.join(change.changes) or 'nothing to do'}"))
+        told = ", ".join(change.changes) or change.kept or "nothing to do"
+        click.echo(printable(f"{change.file}: {would}{told}"))
     for need in needs if act == "install" else ():
         try:
             require(*need)

@@ -6,7 +6,14 @@ import click
 
 from graphmem.core.choices import SCENE_ORDERS, SCENE_ORIGINS
 from graphmem.late import late
-from graphmem.surfaces.cli.group import WholeNumber, dry_run_option, json_option, situation_of, situation_options
+from graphmem.surfaces.cli.group import (
+    FilePath,
+    WholeNumber,
+    dry_run_option,
+    json_option,
+    situation_of,
+    situation_options,
+)
 from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import counted, none_of, print_operation, print_remarks, print_table, printable, to_json
 
@@ -207,7 +214,7 @@ def _print_health(health: "SceneHealth", *, as_json: bool) -> None:
 
 @scenes_command.command("reset", short_help="Let the scenes that grew grow anew.")
 @click.option("--emergent", is_flag=True, help="Needed: says that it is about these alone.")
-@click.option("--backup", type=click.Path(), metavar="PATH", help="Where the backup before it goes.")
+@click.option("--backup", type=FilePath(), metavar="PATH", help="Where the backup before it goes.")
 @dry_run_option
 @json_option
 @click.pass_obj

@@ -8,7 +8,7 @@ import click
 
 from graphmem.core.model.writing import JOB_STATES
 from graphmem.errors import Conflict, InvalidInput, NotFound
-from graphmem.surfaces.cli.group import WholeNumber, json_option, read_input, scope_option
+from graphmem.surfaces.cli.group import FilePath, WholeNumber, json_option, read_input, scope_option
 from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import counted, none_of, print_remarks, print_table, printable, progress_bar, to_json
 from graphmem.surfaces.wire import whole_number
@@ -36,7 +36,7 @@ def _redact(raw: bool | None) -> bool | None:
 
 @click.command("mirror")
 @click.argument("name", metavar="SESSION")
-@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.argument("file", required=False, type=FilePath(path_type=Path))
 @click.option("--scope", help="Whose session it is: user, project, session or the key of a scope.")
 @_raw_option
 @click.option("--delete", "parts", multiple=True, metavar="PART", help="Remove this part; may be repeated.")
@@ -109,7 +109,7 @@ def _numbers(report: Any) -> str:
 
 
 @click.command("harvest")
-@click.argument("path", required=False, type=click.Path(path_type=Path))
+@click.argument("path", required=False, type=FilePath(path_type=Path))
 @click.option("--kind", type=click.Choice(_KINDS), help="What wrote it.  [default: seen from what it holds]")
 @_raw_option
 @json_option

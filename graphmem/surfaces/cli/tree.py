@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from graphmem.surfaces import places
-from graphmem.surfaces.cli.group import json_option
+from graphmem.surfaces.cli.group import FilePath, json_option
 from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import counted, print_remarks, printable, progress_bar, to_json
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _FOLDER = "memory"
 _ATTENTION = ("refused", "conflict")
 
-_root_argument = click.argument("root", metavar="[ROOT]", required=False, type=click.Path())
+_root_argument = click.argument("root", metavar="[ROOT]", required=False, type=FilePath())
 _scope_option = click.option("--scope", help="The scope of the notes: user, project, or the key of one.")
 _form_option = click.option(
     "--form",

@@ -11,7 +11,7 @@ import click
 
 from graphmem.core.addresses import is_server
 from graphmem.errors import Conflict, StoreBusy
-from graphmem.surfaces.cli.group import WholeNumber, dry_run_option, json_option
+from graphmem.surfaces.cli.group import FilePath, WholeNumber, dry_run_option, json_option
 from graphmem.surfaces.opening import Session
 from graphmem.surfaces.output import (
     counted,
@@ -44,7 +44,7 @@ def reindex_command(session: Session, /, as_json: bool) -> None:
 
 
 @click.command("dedupe")
-@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.argument("file", required=False, type=FilePath(path_type=Path))
 @dry_run_option
 @json_option
 @click.pass_obj

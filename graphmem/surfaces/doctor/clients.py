@@ -6,10 +6,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import join, quote
 
+from graphmem.core.addresses import without_passwords
 from graphmem.errors import GraphmemError
 from graphmem.surfaces import claude_setup
 from graphmem.surfaces.claude_code import EVENTS
@@ -17,6 +18,7 @@ from graphmem.surfaces.doctor.findings import Finding, good, note, problem, reas
 from graphmem.surfaces.opencode import setup as opencode_setup
 from graphmem.surfaces.opening import Session
 from graphmem.surfaces.own_programs import words_of
+from graphmem.surfaces.setting_up import SERVER
 
 _PATIENCE = 10  # seconds for a program to start
 
@@ -99,11 +101,13 @@ def _claude(project: Path | None, memory: str, environ: Mapping[str, str]) -> It
         yield from client.unused()
         return
     hooks = client.caller("hooks")
-    if missing := [event for event in EVENTS if event not in found.hooks]:
+    if not found.hooks:
+        yield note(hooks.what, f"none in {found.settings}", hooks.install)
+    elif missing := [event for event in EVENTS if event not in found.hooks]:
         yield problem(hooks.what, f"none for {', '.join(missing)} in {found.settings}", hooks.install)
     for hook in dict.fromkeys(hook[:-1] if hook[-1:] == (event,) else hook for event, hook in found.hooks.items()):
         yield _call(hooks, _HOOK, hook, memory, environ)
-    yield _server(client, found.server, found.servers, memory, environ)
+    yield _server(client, found.server, found.servers, memory, environ, is_own=found.is_own)
 
 
 def _opencode(project: Path | None, memory: str, environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -113,30 +117,42 @@ def _opencode(project: Path | None, memory: str, environ: Mapping[str, str]) -> 
     except GraphmemError as error:
         yield client.unreadable(error)
         return
-    if found.plugin is None and found.server is None:
+    if not found.is_there and found.server is None:
         yield from client.unused()
         return
     plugin = client.caller("plug-in")
-    if found.plugin is None or found.missing:
+    if not found.is_there:
+        yield note(plugin.what, f"none in {found.folder}", plugin.install)
+    elif found.plugin is None or found.missing:
         missing = found.missing or (found.folder,)
         yield problem(plugin.what, f"not there, or of another version: {', '.join(missing)}", plugin.install)
     if found.plugin is not None:
         yield _call(plugin, _PLUGIN, found.plugin, memory, environ)
-    yield _server(client, found.server, found.config, memory, environ)
+    yield _server(client, found.server, found.config, memory, environ, is_own=found.is_own)
 
 
 def _server(
-    client: _Client, command: Sequence[str] | None, file: str, memory: str, environ: Mapping[str, str]
+    client: _Client,
+    command: Sequence[str] | None,
+    file: str,
+    memory: str,
+    environ: Mapping[str, str],
+    *,
+    is_own: bool,
 ) -> Finding:
     caller = client.caller("MCP")
     if command is None:
         return note(caller.what, f"no server in {file}", caller.install)
+    if not is_own:  # which `install` keeps
+        caller = replace(caller, install=f"remove {SERVER} from the MCP servers in {file}, then {caller.install}")
+    if not command:
+        return note(caller.what, f"{SERVER} in {file} starts no program, and was not tried", caller.install)
     return _call(caller, _SERVER, command, memory, environ)
 
 
 def _call(caller: _Caller, called: _Called, command: Sequence[str], memory: str, environ: Mapping[str, str]) -> Finding:
     """Return whether what is called is there, starts, and means the same memory."""
-    shown = join(command)
+    shown = without_passwords(join(command))
     program = shutil.which(command[0]) if command else None
     if program is None:
         return problem(caller.what, f"{shown}: the program is not there, or cannot be run", caller.install)
@@ -149,7 +165,8 @@ def _call(caller: _Caller, called: _Called, command: Sequence[str], memory: str,
         return problem(caller.what, f"{shown}: does not start: {failure}", needed[0] if needed else caller.install)
     named = _option(command, "--db")
     if named and os.path.realpath(named) != os.path.realpath(memory):
-        return note(caller.what, f"uses another memory, {named}", f"graphmem --db {quote(named)} doctor")
+        other = without_passwords(named)
+        return note(caller.what, f"uses another memory, {other}", f"graphmem --db {quote(other)} doctor")
     settings = _option(command, "--config")
     if settings and not os.path.exists(settings):
         return problem(caller.what, f"{settings} of --config is not there", caller.install)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from shlex import quote
 
-from graphmem.core.addresses import is_server, without_password
+from graphmem.core.addresses import is_server, require_ours, without_password
 from graphmem.core.model import FileState
-from graphmem.errors import Conflict, GraphmemError, SchemaTooNew, StoreBusy, StoreCorrupt
+from graphmem.errors import Conflict, GraphmemError, InvalidInput, SchemaTooNew, StoreBusy, StoreCorrupt
 from graphmem.memory import Memory
 from graphmem.surfaces import places
 from graphmem.surfaces.doctor import copies
@@ -52,6 +52,11 @@ def look(session: Session, source: Callable[[], str]) -> Iterator[Finding | File
         yield note("memory", f"in memory alone ({source()}): gone with each command", "name a file with --db")
         return
     if is_server(path):
+        try:
+            require_ours(path)
+        except InvalidInput as error:
+            yield problem("memory", f"{reason_of(error)} ({source()})", "correct it there")
+            return
         yield from _on_server(path, source())
         yield from _server(path)
         return

@@ -12,13 +12,14 @@ from starlette.requests import ClientDisconnect, Request
 
 from graphmem.errors import InvalidInput
 from graphmem.surfaces.http.bounds import Bounds
+from graphmem.surfaces.http.refusals import JSON
 from graphmem.surfaces.verbs import Verb, item_of, members_of
 
 _DEEPEST = 64
 _HANG_UP = {"Connection": "close"}  # what is left of the body is not read
 
 
-JSON, FORM = "application/json", "application/x-www-form-urlencoded"
+FORM = "application/x-www-form-urlencoded"
 
 
 async def read_body(request: Request, bounds: Bounds, *, kind: str = JSON) -> bytes:

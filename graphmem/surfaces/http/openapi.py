@@ -10,11 +10,10 @@ from graphmem.surfaces.examples import examples_of, plain
 from graphmem.surfaces.http import ledger
 from graphmem.surfaces.http.bounds import EVENTS
 from graphmem.surfaces.http.memories import PROJECT, SESSION
-from graphmem.surfaces.http.refusals import KINDS
+from graphmem.surfaces.http.refusals import JSON, KINDS
 from graphmem.surfaces.schemas import Schema, answer_schemas, arguments_schema
 from graphmem.surfaces.verbs import CHANGING, READING, Argument, Verb, item_of, members_of, verb_of
 
-_JSON = "application/json"
 _SHAPES = "#/components/schemas/{model}"
 _ABOUT = """Every verb of a memory by name, for programs and pages of this machine.
 
@@ -111,11 +110,11 @@ def _operation(
     if body is not None:
         shown = {str(number): {"value": value} for number, value in enumerate(examples, 1)}
         content = {"schema": body, **({"examples": shown} if shown else {})}
-        told["requestBody"] = {"required": True, "content": {_JSON: content}}
+        told["requestBody"] = {"required": True, "content": {JSON: content}}
     return told
 
 
-def _answered(schema: Schema, description: str, *, kind: str = _JSON) -> Schema:
+def _answered(schema: Schema, description: str, *, kind: str = JSON) -> Schema:
     """Return the response of success with a body."""
     return {"200": {"description": description, "content": {kind: {"schema": schema}}}}
 
@@ -156,7 +155,7 @@ def _in_query(argument: Argument, told: tuple[Schema, bool]) -> Schema:
         return {**place, "schema": next(form for form in forms if form.get("type") == as_told)}
     if all(form.get("type") in _PLAIN for form in forms):
         return {**place, "schema": schema}
-    return {**place, "content": {_JSON: {"schema": schema}}}
+    return {**place, "content": {JSON: {"schema": schema}}}
 
 
 def _own(*, private: bool) -> dict[str, Schema]:
@@ -235,7 +234,7 @@ _PLAINLY = (400, 503)
 
 
 def _refused(status: int) -> Schema:
-    kinds = {_JSON: {"schema": {"$ref": "#/components/schemas/Error"}}}
+    kinds = {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}}
     if status in _PLAINLY:
         kinds["text/plain"] = {"schema": {"type": "string"}}
     told: Schema = {"description": _SAID[status], "content": kinds}

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from graphmem.core.addresses import identity, is_server, shown
+from graphmem.core.addresses import tenant_of
 from graphmem.errors import Conflict, StoreFailed
 from graphmem.surfaces.places import make_state_folder, state_folder
 
@@ -23,10 +23,7 @@ _TRIES, _PAUSE = 5, 0.02  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A server that runs. memory: the real path of the file, or the address of a server without its password.
-
-    url: where it is reached, without a path. token: for writing.
-    """
+    """A server that runs. memory: the real path of the file. url: its address, without a path. token: for writing."""
 
     memory: str
     url: str
@@ -42,7 +39,7 @@ class Running:
 
 def record_of(memory: str) -> Path:
     """Return the path of the file that tells of the server of a memory, whether or not there is one."""
-    place = identity(memory) if is_server(memory) else os.path.normcase(os.path.realpath(os.path.expanduser(memory)))
+    place = tenant_of(memory) or os.path.normcase(os.path.realpath(os.path.expanduser(memory)))
     name = hashlib.sha256(os.fsencode(place)).hexdigest()[:32]
     return Path(state_folder(), _RECORDS, f"{name}.json")
 
@@ -96,7 +93,7 @@ def only_server(memory: str) -> Iterator[Path]:
         if not _locked_soon(descriptor):
             other = find(memory)
             place = "by a server that is just starting" if other is None else f"at {other.url} by process {other.pid}"
-            raise Conflict(f"the memory {shown(memory)} is served already {place}: use that, or stop it")
+            raise Conflict(f"the memory {memory} is served already {place}: use that, or stop it")
         record.unlink(missing_ok=True)  # of one that was killed
         try:
             yield record

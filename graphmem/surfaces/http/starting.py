@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from graphmem.core.addresses import is_server, shown
+from graphmem.core.addresses import is_server, without_password
 from graphmem.errors import StoreFailed
 from graphmem.surfaces.http import running
 from graphmem.surfaces.opening import Session
-from graphmem.surfaces.own_programs import words_of
+from graphmem.surfaces.own_programs import absolute, words_of
 
 _PATIENCE = 30.0  # seconds until a server has to be there
 _PAUSE = 0.05
@@ -33,24 +33,21 @@ def started(session: Session, options: Sequence[str]) -> running.Running:
     found = running.alive(path)
     if found is not None and answers(found):
         return found
-    folder = None  # a server's address may name files, such as certificates, from here
-    if not is_server(path) and path != ":memory:":
-        file = Path(path).expanduser().resolve()
-        path, folder = str(file), file.parent
-    command = [*words_of("graphmem"), "--project", ""]
+    # Arguments are read by all users of a machine, and an address may have a password in it.
+    environ = {**os.environ, "GRAPHMEM_DB": absolute(path)}
     if session.config_file is not None:
-        command += ["--config", str(Path(session.config_file).expanduser().absolute())]
+        environ["GRAPHMEM_CONFIG"] = absolute(session.config_file)
     apart: dict[str, Any] = {"start_new_session": True}
     if sys.platform == "win32":
         apart = {"creationflags": subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP}
     with tempfile.TemporaryFile() as told:
         process = subprocess.Popen(  # noqa: S603 (our own interpreter)
-            [*command, "serve", *options],
+            [*words_of("graphmem"), "--project", "", "serve", *options],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=told,
-            env={**os.environ, "GRAPHMEM_DB": path},  # other users read arguments, in which a password would be
-            cwd=folder,
+            env=environ,
+            cwd=Path.home() if is_server(path) else Path(path).expanduser().resolve().parent,
             **apart,
         )
         return _come_up(path, process, told)
@@ -96,4 +93,4 @@ def _come_up(path: str, process: subprocess.Popen[bytes], told: IO[bytes]) -> ru
         time.sleep(_PAUSE)
     told.seek(0)
     reason = told.read().decode("utf-8", "replace").strip() or f"it did not answer within {_PATIENCE:g} seconds"
-    raise StoreFailed(f"no server for {shown(path)} came up: {reason}")
+    raise StoreFailed(f"no server for {without_password(path)} came up: {reason}")

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import select
 import threading
 import time
@@ -12,9 +13,12 @@ from typing import Any
 import anyio
 import anyio.from_thread
 
+from graphmem.core.keys import clean_text
+
 _PATIENCE = 0.8  # seconds for what is at work when the client goes, and again for the process to end
 _LOOK_EVERY = 0.25
 _CHUNK = 1 << 16
+_HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class Wire:
@@ -81,6 +85,8 @@ class Wire:
         message = _message(line)
         if "method" in message and "id" in message:
             self._asked.add(message["id"])
+        if message and _HALF_PAIR.search(line):  # the SDK answers nothing to what UTF-8 cannot hold
+            return clean_text(json.dumps(message, ensure_ascii=False))
         return line.decode("utf-8", "replace")
 
     async def write(self, text: str) -> None:

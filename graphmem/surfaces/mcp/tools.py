@@ -8,11 +8,15 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from graphmem.errors import InvalidInput
+from graphmem.late import late
 from graphmem.memory import Memory
-from graphmem.surfaces.verbs import REQUIRED, verb_of
+from graphmem.surfaces.verbs import REQUIRED, listed, verb_of
 
 if TYPE_CHECKING:
+    from graphmem.core import redaction
     from graphmem.surfaces.schemas import Schema
+else:
+    redaction = late("graphmem.core.redaction")
 
 SOURCE = "agent"  # whatever a model says, it is not the user
 # The arguments of verbs that a model may give.
@@ -103,6 +107,8 @@ def _tool(
         for each, value in given.items():
             if isinstance(value, dict) and "at" in value:
                 raise InvalidInput(f"{each}: at", value["at"], "it is now; leave it out")
+        for each in ("scope", "scopes"):
+            _refuse_unknown_scope(memory, each, given.get(each))
         if memory.session and takes_session:
             said.setdefault("session", memory.session)
         if "source" in verb.arguments:
@@ -113,6 +119,24 @@ def _tool(
         name, title, told, lambda: _schemas()[name]["arguments"], lambda: _schemas()[name]["answer"], run,
         reads=reads, destroys=destroys, repeats=repeats, digests=digests,
     )  # fmt: skip
+
+
+def _refuse_unknown_scope(memory: Memory, argument: str, given: Any) -> None:
+    """Raise InvalidInput for a scope that is no word for one and that nobody wrote to: a model has taken a guess.
+
+    What it wrote there would be found by nobody. Raises SecretRefused for a secret.
+    """
+    given = listed(given)
+    named = [each for each in (given if isinstance(given, list) else [given]) if isinstance(each, str)]
+    if unknown := [each for each in named if each not in _SCOPE_WORDS]:
+        redaction.refuse_secrets(**{argument: unknown})
+        known = {scope.key for scope in memory.scopes()}
+        for each in unknown:
+            if each not in known:
+                raise InvalidInput(argument, each, "give user, project or session, or the key of a scope that there is")
+
+
+_SCOPE_WORDS = ("", "user", "project", "session", "all")
 
 
 def own_tools() -> tuple[Tool, ...]:
