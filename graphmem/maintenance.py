@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING
 from graphmem import arguments, log
 from graphmem.config import Config, check_count, check_flags, check_number
 from graphmem.core import model
+from graphmem.core.addresses import is_server
 from graphmem.core.keys import clean_text, require_key, require_texts, text_list
 from graphmem.core.times import Clock, read_time, utc_text
 from graphmem.errors import Conflict, GraphmemError, InvalidInput
 from graphmem.graph import scenes as scene_graph
 from graphmem.late import late
 from graphmem.store.database import full_path
-from graphmem.store.opening import is_file
-from graphmem.store.schema import is_current, refuse_newer, require_memory
+from graphmem.store.opening import ON_SERVER, is_file, open_store, state_on_server
+from graphmem.store.schema import VERSION, is_current, refuse_newer, require_memory
 from graphmem.store.transaction import Store, Transaction
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ else:
 
 _LOOKING = contextvars.ContextVar("looking", default=False)  # see `Maintenance.looking`
 _MOST_DAYS = 3_660
+_NO_BACKUP = f"no backup is made before a reset on a server, and 'graphmem undo' reverses it; {ON_SERVER}"
 
 
 class Maintenance:
@@ -521,11 +523,14 @@ class Maintenance:
 
     @staticmethod
     def file_state(path: str | os.PathLike[str]) -> model.FileState:
-        """Return what a memory file says of itself, without changing a byte of it or its folder.
+        """Return what a memory says of itself, without changing a byte of it or its folder.
 
-        SQLite's quick check is run over it. Raises Conflict when the file is open in this process or is being written,
-        StoreFailed when it cannot be read or is no memory, StoreCorrupt when it is damaged, SchemaTooNew.
+        SQLite's quick check is run over a file; a memory on a server is opened. Raises Conflict when the file is open
+        in this process or is being written, StoreFailed when it cannot be read or is no memory, StoreCorrupt when it is
+        damaged, SchemaTooNew, StoreBusy when the server cannot be reached.
         """
+        if is_server(path):
+            return _state_on_server(os.fspath(path))
         with copies.open_copy(path, copied=False) as copy:
             tx = copy.connection
             require_memory(tx, str(path))
@@ -618,15 +623,18 @@ class Maintenance:
         """Remove all emergent scenes, so that they grow anew, and every label that waits for one. `undo` reverses it.
 
         Declared scenes and facts stay as they are. Before it a verified backup is made: where `backup` says, else
-        beside the file; a memory in ':memory:' needs none.
+        beside the file; a memory in ':memory:' needs none. Of one on a server none is made, which a remark says.
         """
         check_flags(dry_run=dry_run)
         if not dry_run:
             self._store.require_writing()
         with self._store.read() as tx:
             report, ids = scenes.plan_reset(tx)
-        if dry_run or not (ids or report.labels):
+        if not (ids or report.labels):
             return replace(report, applied=not dry_run)
+        remarks = (_NO_BACKUP,) if backup is None and is_server(self.path) else ()
+        if dry_run:
+            return replace(report, applied=False, remarks=remarks)
         at = self._at(None)
         made = ""
         if backup is not None or is_file(self.path):
@@ -635,7 +643,7 @@ class Maintenance:
             report, ids = scenes.plan_reset(tx)
             report = scenes.apply_reset(tx, report, ids, at)
             _scenes_changed(tx, set(ids))
-        return replace(report, backup=made)
+        return replace(report, backup=made, remarks=remarks)
 
     def scene_health(self) -> model.SceneHealth:
         """Return how well scenes do their work, in numbers. Writes nothing."""
@@ -804,6 +812,16 @@ class Maintenance:
     def _mark_day(self, tx: Transaction, at: str) -> None:
         if at[:10] != self._last_day:
             tx.execute("INSERT INTO active_days(day) VALUES (?) ON CONFLICT (day) DO NOTHING", (at[:10],))
+
+
+def _state_on_server(address: str) -> model.FileState:
+    config = Config(read_only=True)
+    server, schema = state_on_server(address, config)
+    if schema != VERSION:
+        return model.FileState(schema or 0, False, (), server=server)
+    store = open_store(address, config=config, create=False)
+    with contextlib.closing(store), store.read() as tx:
+        return model.FileState(schema, True, tree_rows.states(tx), server=server)
 
 
 def _free_path(prefix: str, at: str) -> str:

@@ -43,13 +43,16 @@ def address(tenant: str, server: str | None = None) -> str:
 
 
 @contextlib.contextmanager
-def fresh_database() -> Iterator[str]:
-    """Yield the address of a database without tenants on the server of the tests, gone at the end."""
+def fresh_database(options: str = "") -> Iterator[str]:
+    """Yield the address of a database without tenants on the server of the tests, gone at the end.
+
+    options: of CREATE DATABASE.
+    """
     import psycopg
 
     name = f"graphmem_test_{secrets.token_hex(6)}"
     with psycopg.connect(url(), autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
+        connection.execute(f"CREATE DATABASE {name} {options}")
     try:
         yield urlsplit(url())._replace(path=f"/{name}").geturl()
     finally:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from support import sql
 
 from graphmem import Memory, Situation
-from graphmem.surfaces import claude_code
+from graphmem.surfaces import claude_code, hook
 from graphmem.surfaces.hosts import Seat
 from graphmem.surfaces.own_programs import words_of
 
@@ -496,6 +496,19 @@ def test_a_memory_named_by_a_relative_path_is_the_one_of_that_folder(helped, way
     )  # fmt: skip
 
     assert (other / "own.db").exists()
+
+
+@pytest.mark.parametrize("memory", ["/data/own.db", "postgresql://me@db.example/memories?tenant=t1"])
+def test_one_helper_serves_a_memory_that_is_the_same_in_every_folder(memory, tmp_path, monkeypatch):
+    for name in [name for name in os.environ if name.startswith("GRAPHMEM_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("GRAPHMEM_DB", memory)
+
+    here = hook.request([], b"")[0]
+    monkeypatch.chdir(tmp_path)
+    there = hook.request([], b"")[0]
+
+    assert here == there
 
 
 @needs_sockets

@@ -391,6 +391,29 @@ def test_a_server_that_cannot_be_used_is_told_with_a_remedy(server, changes, kin
     assert time.monotonic() - began < 30  # it does not hang
 
 
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_database_that_does_not_hold_every_text_is_refused(encoding):
+    with fresh_database(f"ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0") as server:
+        with pytest.raises(StoreFailed, match=f"encoding {encoding}, .*ENCODING 'UTF8'"):
+            Memory.open(address("t1", server))
+
+        with psycopg.connect(server) as connection:
+            assert list(tenants.names(connection)) == []
+
+
+@pytest.mark.parametrize("way", ["address", "environment"])
+def test_texts_are_utf_8_whatever_else_is_asked_for(server, way, monkeypatch):
+    path = address(f"encoded by {way}", server)
+    if way == "address":
+        path += "&client_encoding=LATIN1"
+    else:
+        monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+
+    with Memory.open(path) as memory:
+        memory.remember("老大 drinks tea")
+        assert [note.title for note in memory.notes()] == ["老大 drinks tea"]
+
+
 def test_no_password_is_told_by_an_open_memory(server, hostile, caplog):
     caplog.set_level(logging.DEBUG)
     password = urlsplit(server).password

@@ -42,8 +42,12 @@ OF_ITS_OWN = {"path", "file_bytes", "wal", "bytes", "seconds", "size", "sizes", 
 
 OWNER = re.compile(r'"owner":"[^"]*"')
 # In the logs and standbys of a server, in backups that are files.
-LEFT_BEHIND = re.compile("what was removed may still lie|copies that were made before may still hold it")
-LOG = re.compile(r"pages of the write-ahead log .*")  # a server sees to its own
+LEFT_BEHIND = re.compile(
+    "what was removed may still lie|no backup is made|copies that were made before may still hold it"
+)
+LOG = re.compile(
+    r"pages of the write-ahead log .*|the write-ahead log copied .*|nothing: the server sees .*"
+)  # a server sees to its own
 
 # ---- what is said
 

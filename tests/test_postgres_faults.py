@@ -1,6 +1,7 @@
 """Connections that are lost, held and exhausted: every acknowledged write is there, and the same memory goes on."""
 
 import contextlib
+import gc
 import json
 import os
 import signal
@@ -119,6 +120,16 @@ def test_all_connections_of_the_pool_may_have_been_ended(memory, admin):
     say(memory, "all ended")
     assert rows(memory)[-1] == "all ended"
     assert free_connections(memory) == connecting.MOST_CONNECTIONS
+
+
+def test_what_was_overcome_is_not_logged(memory, admin, caplog):
+    memory.remember("first")
+    end_connections(admin)
+
+    memory.remember("second")
+    gc.collect()
+
+    assert [record.name for record in caplog.records if record.name.startswith("psycopg")] == []
 
 
 def test_a_connection_that_is_ended_inside_a_block_leaves_nothing(memory, admin):
@@ -310,6 +321,28 @@ def test_a_failure_before_a_nested_rehearsal_is_the_one_that_is_told(memory, oth
         tx.execute("SELECT 1").fetchone()
         with pytest.raises(StoreBusy, match="is locked"):
             in_thread(block)
+
+
+def test_closing_the_last_memory_leaves_one_connection(server, admin):
+    def connections():
+        asked = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        return admin.execute(asked).fetchone()[0]
+
+    connecting._close_pools()
+    end_connections(admin)
+    first, last = (Memory.open(address("t1", server)) for _ in range(2))
+    with contextlib.ExitStack() as stack:
+        for memory in (first, last, first):
+            stack.callback(pool(memory).putconn, pool(memory).getconn(timeout=5))
+    first.close()
+    first.close()
+    assert connections() == 3
+    last.close()
+
+    deadline = time.monotonic() + 10
+    while connections() > 1 and time.monotonic() < deadline:  # a server takes note of it in its own time
+        time.sleep(0.02)
+    assert connections() == 1
 
 
 # ---- processes

@@ -80,6 +80,17 @@ def test_who_starts_one_at_the_same_time_gets_the_same(database):
     assert len({each["pid"] for each in told}) == 1
 
 
+def test_a_path_and_settings_are_found_from_where_it_is_started(tmp_path, database, monkeypatch):
+    (tmp_path / "here" / "kept").mkdir(parents=True)
+    (tmp_path / "here" / "own.toml").write_text("ui = false\n")
+    monkeypatch.chdir(tmp_path / "here")
+
+    found = starting.started(Session("kept/memory.db", "own.toml"), OPTIONS)
+    end(found, signal.SIGTERM)
+
+    assert found.memory == str(tmp_path / "here" / "kept" / "memory.db")
+
+
 def test_how_one_that_is_apart_ends_is_told(database):
     command = [sys.executable, "-m", "graphmem", "--db", database, "serve", "--detach", *OPTIONS]
 

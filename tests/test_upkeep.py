@@ -411,7 +411,7 @@ def test_one_pass_at_a_time_works_on_a_file(memory, clock, path):
     sql(path, "INSERT INTO leases VALUES ('upkeep', 'another', ?)", "2026-09-07T08:01:00.000Z")
     before = dump(path)
 
-    with pytest.raises(StoreBusy, match="at work on this file elsewhere"):
+    with pytest.raises(StoreBusy, match="at work on this memory elsewhere"):
         memory.upkeep()
 
     assert dump(path) == before
@@ -455,7 +455,7 @@ def test_a_pass_that_fails_in_the_thread_is_logged(path, clock, caplog):
         limit = time.monotonic() + 20
         while not caplog.records and time.monotonic() < limit:
             time.sleep(0.01)
-    assert "at work on this file elsewhere" in caplog.text
+    assert "at work on this memory elsewhere" in caplog.text
 
 
 def test_closing_does_not_wait_for_the_rest_of_a_pass(path, clock):

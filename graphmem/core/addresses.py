@@ -23,6 +23,7 @@ _FORM = re.compile(
     r"(?P<scheme>[^/]*:(//|/(?!/)))((?P<user>[^/?#@:]*)(?P<password>:[^/?#@]*)?@)?"
     rf"(?P<place>{HOSTS.pattern}(/[^?#@]*)?)([?#][^@]*)?"
 )
+_PLACES = {"host", "hostaddr", "port", "dbname", "user", "service"}
 _TENANT = re.compile(r"[?&](?=tenant=)")
 NO_ADDRESS = (
     "is no address of a server: write postgresql://user@host/database?tenant=NAME with parameters that libpq knows, "
@@ -93,7 +94,9 @@ def tenant_of(path: str) -> str:
     if not is_server(path):
         return ""
     server, _, tenant = without_password(path).partition("?tenant=")
-    return f"{server.partition(':')[2]}?tenant={parse.unquote(tenant) or DEFAULT_TENANT}"
+    # libpq takes what a parameter says before what stands in front of it.
+    there = sorted(each for each in re.split("[?&]", os.fspath(path))[1:] if each.partition("=")[0] in _PLACES)
+    return "&".join([f"{server.partition(':')[2]}?tenant={parse.unquote(tenant) or DEFAULT_TENANT}", *there])
 
 
 def without_passwords(text: str) -> str:

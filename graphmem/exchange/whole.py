@@ -106,7 +106,7 @@ def load(tx: Transaction, lines: Iterable[bytes], place: str, *, database: str, 
     """
     if not rows.is_empty(tx):
         raise Conflict(
-            "the memory holds something, and a whole memory is read into an empty one alone: name a new file with "
+            "the memory holds something, and a whole memory is read into an empty one alone: name a new one with "
             "--db, or import what others wrote from their own files"
         )
     numbered = _numbered(lines, place)

@@ -55,6 +55,16 @@ def is_there(path: str, config: Config) -> bool:
     return has_tenant(path, config)
 
 
+def state_on_server(path: str, config: Config) -> tuple[str, int | None]:
+    """Return what server and tenant an address names, and the version of its schema, None where there is none yet.
+
+    Raises StoreFailed, StoreBusy, SchemaTooNew.
+    """
+    with _reaching(path):
+        from graphmem.store.postgres.database import state_of
+    return state_of(path, config)
+
+
 @contextlib.contextmanager
 def _reaching(path: str) -> Iterator[None]:
     """Raise InvalidInput for an address that is not ours, and where a package is missing: it says what to install."""

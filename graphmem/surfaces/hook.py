@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     import _socket
     from typing import NoReturn
 
+    from graphmem.core import addresses
     from graphmem.surfaces import hook_helper
 else:
+    addresses = late("graphmem.core.addresses")
     _socket = late("_socket")
     hook_helper = late("graphmem.surfaces.hook_helper")
 
@@ -42,7 +44,7 @@ def answer(arguments: list[str]) -> bytes:
         if os.environ.get("GRAPHMEM_WRITER"):  # a writer of this memory is at work here, and no person
             return b""
         asked = request(arguments, raw)
-        alone = os.environ.get("GRAPHMEM_HOOK_ALONE") or not all(map(os.path.isabs, arguments[1:-1:2]))
+        alone = os.environ.get("GRAPHMEM_HOOK_ALONE") or not all(map(_is_anchored, arguments[1:-1:2]))
         place = "" if alone else socket_of(asked[0])
         told = _of_helper(place, asked) if place else None
         if told is None:
@@ -64,10 +66,15 @@ def request(arguments: list[str], raw: bytes) -> tuple[bytes, bytes, bytes]:
         *(f"{name}={value}" for name, value in sorted(os.environ.items()) if _is_ours(name)),
     ]
     given = [value for name, value in os.environ.items() if name.startswith("GRAPHMEM_")]
-    if not all(map(os.path.isabs, given)):  # perhaps a path, and a helper may be in another folder
+    if not all(map(_is_anchored, given)):  # perhaps a path, and a helper may be in another folder
         shared.append(_current_folder())
     wanted = [os.environ.get("CLAUDE_PROJECT_DIR", ""), *arguments]
     return _joined(shared), _joined(wanted), raw
+
+
+def _is_anchored(given: str) -> bool:
+    """Tell whether a value means the same in every folder."""
+    return os.path.isabs(given) or addresses.is_server(given)
 
 
 def _current_folder() -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphmem.config import Config
+from graphmem.core.addresses import is_server
 from graphmem.core.keys import entity_key, normalize_key
 from graphmem.core.model import CheckReport, RepairReport
 from graphmem.errors import InvalidInput, StoreCorrupt
@@ -97,7 +98,7 @@ def find(tx: Transaction, path: str) -> list[Finding]:
             with tx.engine.told_as_damage(tx):
                 found += look(tx)
         except StoreCorrupt as error:
-            found.append(Finding(f"the file is damaged ({error})", _RESTORE, _FILE))
+            found.append(Finding(f"the memory is damaged ({error})", _RESTORE, _FILE))
     return found
 
 
@@ -138,7 +139,8 @@ def report(tx: Transaction, path: str, found: Iterable[Finding], remarks: Iterab
     """Return what was found, with the sizes of all that belongs to a memory, and remarks on it."""
     blobs = blob_sizes(path)
     named = {digest for (digest,) in tx.execute("SELECT payload_digest FROM blocks WHERE payload_digest <> ''")}
-    sizes = {"database": tx.engine.size(tx), "-wal": size_of(f"{path}-wal"), "payloads": sum(blobs.values())}
+    log = {} if is_server(path) else {"-wal": size_of(f"{path}-wal")}
+    sizes = {"database": tx.engine.size(tx), **log, "payloads": sum(blobs.values())}
     told = list(remarks)
     if unused := blobs.keys() - named:
         size = sum(blobs[digest] for digest in unused)

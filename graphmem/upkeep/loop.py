@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from graphmem.config import Config
+from graphmem.core.addresses import is_server
 from graphmem.core.model import Arbiter, EntityReview, Provenance, SettleReport, UpkeepReport, UpkeepStep, WalState
 from graphmem.core.times import days_before, utc_text
 from graphmem.errors import Conflict, StoreBusy, WriterFailed
@@ -132,7 +133,7 @@ def _hold(tx: Transaction, owner: str, at: str) -> None:
     ).fetchone()
     if held is None:
         (until,) = tx.execute("SELECT until FROM leases WHERE name = ?", (_LEASE,)).fetchone()
-        raise StoreBusy(f"upkeep is at work on this file elsewhere, and keeps it until {until} at most: try again")
+        raise StoreBusy(f"upkeep is at work on this memory elsewhere, and keeps it until {until} at most: try again")
 
 
 def alarm(before: Mapping[str, int], after: Mapping[str, int], limit: float) -> str:
@@ -462,6 +463,8 @@ def _optimise_text_index(one: _Pass) -> UpkeepStep:
 
 def _checkpoint(one: _Pass) -> UpkeepStep:
     name = "checkpoint"
+    if is_server(one.hands.path):
+        return UpkeepStep(name, "would" if one.dry_run else "done", "nothing: the server sees to its own log")
     if one.dry_run:
         return UpkeepStep(name, "would", "the write-ahead log copied into the file")
     wal = one.hands.checkpoint()
@@ -474,8 +477,8 @@ def _checkpoint(one: _Pass) -> UpkeepStep:
 def _quick_check(one: _Pass) -> UpkeepStep:
     problems = one.hands.quick_check()
     if problems:
-        return UpkeepStep("quick check", "stopped", f"the file is damaged: {problems[0]}; restore a backup")
-    return UpkeepStep("quick check", "done", "the file is sound")
+        return UpkeepStep("quick check", "stopped", f"the memory is damaged: {problems[0]}; restore a backup")
+    return UpkeepStep("quick check", "done", "the memory is sound")
 
 
 _KINDS = {

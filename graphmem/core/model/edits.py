@@ -132,3 +132,4 @@ class ResetReport:
     applied: bool
     operation: int | None = None
     backup: str = ""
+    remarks: tuple[str, ...] = ()

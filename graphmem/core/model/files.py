@@ -90,15 +90,17 @@ class TreeState:
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What a memory file says of itself. schema: its version. is_current: whether that is the one of this graphmem.
+    """What a memory says of itself. schema: its version. is_current: whether that is the one of this graphmem.
 
-    trees: none where it is an older one, in which they may be kept otherwise.
+    server: which, and its tenant, '' for a file; schema is 0 where that tenant is not there yet. trees: none where it
+    is an older one, in which they may be kept otherwise.
     """
 
     schema: int
     is_current: bool
     trees: tuple[TreeState, ...]
     remarks: tuple[str, ...] = ()
+    server: str = ""
 
 
 @dataclass(frozen=True, slots=True)

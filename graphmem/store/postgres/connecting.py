@@ -35,6 +35,7 @@ _INT8_OID = 20
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 _pools: dict[tuple[int, str], "Pool"] = {}
+_users: collections.Counter[str] = collections.Counter()  # open memories, by their servers
 _pools_lock = threading.Lock()
 # A process that was forked off has pools of its own.
 os.register_at_fork(before=_pools_lock.acquire, after_in_parent=_pools_lock.release, after_in_child=_pools_lock.release)
@@ -74,9 +75,8 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
 
     def close(self) -> None:
         """Close the connection; what was sent and not waited for is lost."""
-        if not self.closed:
-            with contextlib.suppress(psycopg.Error):
-                self._mode.__exit__(None, None, None)
+        with contextlib.suppress(psycopg.Error):
+            self._mode.__exit__(None, None, None)  # of one that was lost too: else psycopg logs that it was, later
         super().close()
 
     def settle(self) -> None:
@@ -138,9 +138,11 @@ def connect(address: str, seconds: float) -> Connection:
 def _patient(address: str, seconds: float) -> str:
     """Return an address with how long libpq waits for the server, where it does not say so itself.
 
-    A host that is gone without a word is found out by probes, which the system alone sends after two hours.
+    A host that is gone without a word is found out by probes, which the system alone sends after two hours. Texts are
+    sent as UTF-8, whatever the address and the environment say.
     """
-    return make_conninfo("", **{"connect_timeout": max(int(seconds), 2), **_PROBES, **conninfo_to_dict(address)})
+    patience = {"connect_timeout": max(int(seconds), 2), **_PROBES}
+    return make_conninfo("", **{**patience, **conninfo_to_dict(address), "client_encoding": "UTF8"})
 
 
 class NoneFree(psycopg.OperationalError):
@@ -198,11 +200,11 @@ class Pool:
             while now - self._idle[0][0] > _IDLE_SECONDS:
                 self._idle.popleft()[1].close()
 
-    def close(self) -> None:
-        """Close what is idle."""
+    def close(self, *, keep: int = 0) -> None:
+        """Close what is idle, but for so many that were used last."""
         with contextlib.suppress(IndexError):
-            while True:
-                self._idle.pop()[1].close()
+            while len(self._idle) > keep:
+                self._idle.popleft()[1].close()
 
 
 def pool_of(address: str) -> Pool:
@@ -212,6 +214,24 @@ def pool_of(address: str) -> Pool:
         if key not in _pools:
             _pools[key] = Pool(address)
         return _pools[key]
+
+
+def begin_using(address: str) -> None:
+    """Count a memory that is opened on a server."""
+    with _pools_lock:
+        _users[address] += 1
+
+
+def end_using(address: str) -> None:
+    """Count a memory that is closed; with the last one of a server all idle connections are closed but one.
+
+    To make one takes as long as all else that opening a memory does, and many programs open one for each verb.
+    """
+    with _pools_lock:
+        _users[address] -= 1
+        is_last = not _users[address]
+    if is_last:
+        pool_of(address).close(keep=1)
 
 
 @contextlib.contextmanager

@@ -22,7 +22,15 @@ from graphmem.errors import Conflict, GraphmemError, InvalidInput, StoreBusy, St
 from graphmem.late import late
 from graphmem.store.postgres import engine, tenants
 from graphmem.store.postgres.address import Address, parsed, role_of
-from graphmem.store.postgres.connecting import Connection, NoneFree, connected, plainly_connected, pool_of
+from graphmem.store.postgres.connecting import (
+    Connection,
+    NoneFree,
+    begin_using,
+    connected,
+    end_using,
+    plainly_connected,
+    pool_of,
+)
 from graphmem.store.postgres.statements import translated
 from graphmem.store.postgres.transaction import PostgresTransaction, is_lost
 from graphmem.store.schema import VERSION
@@ -94,10 +102,12 @@ class PostgresStore:
         self._closed = False
         with self._translated():
             self._prepare(create=create and not config.read_only)
+        begin_using(self._address.server)
 
     def _prepare(self, *, create: bool) -> None:
         """Make or migrate the tenant where need be; on a connection of its own, whose failure tells what is wrong."""
         with plainly_connected(self._address.server, self._seconds) as connection:
+            _require_utf8(connection, self.path)
             self._role = role_of(connection.info.dbname, self._address.schema)
             version = tenants.version_of(connection, self._address)
             if version is None and not create:
@@ -284,7 +294,9 @@ class PostgresStore:
     def close(self) -> None:
         """Let go of the server, after the write block that is open. Closing twice does nothing."""
         with self._lock:
-            self._closed = True
+            if not self._closed:
+                self._closed = True
+                end_using(self._address.server)
 
     def _take_lock(self) -> None:
         if not self._lock.acquire(timeout=self.config.busy_timeout):
@@ -366,13 +378,34 @@ def has_tenant(path: str, config: Config) -> bool:
         return tenants.version_of(connection, address) is not None
 
 
+def state_of(path: str, config: Config) -> tuple[str, int | None]:
+    """Return what is at an address, in words, and the version of the tenant's schema, None where there is none yet.
+
+    Raises StoreFailed, StoreBusy, SchemaTooNew.
+    """
+    address = parsed(path)
+    with _asking(address, config) as connection:
+        version = (connection.info.parameter_status("server_version") or "").partition(" ")[0]
+        return f"PostgreSQL {version}, tenant {address.tenant}", tenants.version_of(connection, address)
+
+
 @contextlib.contextmanager
 def _asking(address: Address, config: Config) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
     with (
         _translated(address.shown, config.busy_timeout),
         plainly_connected(address.server, config.busy_timeout) as connection,
     ):
+        _require_utf8(connection, address.shown)
         yield connection
+
+
+def _require_utf8(connection: psycopg.Connection[tuple[Any, ...]], path: str) -> None:
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise StoreFailed(
+            f"{path} is in a database with the encoding {encoding}, which does not hold every text: name one that was "
+            f"made with CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0"
+        )
 
 
 # ---- errors

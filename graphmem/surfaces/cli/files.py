@@ -124,7 +124,7 @@ def _told(counts: Mapping[str, int], payloads: int, *, of: str = "payload files"
 @json_option
 @click.pass_obj
 def check_command(session: Session, /, file: Path | None, as_json: bool) -> int:
-    """Look for damage: the file itself, the text index, keys, references, the journal, payloads. Nothing is changed.
+    """Look for damage: the memory itself, the text index, keys, references, the journal, payloads. Nothing is changed.
 
     FILE: a backup, of which no byte is touched; else the memory of --db. The exit code is 1 when something is wrong.
 

@@ -143,7 +143,12 @@ class _LazyGroup(click.Group):
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.option("--db", metavar="PATH", envvar="GRAPHMEM_DB", help="The memory file.  [env: GRAPHMEM_DB]")
+@click.option(
+    "--db",
+    metavar="PATH",
+    envvar="GRAPHMEM_DB",
+    help="The memory: a file, or the address of a server, best in GRAPHMEM_DB.  [env: GRAPHMEM_DB]",
+)
 @click.option(
     "--config",
     "config_file",
@@ -177,7 +182,7 @@ def graphmem(
     session_name: str,
     verbose: bool,
 ) -> None:
-    """A scene-graph memory for AI agents, in one SQLite file.
+    """A scene-graph memory for AI agents, in one SQLite file or on a PostgreSQL server.
 
     Without --db the file lies in the user's data folder; 'graphmem config' tells where. What is read is the user's own,
     and that of the current project and session; --scope names others, --scope all reads everything.

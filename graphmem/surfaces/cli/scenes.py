@@ -15,7 +15,7 @@ from graphmem.surfaces.cli.group import (
     situation_options,
 )
 from graphmem.surfaces.opening import Session
-from graphmem.surfaces.output import counted, none_of, print_operation, print_table, printable, to_json
+from graphmem.surfaces.output import counted, none_of, print_operation, print_remarks, print_table, printable, to_json
 
 if TYPE_CHECKING:
     import dataclasses
@@ -222,6 +222,7 @@ def reset_scenes_command(session: Session, /, emergent: bool, backup: str | None
     """Remove all scenes that grew by themselves, so that they grow anew, and what waits for a scene.
 
     Declared scenes and facts stay. A backup is made before, beside the memory or at PATH; `graphmem undo` reverses it.
+    Of a memory on a server no backup is made: `graphmem copy` or pg_dump makes one before.
 
     \b
     Example:
@@ -243,6 +244,7 @@ def reset_scenes_command(session: Session, /, emergent: bool, backup: str | None
     if report.backup:
         click.echo(f"backup: {printable(report.backup)}")
     print_operation(report.operation)
+    print_remarks(report.remarks)
 
 
 @click.command("evidence")

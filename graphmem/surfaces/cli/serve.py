@@ -70,6 +70,7 @@ def serve_command(
         seconds = None if idle is None else idle * 60
         server.serve(
             memory,
+            session.ready_path(),
             host=host,
             port=port,
             idle=seconds,

@@ -182,7 +182,7 @@ class _Duration(click.ParamType[float]):
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document; with --every one a line, each pass.")
 @click.pass_obj
 def upkeep_command(session: Session, /, every: float | None, allow_shrink: bool, dry_run: bool, as_json: bool) -> int:
-    """Merge twins, let fade what is not told again, remove what nothing uses, tidy the file and check it.
+    """Merge twins, let fade what is not told again, remove what nothing uses, tidy the memory and check it.
 
     Each step is short, and `graphmem undo` reverses what it did. A step that would lose more than a fifth of the facts,
     notes, refs or scenes stops before it begins; then the exit code is 1.

@@ -11,7 +11,7 @@ from shlex import quote
 
 from graphmem.core.addresses import is_server, require_ours, without_password
 from graphmem.core.model import FileState
-from graphmem.errors import Conflict, GraphmemError, InvalidInput, SchemaTooNew, StoreCorrupt
+from graphmem.errors import Conflict, GraphmemError, InvalidInput, SchemaTooNew, StoreBusy, StoreCorrupt
 from graphmem.memory import Memory
 from graphmem.surfaces import places
 from graphmem.surfaces.doctor import copies
@@ -57,7 +57,8 @@ def look(session: Session, source: Callable[[], str]) -> Iterator[Finding | File
         except InvalidInput as error:
             yield problem("memory", f"{reason_of(error)} ({source()})", "correct it there")
             return
-        yield note("memory", f"on a server, {without_password(path)} ({source()})", "'graphmem check' looks into it")
+        yield from _on_server(path, source())
+        yield from _server(path)
         return
     file = Path(os.path.realpath(os.path.expanduser(path)))
     must_write = not (is_readable and session.config().read_only)
@@ -155,6 +156,28 @@ def _content(file: Path) -> Iterator[Finding | FileState]:
         else:
             told = f"sound, schema {state.schema} of an older graphmem"
             yield note("memory content", told, "the next command that opens it brings it up to date; back it up first")
+        yield state
+
+
+def _on_server(address: str, source: str) -> Iterator[Finding | FileState]:
+    place = f"{without_password(address)} ({source})"
+    try:
+        state = Memory.file_state(address)
+    except SchemaTooNew as error:
+        yield problem("memory", reason_of(error), "pip install --upgrade graphmem")
+    except StoreBusy as error:
+        yield problem("memory", reason_of(error), "see that the server runs and can be reached, or correct the address")
+    except GraphmemError as error:
+        yield problem("memory", reason_of(error), f"mend that, or name another memory: this one is from {source}")
+    else:
+        if not state.schema:
+            told = f"{place}, {state.server}: there is none yet"
+            yield note("memory", told, "the first command that writes makes it")
+        elif state.is_current:
+            yield good("memory", f"{place}, {state.server}, schema {state.schema}; 'graphmem check' looks into it")
+        else:
+            told = f"{place}, {state.server}, schema {state.schema} of an older graphmem"
+            yield note("memory", told, "the next command that opens it brings it up to date; pg_dump it first")
         yield state
 
 

@@ -1,6 +1,7 @@
 """Serving a memory on a port of loopback until somebody stops it or nobody asks any more."""
 
 import errno
+import functools
 import os
 import signal
 import socket
@@ -13,6 +14,7 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from graphmem.config import check_count
+from graphmem.core.addresses import is_server
 from graphmem.errors import Conflict, InvalidInput, StoreFailed
 from graphmem.memory import Memory
 from graphmem.surfaces.http import running
@@ -31,6 +33,7 @@ _PATIENCE = 5  # seconds for what is still being answered at the end
 
 def serve(
     memory: Memory,
+    path: str,
     *,
     host: str,
     port: int,
@@ -42,6 +45,7 @@ def serve(
 ) -> None:
     """Serve a memory until the process is told to end, or nothing was asked for `idle` seconds.
 
+    path: what it was opened by; of a server the whole address, by which it is opened for other projects.
     host: one of `HOSTS`. port: 0 for any that is free. private: reading needs the token too. ready: told how it is
     reached, as soon as it is. pages, error_page: as in `create_app`.
 
@@ -50,13 +54,21 @@ def serve(
     """
     if memory.path == ":memory:":
         raise InvalidInput("db", memory.path, "name a file: one in memory is gone with its server")
-    with running.only_server(memory.path) as record, listening(host, port) as listener:
+    path = path if is_server(path) else memory.path
+    with running.only_server(path) as record, listening(host, port) as listener:
         name, free, *_ = listener.getsockname()
         url = f"http://[{name}]:{free}" if ":" in name else f"http://{name}:{free}"
         served = running.Running(memory.path, url, free, new_token(), os.getpid())
         load = Load()
         app = create_app(
-            memory, port=free, token=served.token, pages=pages, error_page=error_page, load=load, private=private
+            memory,
+            port=free,
+            token=served.token,
+            pages=pages,
+            error_page=error_page,
+            load=load,
+            private=private,
+            opened=functools.partial(Memory.open, path, create=False),
         )
         server = Server(app, is_over=lambda: idle is not None and load.idle_for() > idle, load=load)
         with server.stopped_by_signals():

@@ -327,8 +327,8 @@ TEXTS: Mapping[str, tuple[str, str]] = MappingProxyType(
         # ---- health
         "health.check": ("Damage", "损坏检查"),
         "health.check_told": (
-            "The file, its indexes and references are looked at when you ask; writers wait while it lasts.",
-            "按需检查文件、索引与引用；检查期间写入会等待。",
+            "The memory, its indexes and references are looked at when you ask; writers wait while it lasts.",
+            "按需检查记忆、索引与引用；检查期间写入会等待。",
         ),
         "health.check_now": ("Look for damage", "检查损坏"),
         "health.scenes_told": ("How well scenes do their work is counted when you ask.", "按需统计场景的运作情况。"),
@@ -337,8 +337,8 @@ TEXTS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "health.damaged": ("{number} problems were found.", "发现 {number} 个问题。"),
         "health.upkeep": ("Upkeep", "维护"),
         "health.upkeep_told": (
-            "A pass merges twins, lets fade what nobody uses, and tidies the file; each step can be undone.",
-            "维护会合并重复、淡化无用内容并整理文件，每一步都可撤销。",
+            "A pass merges twins, lets fade what nobody uses, and tidies the memory; each step can be undone.",
+            "维护会合并重复、淡化无用内容并整理记忆，每一步都可撤销。",
         ),
         "health.faded": ("The last one that let something fade was at", "最近一次淡化于"),
         "health.rehearse": ("Rehearse", "预演"),
