@@ -250,7 +250,8 @@ def connected(address: str, seconds: float) -> Iterator[Connection]:
 
 
 @atexit.register
-def _close_pools() -> None:
+def close_pools() -> None:
+    """Close the connections of this process that are free."""
     with _pools_lock:
         for (process, _), pool in _pools.items():
             if process == os.getpid():
