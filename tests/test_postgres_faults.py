@@ -328,7 +328,7 @@ def test_closing_the_last_memory_leaves_one_connection(server, admin):
         asked = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         return admin.execute(asked).fetchone()[0]
 
-    connecting._close_pools()
+    connecting.close_pools()
     end_connections(admin)
     first, last = (Memory.open(address("t1", server)) for _ in range(2))
     with contextlib.ExitStack() as stack:
