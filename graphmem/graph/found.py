@@ -49,15 +49,9 @@ def standing(
     """
     holds, moments = holding(at)
     in_scope, parameters = of_scopes(scopes)
-    return {
-        relation_id: told_at
-        for ids, marks in in_parts(relation_ids)
-        for relation_id, told_at in tx.execute(
-            f"""SELECT r.id, r.updated_at FROM relations r
-                WHERE r.id IN ({marks}) AND ({holds} OR (? = 1 AND r.status = 'superseded')) {in_scope}""",
-            (*ids, *moments, past, *parameters),
-        )
-    }
+    asked = f"""SELECT r.id, r.updated_at FROM relations r
+                WHERE r.id IN ({{marks}}) AND ({holds} OR (? = 1 AND r.status = 'superseded')) {in_scope}"""
+    return dict(rows_about(tx, asked, relation_ids, *moments, past, *parameters))
 
 
 def told_by(tx: Transaction, sentence_ids: Sequence[int]) -> dict[int, list[int]]:
@@ -107,10 +101,9 @@ def closed_to(tx: Transaction, situation: Situation, scenes: Iterable[Holding]) 
     """Return which of the scenes name people, none of whom is in the situation: what they hold is not for it."""
     keys = {scene.scene_id: scene.key for scene in scenes if scene.scene_id != _NO_SCENE}
     people = {scene_id: [*features_of_key(key)] for scene_id, key in keys.items()}
-    for ids, marks in in_parts(keys):
-        rows = tx.execute(f"SELECT scene_id, feature FROM scene_features WHERE scene_id IN ({marks})", ids)
-        for scene_id, feature in rows:
-            people[scene_id].append(feature)
+    named = rows_about(tx, "SELECT scene_id, feature FROM scene_features WHERE scene_id IN ({marks})", keys)
+    for scene_id, feature in named:
+        people[scene_id].append(feature)
     return {
         scene_id
         for scene_id, features in people.items()
@@ -210,13 +203,7 @@ def scene_keys(tx: Transaction, scene_ids: Sequence[int]) -> dict[int, tuple[str
 
 def predecessors(tx: Transaction, relation_ids: Sequence[int]) -> dict[int, int]:
     """Return the superseded values of the functional relations of some facts, each with that fact."""
-    return {
-        old: new
-        for ids, marks in in_parts(sorted(relation_ids))
-        for old, new in tx.execute(
-            f"""SELECT old.id, r.id FROM relations r JOIN relations old
-                    ON old.source_id = r.source_id AND old.relation_key = r.relation_key AND old.scope = r.scope
-                WHERE r.id IN ({marks}) AND old.status = 'superseded' AND old.id <> r.id""",
-            ids,
-        )
-    }
+    asked = """SELECT old.id, r.id FROM relations r JOIN relations old
+                   ON old.source_id = r.source_id AND old.relation_key = r.relation_key AND old.scope = r.scope
+               WHERE r.id IN ({marks}) AND old.status = 'superseded' AND old.id <> r.id"""
+    return dict(rows_about(tx, asked, sorted(relation_ids)))

@@ -13,7 +13,7 @@ from graphmem.errors import InvalidInput
 from graphmem.graph.entities import visible
 from graphmem.graph.scenes import facts_of
 from graphmem.graph.validity import holding
-from graphmem.store.lists import in_parts, of_scopes, prefix_range
+from graphmem.store.lists import in_parts, of_scopes, prefix_range, rows_about
 from graphmem.store.transaction import Transaction
 
 # Words that name every second thing: what only they find comes after what a particular word finds.
@@ -188,11 +188,7 @@ def told(tx: Transaction, relation_ids: Sequence[int]) -> tuple[RecalledRelation
 
 
 def _entities(tx: Transaction, entity_ids: Iterable[int]) -> list[_Entity]:
-    return [
-        _Entity(*row)
-        for ids, places in in_parts(entity_ids)
-        for row in tx.execute(f"{_SELECT} WHERE e.id IN ({places})", ids)
-    ]
+    return [_Entity(*row) for row in rows_about(tx, f"{_SELECT} WHERE e.id IN ({{marks}})", entity_ids)]
 
 
 def _keywords(tx: Transaction, names: str | Sequence[str], scopes: Sequence[str] | None) -> tuple[str, ...]:

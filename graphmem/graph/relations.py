@@ -22,7 +22,7 @@ from graphmem.graph.entities import matching_glob, mention
 from graphmem.graph.scenes import Told, attach
 from graphmem.graph.validity import holding
 from graphmem.store import text_index
-from graphmem.store.lists import in_parts, values_in_parts
+from graphmem.store.lists import rows_about, values_in_parts
 from graphmem.store.transaction import Transaction
 
 
@@ -337,8 +337,7 @@ def put_sentences(tx: Transaction, texts: Sequence[str], at: str) -> tuple[list[
     """Return the ids of sentences, None for '', and of those the new ones, to be indexed."""
     digests = {text: digest_of(text) for text in texts if text}
     ids: dict[bytes, int] = {}
-    for part, marks in in_parts(digests.values()):
-        ids.update(tx.execute(f"SELECT hash, id FROM sentences WHERE hash IN ({marks})", part).fetchall())
+    ids.update(rows_about(tx, "SELECT hash, id FROM sentences WHERE hash IN ({marks})", digests.values()))
     fresh: list[int] = []
     for text, digest in digests.items():
         if digest not in ids:

@@ -16,7 +16,7 @@ from graphmem.graph.entities import require
 from graphmem.graph.neighbours import Edge, Reading, facts_around, told
 from graphmem.graph.scenes import below
 from graphmem.late import late
-from graphmem.store.lists import in_parts
+from graphmem.store.lists import in_parts, rows_about
 from graphmem.store.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -60,10 +60,9 @@ def graph(tx: Transaction, reading: Reading, *, scene: str | None, entity: str |
             _add_facts(tx, picture, reading, f"(SELECT * FROM {_TOLD} told WHERE id IN ({places}))", ids)
     if within is not None and center is not None:
         picture = nx.ego_graph(picture, center, radius=depth, undirected=True)
-    for ids, places in in_parts(picture):
-        rows = tx.execute(f"SELECT id, name, type, mention_count FROM entities WHERE id IN ({places})", ids)
-        for entity_id, name, kind, mentions in rows:
-            picture.add_node(entity_id, name=name, type=kind, mentions=mentions)
+    asked = "SELECT id, name, type, mention_count FROM entities WHERE id IN ({marks})"
+    for entity_id, name, kind, mentions in rows_about(tx, asked, list(picture)):
+        picture.add_node(entity_id, name=name, type=kind, mentions=mentions)
     return picture
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from graphmem.core.model import Note, TreeConflict, TreeState
 from graphmem.core.pages import ROOT_PAGE, Listed, make_uid
-from graphmem.store.lists import in_list, in_parts, of_scopes
+from graphmem.store.lists import in_list, of_scopes, rows_about
 from graphmem.store.transaction import Transaction
 
 _COLUMNS = "uid, path, note_id, hash, stamp, note_hash, writing, changes, conflict"
@@ -216,11 +216,9 @@ def _listed(tx: Transaction, root: str, condition: str, values: tuple[str | int,
         (root, *values),
     ).fetchall()
     triggers: dict[int, list[str]] = {}
-    for ids, marks in in_parts([note_id for note_id, *_ in found]):
-        for note_id, trigger in tx.execute(
-            f"SELECT note_id, load_when FROM note_triggers WHERE note_id IN ({marks}) ORDER BY load_when", ids
-        ):
-            triggers.setdefault(note_id, []).append(trigger)
+    asked = "SELECT note_id, load_when FROM note_triggers WHERE note_id IN ({marks}) ORDER BY load_when"
+    for note_id, trigger in rows_about(tx, asked, [note_id for note_id, *_ in found]):
+        triggers.setdefault(note_id, []).append(trigger)
     return [Listed(path, title, summary, tuple(triggers.get(note_id, ())), bool(proposed))
             for note_id, path, title, summary, proposed in found]  # fmt: skip
 

@@ -19,6 +19,7 @@ else:
     redaction = late("graphmem.core.redaction")
 
 SOURCE = "agent"  # whatever a model says, it is not the user
+_SCOPE_WORDS = ("", "user", "project", "session", "all")
 # The arguments of verbs that a model may give.
 OFFERED: Mapping[str, tuple[str, ...]] = {
     name: tuple(arguments.split())
@@ -134,9 +135,6 @@ def _refuse_unknown_scope(memory: Memory, argument: str, given: Any) -> None:
         for each in unknown:
             if each not in known:
                 raise InvalidInput(argument, each, "give user, project or session, or the key of a scope that there is")
-
-
-_SCOPE_WORDS = ("", "user", "project", "session", "all")
 
 
 def own_tools() -> tuple[Tool, ...]:
