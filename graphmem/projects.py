@@ -284,10 +284,19 @@ def _spelled(written: str, real: str, root: str) -> Iterator[str]:
     place = os.path.abspath(written)
     if os.path.realpath(place) != real:  # '..' behind a link
         return
-    while os.path.dirname(place) != place:
-        if os.path.realpath(place) == root:
+    drive, tail = os.path.splitdrive(place)
+    place = resolved = drive + os.sep
+    for name in filter(None, tail.split(os.sep)):
+        place, inside = os.path.join(place, name), os.path.join(resolved, name)
+        # To resolve every part of a path from its top would take the square of its length.
+        resolved = os.path.realpath(inside) if _leads_elsewhere(inside) else inside
+        if resolved == root:
             yield place
-        place = os.path.dirname(place)
+
+
+def _leads_elsewhere(path: str) -> bool:
+    """Tell whether a path may resolve to another one within a folder that is resolved; Windows has many ways to."""
+    return os.name == "nt" or os.path.islink(path)
 
 
 def _main_tree(found: _Repository, settings: "dict[tuple[str, str, str], str]") -> str:

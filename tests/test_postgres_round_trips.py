@@ -91,11 +91,20 @@ def test_a_turn_without_a_channel_takes_three(memory, waits):
     assert waits(lambda: memory.enter_scene(NO_CHANNEL)) == 3
 
 
-def test_a_turn_that_joins_nothing_takes_three(memory, waits):
-    """Whether a scene grows hangs on what was counted before."""
+@pytest.mark.parametrize("here", [PERSON, ROOM, NO_CHANNEL])
+def test_a_turn_that_joins_nothing_takes_two(memory, waits, here):
+    """What was counted before is asked for along with the scenes."""
     memory.enter_scene(Situation.of(chan="elsewhere"))
 
-    assert waits(lambda: memory.enter_scene(PERSON)) == 3
+    assert waits(lambda: memory.enter_scene(here)) == 2
+
+
+@pytest.mark.parametrize("here", [PERSON, ROOM, NO_CHANNEL])
+def test_the_turn_that_makes_a_scene_takes_three(memory, waits, here):
+    """Once in the life of a scene its number is waited for."""
+    memory.enter_scene(here)
+
+    assert waits(lambda: memory.enter_scene(here)) == 3
 
 
 def test_to_look_which_scenes_answer_takes_three(memory, waits):

@@ -78,7 +78,7 @@ _NAME = re.compile(
     | (?<![A-Za-z0-9_])(?:[A-Za-z][A-Za-z0-9]{0,40}_[A-Za-z0-9_]+|[a-z]{1,40}[A-Z][A-Za-z0-9]*
         |[A-Z][a-z0-9]{1,40}[A-Z][A-Za-z0-9]*|[A-Z]{2}[A-Z0-9]*(?![a-z]))
     | (?<=[\u3400-\u9fff])[ ]?[A-Za-z][A-Za-z0-9.+#_-]*                  # a Latin word beside Chinese ones
-    | (?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9.+#_-]*(?=[ ]?[\u3400-\u9fff])
+    | (?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9.+#_-]{0,64}(?=[ ]?[\u3400-\u9fff])
     """,
     re.VERBOSE,
 )

@@ -79,17 +79,31 @@ def visit(
     """Declare scenes by their keys and enter the scene of a situation, which may be empty."""
     # All that has to be known is asked for before any of it is waited for.
     strengthened = _strengthen(tx, keys, at) if keys else ()
+    evidence = _evidence(tx, situation) if situation else ()
     found = matching.best(tx, situation) if situation else None
     declared = _declared(tx, keys, strengthened, at, config) if keys else []
-    return _enter(tx, situation, at, found) if situation else Entered(), declared
+    return _enter(tx, situation, at, found, evidence) if situation else Entered(), declared
 
 
-def _enter(tx: Transaction, situation: Situation, at: str, found: matching.Candidate | None) -> Entered:
+def _evidence(tx: Transaction, situation: Situation) -> Iterable[tuple[int, str]]:
+    """Ask how often the label of a situation was met, and when last."""
+    return tx.engine.ahead(
+        tx, "SELECT count, updated_at FROM situation_evidence WHERE label = ?", lambda: (situation.growing_label,)
+    )
+
+
+def _enter(
+    tx: Transaction,
+    situation: Situation,
+    at: str,
+    found: matching.Candidate | None,
+    evidence: Iterable[tuple[int, str]],
+) -> Entered:
     """Join the scene that was found, or count the visit towards a new one."""
     if found is not None:
         return _join(tx, situation, at, found)
     label = situation.growing_label
-    if not label or not _evidence_suffices(tx, label, at, situation.config):
+    if not label or not _evidence_suffices(tx, label, evidence, at, situation.config):
         log.debug("no scene yet for %r", label)
         return Entered()
     scene_id, key, strength = _grow(tx, label, at)
@@ -186,11 +200,14 @@ def _give_up_surplus(tx: Transaction, scene_id: int, count: int, config: Config)
         postings.settle(tx, [scene_id])
 
 
-def _evidence_suffices(tx: Transaction, label: str, at: str, config: Config) -> bool:
+def _evidence_suffices(
+    tx: Transaction, label: str, evidence: Iterable[tuple[int, str]], at: str, config: Config
+) -> bool:
     """Count a visit under a label; tell whether there are enough within the evidence lifetime."""
-    row = tx.execute("SELECT count, updated_at FROM situation_evidence WHERE label = ?", (label,)).fetchone()
-    near = row is not None and _days_apart(at, row[1]) <= config.evidence_days
-    count, last = (row[0] + 1, max(row[1], at)) if near else (1, at)
+    count, last = 1, at
+    for met, when in evidence:
+        if _days_apart(at, when) <= config.evidence_days:
+            count, last = met + 1, max(when, at)
     tx.execute(
         """INSERT INTO situation_evidence(label, count, updated_at) VALUES (?, ?, ?)
            ON CONFLICT (label) DO UPDATE SET count = excluded.count, updated_at = excluded.updated_at""",
@@ -207,37 +224,40 @@ def _grow(tx: Transaction, label: str, at: str) -> tuple[int, str, int]:
     """Make the scene of a label, or adopt the row of that key that a write made before; return id, key, strength."""
     key = base = auto_key(label)
     number = 1
-    while (found := _row_of(tx, key)) is not None:
-        scene_id, has_features = found
-        if key == base and not has_features:
-            (strength,) = tx.execute(
-                """UPDATE scenes SET strength = strength + 1, visits = 1, updated_at = MAX(updated_at, ?)
-                   WHERE id = ? RETURNING strength""",
-                (at, scene_id),
-            ).fetchone()
+    while (scene_id := _insert_scene(tx, key, visits=1, at=at)) is None:
+        if key == base and (adopted := _adopt(tx, key, at)):
+            scene_id, strength = adopted
             return scene_id, key, strength
         number += 1
         key = suffixed_key(base, number)
-    return _insert_scene(tx, key, visits=1, at=at), key, 1
+    return scene_id, key, 1
 
 
-def _row_of(tx: Transaction, key: str) -> tuple[int, bool] | None:
-    row = tx.execute(
-        """SELECT id, EXISTS (SELECT 1 FROM scene_features WHERE scene_id = scenes.id) FROM scenes WHERE key = ?
-           UNION ALL SELECT scene_id, TRUE FROM scene_aliases WHERE key = ?""",
-        (key, key),
+def _adopt(tx: Transaction, key: str, at: str) -> tuple[int, int] | None:
+    """Count the first visit of a scene without features; return its id and strength, None where there is none."""
+    found: tuple[int, int] | None = tx.execute(
+        """UPDATE scenes SET strength = strength + 1, visits = 1, updated_at = MAX(updated_at, ?)
+           WHERE key = ? AND NOT EXISTS (SELECT 1 FROM scene_features WHERE scene_id = scenes.id)
+           RETURNING id, strength""",
+        (at, key),
     ).fetchone()
-    return None if row is None else (row[0], bool(row[1]))
+    return found
 
 
-def _insert_scene(tx: Transaction, key: str, *, visits: int, at: str) -> int:
-    (scene_id,) = tx.execute(
-        """INSERT INTO scenes(key, strength, visits, origin, created_at, updated_at) VALUES (?, 1, ?, ?, ?, ?)
+def _insert_scene(tx: Transaction, key: str, *, visits: int, at: str) -> int | None:
+    """Make a scene and return its id; None where a scene has the key, or had it."""
+    made = tx.execute(
+        """INSERT INTO scenes(key, strength, visits, origin, created_at, updated_at)
+           SELECT ?1, 1, ?2, ?3, ?4, ?4
+           WHERE NOT EXISTS (SELECT 1 FROM scenes WHERE key = ?1)
+               AND NOT EXISTS (SELECT 1 FROM scene_aliases WHERE key = ?1)
            RETURNING id""",
-        (key, visits, origin_of(key), at, at),
+        (key, visits, origin_of(key), at),
     ).fetchone()
-    text_index.add(tx, "scene", [scene_id])
-    return int(scene_id)
+    if made is None:
+        return None
+    text_index.put(tx, "scene", [(made[0], text_index.tokens(title=key))])
+    return int(made[0])
 
 
 # ---- declaring
@@ -273,6 +293,7 @@ def scene_ids(tx: Transaction, keys: Iterable[str]) -> dict[str, int]:
 def _make(tx: Transaction, key: str, at: str, config: Config) -> int:
     """Make a scene; a declared one gets the features that its key spells."""
     scene_id = _insert_scene(tx, key, visits=0, at=at)
+    assert scene_id is not None, "a key is looked up before"
     tx.executemany(
         "INSERT INTO scene_features(scene_id, feature, weight, posted) VALUES (?, ?, ?, NULL)",
         [(scene_id, feature, config.weight_of(kind_of(feature))) for feature in features_of_key(key)],

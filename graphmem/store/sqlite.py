@@ -2,7 +2,7 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from graphmem.errors import StoreCorrupt
@@ -19,6 +19,11 @@ _Row = tuple[Any, ...]
 def each(tx: Connection, statement: str, rows: Iterable[Sequence[Any]]) -> list[list[_Row]]:
     """Execute a statement once for each of some rows of parameters; return what each gave."""
     return [tx.execute(statement, row).fetchall() for row in rows]
+
+
+def ahead(tx: Connection, statement: str, parameters: Callable[[], Sequence[Any]]) -> Iterator[_Row]:
+    """Return the rows of a statement, which is executed when they are wanted: nothing is far away."""
+    yield from tx.execute(statement, parameters())
 
 
 def nested(

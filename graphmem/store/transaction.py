@@ -118,6 +118,13 @@ class Engine(Protocol):
         It is executed at once, also where what it gave comes only when it is asked for.
         """
 
+    def ahead(self, tx: Any, statement: str, parameters: Callable[[], Sequence[Any]], /) -> Iterable[tuple[Any, ...]]:
+        """Return the rows of a statement that only reads, and that is seldom wanted.
+
+        Where a statement costs a way to the server it goes along with others, else it is executed, and its parameters
+        are worked out, when its rows are asked for. Nothing that it reads may be written in between.
+        """
+
     def nested(
         self, tx: Any, statement: str, parameters: Sequence[Any], inner: str, most: int, /
     ) -> Iterable[tuple[tuple[Any, ...], list[tuple[Any, ...]]]]:

@@ -37,11 +37,17 @@ def _process(environ: dict[str, str], told: bytes, *command: str) -> Callable[[]
     return lambda: subprocess.run(command, input=told, stdout=subprocess.DEVNULL, check=True, env=environ)
 
 
-def _wait_for_a_helper(place: str) -> None:
+def _helpers(folder: str) -> list[Path]:
+    """Return the sockets of helpers, whichever name of this interpreter started them."""
+    return list(Path(folder).rglob("hook-*"))
+
+
+def _wait_for_a_helper(folder: str) -> None:
     for _ in range(600):
-        if Path(place).exists():
+        if _helpers(folder):
             return
         time.sleep(0.1)
+    raise TimeoutError(f"no helper of the hook in {folder} after a minute")
 
 
 def run(sizes: Sequence[int], turns: int) -> Finding:
@@ -79,9 +85,8 @@ def _measure(finding: Finding, scenes: int, environ: dict[str, str], folder: str
     common = {"session_id": "bench", "cwd": folder, "transcript_path": str(transcript)}
     told = {name: json.dumps({**common, "hook_event_name": name, **given}).encode() for name, given in EVENTS.items()}
     alone = {**environ, "GRAPHMEM_HOOK_ALONE": "1"}
-    place = hook.socket_of(hook.request([], b"")[0])
     _process(environ, told["SessionStart"], *program(), "SessionStart")()
-    _wait_for_a_helper(place)
+    _wait_for_a_helper(folder)
     verbs = {name: hook.request([name], raw) for name, raw in told.items()}
     works: dict[str, Callable[[], object]] = {
         "floor": _process(environ, b"", sys.executable, "-c", "pass"),
@@ -90,7 +95,8 @@ def _measure(finding: Finding, scenes: int, environ: dict[str, str], folder: str
         **{f"{name} verb": lambda asked=asked: hook_helper.answer(*asked) for name, asked in verbs.items()},
     }
     times = in_blocks({name: lambda act=act: act for name, act in works.items()}, measured=turns, warm_up=1)
-    Path(place).unlink(missing_ok=True)  # the helper sees it and ends
+    for place in _helpers(folder):
+        place.unlink()  # the helper sees it and ends
     floor = median(times["floor"])
     for name in EVENTS:
         verb = median(times[f"{name} verb"])

@@ -23,7 +23,6 @@ from graphmem import Memory
 from graphmem.core.model import TreeReport
 
 TURNS = 15
-WATCHED = 20  # edits
 OLD_ENOUGH = 2.5  # seconds
 WORDS = [
     "deploy",
@@ -104,7 +103,7 @@ def _measured(folder: Path, size: int, turns: int) -> _Spent:
                     spent.syncs.append(sync)
                     spent.floors.append(floor)
         spent.edits = [_timed_edit(memory, root, turn) for turn in range(min(turns, 5))]
-        spent.watched = _watched(memory, root)
+        spent.watched = _watched(memory, root, turns)
     return spent
 
 
@@ -157,7 +156,7 @@ def _notes_of(root: Path) -> list[Path]:
     return sorted(path for path in (root / "facts").glob("*.md") if path.name != "index.md")
 
 
-def _watched(memory: Memory, root: Path) -> list[float]:
+def _watched(memory: Memory, root: Path, edits: int) -> list[float]:
     """Edit files while the tree is watched; return how long each took until it was in the memory."""
     told: queue.Queue[TreeReport] = queue.Queue()
     stop = threading.Event()
@@ -167,7 +166,7 @@ def _watched(memory: Memory, root: Path) -> list[float]:
     try:
         told.get(timeout=60)
         paths = _notes_of(root)
-        for turn in range(WATCHED):
+        for turn in range(edits):
             time.sleep(0.3 + turn / 50)  # at another place of the watcher's steps each time
             path = paths[turn % len(paths)]
             started = time.perf_counter()

@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -49,6 +49,11 @@ def each(tx: "PostgresTransaction", statement: str, rows: Iterable[Sequence[Any]
     """Send a statement once for each of some rows of parameters; return what each gave."""
     sent = [tx.execute(statement, row) for row in rows]
     return (one.fetchall() for one in sent)
+
+
+def ahead(tx: "PostgresTransaction", statement: str, parameters: Callable[[], Sequence[Any]]) -> "PostgresRows":
+    """Send a statement, whose rows may be wanted, along with others."""
+    return tx.execute(statement, parameters())
 
 
 def nested(
