@@ -65,8 +65,13 @@ def connecting(kind):
 
 
 def examples(number):
-    """How many examples a long property is tried with: on PostgreSQL, where each takes ten times as long, a tenth."""
-    return number // 10 if os.environ.get("GRAPHMEM_TEST_STORE") == "postgres" else number
+    """How many examples a long property is tried with: all in the slow tests, else a half.
+
+    On PostgreSQL, where each takes ten times as long, a tenth.
+    """
+    if os.environ.get("GRAPHMEM_TEST_STORE") == "postgres":
+        return number // 10
+    return number if os.environ.get("GRAPHMEM_TEST_EXAMPLES") == "all" else number // 2
 
 
 def _on_postgres(path):

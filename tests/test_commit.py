@@ -6,7 +6,7 @@ import pytest
 from conftest import FakeClock
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import refusal, sql
+from support import examples, refusal, sql
 
 from graphmem import Memory, Triple
 
@@ -70,7 +70,7 @@ def statements_of(memory, act):
     return [one.lstrip() for one in seen if one not in of_fts5], of_fts5
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(steps)
 def test_facts_told_in_one_commit_are_those_told_one_by_one(steps):
     with Memory.open(":memory:", clock=FakeClock()) as together, Memory.open(":memory:", clock=FakeClock()) as singly:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sqlite_utils import Database
+from support import examples
 
 from graphmem import Config, Conflict, Feature, Memory, Situation
 from graphmem.config import DEFAULT
@@ -169,7 +170,7 @@ def named(*keys):
 LIMITS = st.sampled_from([matching._COMMON, 1, 2])
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.sampled_from(CONFIGS), LIMITS, st.lists(situations, min_size=1, max_size=25))
 # A channel vetoes whatever its kind weighs.
 @example(SOFT_CHANNELS, 64, [named("chan:x", "topic:p")] * 2 + [named("chan:y", "topic:p")])
@@ -206,7 +207,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=130)
+@settings(max_examples=examples(130))
 @given(st.sampled_from(CONFIGS), LIMITS, steps, st.lists(situations, min_size=3, max_size=3))
 # A declaration strengthens a scene, and strength breaks ties.
 @example(DEFAULT, 64, [("enter", named("chan:x"))] * 3 + [("declare", 0)], [named("chan:x")])

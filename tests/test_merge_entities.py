@@ -11,7 +11,7 @@ import pytest
 from conftest import FakeClock
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from support import dump, orphans, sql, text_index_of
+from support import dump, examples, orphans, sql, text_index_of
 
 from graphmem import Config, Conflict, InvalidInput, Memory, NotFound, Triple
 
@@ -259,7 +259,7 @@ def tell(memory, clock, said):
         clock.advance(minutes=1)
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(before=tellings, after=tellings, third=st.sampled_from([None, ("C", "B"), ("B", "C"), ("A", "C")]))
 @example(
     before=[("A", "likes", "C", 0.2, "", (HOME,), "", {})],

@@ -9,7 +9,7 @@ import pytest
 from conftest import FakeClock
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import dump, sql
+from support import dump, examples, sql
 
 from graphmem import InvalidInput, Memory, Triple, entity_key
 
@@ -348,7 +348,7 @@ def plain_neighbours(told, keywords, depth, limit):
     return list(hops.items()), [" ".join(fact) for fact in chosen[:limit]]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(EDGES, st.lists(st.sampled_from([*ENDS, "a", "c"]), min_size=1, max_size=2, unique=True), st.integers(0, 4),
        st.integers(0, 8))  # fmt: skip
 def test_a_walk_equals_that_of_a_plain_search(told, keywords, depth, limit):

@@ -271,4 +271,4 @@ class Machine(RuleBasedStateMachine):
 
 
 def test_any_sequence_of_verbs_on_notes():
-    run_state_machine_as_test(Machine, settings=settings(max_examples=examples(25), stateful_step_count=20))
+    run_state_machine_as_test(Machine, settings=settings(max_examples=examples(50), stateful_step_count=20))

@@ -9,7 +9,7 @@ from pathlib import Path
 from conftest import FakeClock
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import plans_of, sql
+from support import examples, plans_of, sql
 
 from graphmem import Memory, Situation, Triple
 
@@ -134,7 +134,7 @@ def returned(found):
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     st.lists(st.one_of(commits, commits, texts), max_size=6),
     st.lists(st.sampled_from(["boss", "boss", "clerk"]), max_size=6),

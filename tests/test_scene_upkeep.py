@@ -9,7 +9,7 @@ import pytest
 from conftest import FakeClock
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import orphans, sql, text_index_of
+from support import examples, orphans, sql, text_index_of
 
 from graphmem import Conflict, InvalidInput, Memory, NotFound, Situation, StoreFailed, Triple
 from graphmem.core.model import DropReport, RenameReport, SceneHealth
@@ -701,7 +701,7 @@ def do(memory, step):
 
 
 @given(st.lists(turns, max_size=12), st.lists(changes, min_size=1, max_size=8))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_changes_undone_in_reverse_order_leave_no_trace(before, steps):
     with tempfile.TemporaryDirectory() as folder, Memory.open(f"{folder}/m.db", clock=FakeClock()) as memory:
         for step in LIVED_IN + before:
@@ -722,7 +722,7 @@ def test_changes_undone_in_reverse_order_leave_no_trace(before, steps):
 
 
 @given(st.lists(st.one_of(turns, changes), min_size=3, max_size=16))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_what_is_undone_between_other_writes_leaves_a_whole_file(steps):
     """Indexes agree with the file, keys lead to one scene each, and what was written since the operation is there."""
     with tempfile.TemporaryDirectory() as folder:
