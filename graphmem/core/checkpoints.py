@@ -8,7 +8,7 @@ comment behind it; and candidates for notes, as JSON in another. The headings an
 import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -34,8 +34,8 @@ _CLOSED = "-->"
 _MOST_BLANK = 0.5
 _FILLER = "lorem ipsum"
 _HEAD = re.compile(r"^[ \t]*\[(?=(?:user|assistant|tool|system|message)\b)", re.MULTILINE | re.IGNORECASE)
-_HEADING = re.compile(r"##[ \t]+(.+?)[ \t]*")
-_DELTA_HEADING = re.compile(r"#{2,4}[ \t]+(.+?)[ \t]*:?[ \t]*")
+_HEADING = re.compile(r"##[ \t]+(.*\S)[ \t]*")
+_DELTA_HEADING = re.compile(r"#{2,4}[ \t]+(.*)")
 _BULLET = re.compile(r"[ \t]*[-*•][ \t]+(.*)")
 # A writer that forgets a line break puts the next bullet behind the end of a sentence.
 _RUN_TOGETHER = re.compile(r"(?<=[.。;；!！])[ \t]*-[ \t]+(?=\S)")
@@ -301,7 +301,7 @@ def parse_reply(reply: str) -> Reply:
     lines, proposed = _taken(lines, _CANDIDATES)
     is_whole = any(line.strip() == DONE for line in lines)
     while lines and (not lines[-1].strip() or lines[-1].strip() == DONE):
-        lines = lines[:-1]
+        lines.pop()
     of_project, of_user, remarks = _of_delta(delta)
     candidates = parse_candidates("\n".join(proposed)) if proposed else ()
     if not is_whole:
@@ -345,14 +345,14 @@ def _of_delta(lines: Sequence[str]) -> tuple[tuple[Candidate, ...], tuple[Candid
     heading = ""
     for line in lines:
         if match := _DELTA_HEADING.fullmatch(line):
-            heading = match[1].casefold()
+            heading = match[1].rstrip().removesuffix(":").rstrip().casefold()
             if heading not in _DELTA_SECTIONS:
                 remarks.append(f"the delta has an unknown heading, {match[1]!r}, which was left out")
             continue
-        _add_bullets(sections.setdefault(heading, []), line)
+        sections.setdefault(heading, []).append(line)
     found: dict[bool, list[Candidate]] = {True: [], False: []}
     for name, place in _DELTA_SECTIONS.items():
-        kept, dropped = _newest(sections.get(name, []), place.most)
+        kept, dropped = _newest(_bullets(sections.get(name, ())), place.most)
         if dropped:
             remarks.append(f"{name}: {dropped} of its oldest lines were dropped, beyond {place.most} bytes")
         found[place.is_global] += [
@@ -361,12 +361,19 @@ def _of_delta(lines: Sequence[str]) -> tuple[tuple[Candidate, ...], tuple[Candid
     return tuple(found[False]), tuple(found[True]), tuple(remarks)
 
 
-def _add_bullets(told: list[str], line: str) -> None:
-    """Add the bullets of a line; one without goes on with the last."""
-    if match := _BULLET.fullmatch(line):
-        told += [piece.strip() for piece in _RUN_TOGETHER.split(match[1]) if piece.strip()]
-    elif line.strip() and told:
-        told[-1] = f"{told[-1]} {line.strip()}"
+def _bullets(lines: Iterable[str]) -> list[str]:
+    """Return the bullets of some lines; a line without one goes on with the last.
+
+    >>> _bullets(["- uses pnpm", "  and node 22. - on port 80"]), _bullets(["- uses pnpm. - on port 80"])
+    (['uses pnpm and node 22. - on port 80'], ['uses pnpm.', 'on port 80'])
+    """
+    told: list[list[str]] = []
+    for line in lines:
+        if match := _BULLET.fullmatch(line):
+            told += [[piece.strip()] for piece in _RUN_TOGETHER.split(match[1]) if piece.strip()]
+        elif line.strip() and told:
+            told[-1].append(line.strip())
+    return [" ".join(pieces) for pieces in told]
 
 
 def claims_of(text: str) -> tuple[Candidate, ...]:
@@ -378,10 +385,7 @@ def claims_of(text: str) -> tuple[Candidate, ...]:
     found: list[Candidate] = []
     sections = sections_of(text)
     for heading, kind in (("Decisions", "decision"), ("Facts", "fact")):
-        told: list[str] = []
-        for line in sections.get(heading, ()):
-            _add_bullets(told, line)
-        found += [_claim(line, kind) for line in told if line not in NOTHING.values()]
+        found += [_claim(line, kind) for line in _bullets(sections.get(heading, ())) if line not in NOTHING.values()]
     return tuple(found)
 
 

@@ -45,9 +45,9 @@ _KINDS = {"rule-proposal": "rule", "memory": "fact"}
 _NO_LABELS = {"note", "concept"}  # kinds that say nothing
 _AT = re.compile(r"\bat[\"']?:\s*[\"']?([0-9T:.+Z-]+)")
 _FENCED = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-_CODE = re.compile(r"(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")
+_TICKS = re.compile(r"`+|\n")
 _WIKI = re.compile(r"\[\[(?P<target>[^\[\]\n|#^\\]+)(?:[#^][^\[\]\n|\\]*)?(?:\\?\|[^\[\]\n]*)?\]\]")
-_LINK = re.compile(r"\[(?:\\.|[^\[\]\\])*\]\(<?(?P<target>[^()\s<>]+)>?(?:[ \t]+\"[^\"\n]*\")?\)")
+_LINK = re.compile(r"(?<!\\)(?:\\\\)*+\[(?:\\.|[^\[\]\\])*\]\(<?(?P<target>[^()\s<>]+)>?(?:[ \t]+\"[^\"\n]*\")?\)")
 _RELATION = re.compile(
     r"(?:\"(?P<quoted>[^\"\n]+)\"|'(?P<single>[^'\n]+)'|(?P<word>[^\s\[\]\"']+)) "
     r"\[\[(?P<target>[^\[\]\n|#^]+)[^\[\]\n]*\]\][ \t]*(?P<context>\([^()\n]*\))?"
@@ -229,7 +229,33 @@ def _related(body: str, path: str, *, everywhere: bool) -> Iterator[Related]:
 
 
 def _without_code(text: str) -> str:
-    return _CODE.sub("", _FENCED.sub("", text)) if "`" in text or "~~~" in text else text
+    """Return a text without its fenced blocks and what stands between as many backticks in one line.
+
+    >>> _without_code("a `b` c ``d ` e`` f ` g")
+    'a  c  f ` g'
+    """
+    if "`" not in text and "~~~" not in text:
+        return text
+    text = _FENCED.sub("", text)
+    runs = list(_TICKS.finditer(text))
+    closing: list[int | None] = []  # by run, from the last on: which one behind it is as long
+    last: dict[int, int] = {}
+    for place in range(len(runs) - 1, -1, -1):
+        if runs[place][0] == "\n":
+            last = {}
+            closing.append(None)
+        else:
+            closing.append(last.get(len(runs[place][0])))
+            last[len(runs[place][0])] = place
+    closing.reverse()
+    kept: list[str] = []
+    start = place = 0
+    while place < len(runs):
+        if (end := closing[place]) is not None:
+            kept.append(text[start : runs[place].start()])
+            start, place = runs[end].end(), end
+        place += 1
+    return "".join([*kept, text[start:]])
 
 
 # ---- files that are no notes

@@ -37,7 +37,7 @@ _NOT_SAID = re.compile(
 _FORM = re.compile(r"^\s*(?:#{1,6}\s|<[!/a-z])|<!--|-->|\bCHECKPOINT_DONE\b|\bgraphmem:writer\b")
 _LIST_MARK = re.compile(r"\A\s*(?:(?:[-*•+]|\d{1,3}[.)]|[(（]\d{1,3}[)）])\s+|\d{1,3}、\s*)+")
 _TASK = re.compile(r"\[([ xX])\]\s+")
-_INLINE_MARK = re.compile(r"(?:(?<=[:：;；,，。.])|(?<=^)|(?<=\s))\s*(\d{1,2})[.)、）](?!\d)\s*(?=\S)")
+_INLINE_MARK = re.compile(r"(?<![^\s:：;；,，。.])(\d{1,2})[.)、）](?!\d)\s*(?=\S)")
 _LONGEST_HEADING = 60  # columns
 _OPEN_HEADING = re.compile(
     r"\b(?:open|left|remaining|outstanding|pending|unresolved|to-?\s?do|next(?:\ssteps?)?|still|follow[- ]?ups?)\b"

@@ -388,7 +388,7 @@ def slug(title: str) -> str:
     """
     folded = entity_key(title)
     kept = "".join(c if c in "-._" or _is_word(c) else "-" for c in folded)
-    name = re.sub(r"\.+", ".", re.sub(r"[-.]*-[-.]*", "-", kept)).strip("-.")
+    name = re.sub(r"[-.]+", lambda run: "-" if "-" in run[0] else ".", kept).strip("-.")
     # A hyphen of its own beside white space that becomes one: `build-x7 fails` is not `build x7-fails`.
     lost = name != folded.replace(" ", "-") or (" " in folded and "-" in folded)
     if re.fullmatch(_DEVICE, name):

@@ -229,8 +229,8 @@ def _windows(question: str) -> list[str]:
     borders = [place for place in range(len(question) + 1) if not 0 < place < len(question) or not inside[place - 1]]
     windows = (
         question[start:end]
-        for start in borders
-        for end in borders
+        for place, start in enumerate(borders)
+        for end in borders[place + 1 : place + 1 + _LONGEST_NAME]
         if 2 <= end - start <= _LONGEST_NAME and not question[start].isspace() and not question[end - 1].isspace()
     )
     return list(dict.fromkeys(windows))

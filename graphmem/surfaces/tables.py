@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 _GAP = "   "
-_WORD = re.compile(r"\s*\S+\s*")
+_WORD = re.compile(r"(?:\A\s+)?\S+\s*")
 _UNSEEN = frozenset({"Mn", "Me", "Cf"})
 
 
