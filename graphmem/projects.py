@@ -9,7 +9,6 @@ import posixpath
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from graphmem.core.addresses import refuse_server
@@ -214,8 +213,7 @@ def _folder(folder: str | os.PathLike[str]) -> tuple[str, str]:
     return (written if os.path.isabs(written) else os.path.abspath(written)), real
 
 
-@dataclass(frozen=True, slots=True)
-class _Repository:
+class _Repository(NamedTuple):
     """Where a working tree begins and which repository it is of. worktree: its name when it is a linked one."""
 
     root: str

@@ -13,18 +13,19 @@ else:
     parse = late("urllib.parse")
 
 DEFAULT_TENANT = "default"
+# Compiled when first used: a command that is given a file needs none of them.
 # With one slash it is what a pathlib.Path makes of an address.
-_ANY = re.compile(r"\s*(postgres(ql)?:/|[a-z][a-z0-9+.-]+:/(/|[^/]*@))", re.IGNORECASE)
-_OURS = re.compile(r"postgres(ql)?://[^\t\r\n]*", re.IGNORECASE)
-_IN_TEXT = re.compile(r"""\b[a-z][a-z0-9+.-]{1,40}:/\S*[^\s"'(){}\[\].,:;]""", re.IGNORECASE)
+_ANY = r"(?i)\s*(postgres(ql)?:/|[a-z][a-z0-9+.-]+:/(/|[^/]*@))"
+_OURS = r"(?i)postgres(ql)?://[^\t\r\n]*"
+_IN_TEXT = r"""(?i)\b[a-z][a-z0-9+.-]{1,40}:/\S*[^\s"'(){}\[\].,:;]"""
 _HOST = r"(\[[^]@]*\]|[^][:@,/?#]*)(:\d*)?"
-HOSTS = re.compile(rf"{_HOST}(,{_HOST})*")
-_FORM = re.compile(
+HOSTS = rf"{_HOST}(,{_HOST})*"
+_FORM = (
     r"(?P<scheme>[^/]*:(//|/(?!/)))((?P<user>[^/?#@:]*)(?P<password>:[^/?#@]*)?@)?"
-    rf"(?P<place>{HOSTS.pattern}(/[^?#@]*)?)([?#][^@]*)?"
+    rf"(?P<place>{HOSTS}(/[^?#@]*)?)([?#][^@]*)?"
 )
 _PLACES = {"host", "hostaddr", "port", "dbname", "user", "service"}
-_TENANT = re.compile(r"[?&](?=tenant=)")
+_TENANT = r"[?&](?=tenant=)"
 NO_ADDRESS = (
     "is no address of a server: write postgresql://user@host/database?tenant=NAME with parameters that libpq knows, "
     "and in a password %40, %2F, %3F, %23 and %25 for @, /, ?, # and %"
@@ -38,12 +39,12 @@ def is_server(path: object) -> bool:
     (True, True, False)
     """
     text = os.fspath(path) if isinstance(path, os.PathLike) else path
-    return isinstance(text, str) and _ANY.match(text) is not None
+    return isinstance(text, str) and ":/" in text and re.match(_ANY, text) is not None
 
 
 def require_ours(path: str) -> None:
     """Raise InvalidInput for the address of a server that can hold no memory."""
-    if not _OURS.fullmatch(path):
+    if not re.fullmatch(_OURS, path):
         raise InvalidInput("path", without_password(path), NO_ADDRESS)
 
 
@@ -60,7 +61,7 @@ def holds_password(path: str) -> bool:
     >>> holds_password("postgresql://me:secret@db.example/memories"), holds_password("postgresql://me@db.example/m")
     (True, False)
     """
-    found = _FORM.fullmatch(_TENANT.split(path)[0])
+    found = re.fullmatch(_FORM, re.split(_TENANT, path)[0])
     return is_server(path) and (found is None or found["password"] is not None or "password=" in path.lower())
 
 
@@ -75,8 +76,8 @@ def without_password(path: str | os.PathLike[str]) -> str:
     text = os.fspath(path)
     if not is_server(text):
         return text
-    server, *tenants = _TENANT.split(text)
-    found = _FORM.fullmatch(server)
+    server, *tenants = re.split(_TENANT, text)
+    found = re.fullmatch(_FORM, server)
     if found is None:
         # All that is behind the user may be of a password with characters that have to be escaped.
         return "".join(re.findall(r"\A[^/]*:/{1,2}[^/?#@:]*", server)) + "..."
@@ -105,4 +106,4 @@ def without_passwords(text: str) -> str:
     >>> without_passwords("unexpected extra argument (postgresql://me:secret@db.example/memories)")
     'unexpected extra argument (postgresql://me@db.example/memories)'
     """
-    return _IN_TEXT.sub(lambda found: without_password(found[0]) if holds_password(found[0]) else found[0], text)
+    return re.sub(_IN_TEXT, lambda found: without_password(found[0]) if holds_password(found[0]) else found[0], text)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from graphmem import log
@@ -580,8 +579,7 @@ def match(tx: Transaction, situation: Situation) -> tuple[SceneMatch, ...]:
 # ---- recalling
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(NamedTuple):
     """SQL that yields the scenes of a recall as rows (id, tier, score, place), with its parameters.
 
     place: which of them goes first where nothing else tells.

@@ -78,7 +78,7 @@ class Session:
         if self.database is not None:
             return self.database
         if folder := self.config().data_dir:
-            return str(pathlib.Path(folder).expanduser() / _DATABASE)
+            return os.path.join(os.path.expanduser(folder), _DATABASE)  # noqa: PTH118 (see current_folder)
         return f"{places.data_folder()}{os.sep}{_DATABASE}"
 
     @functools.cached_property
@@ -172,9 +172,9 @@ class Session:
         """Return the path of the memory; the folder in the user's data folder is made."""
         path = self.path()
         if self.database is None and not self.config().read_only:
-            folder = pathlib.Path(path).parent
+            folder = os.path.dirname(path)  # noqa: PTH120 (see current_folder)
             try:
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103
             except OSError as error:
                 raise StoreFailed(f"{folder} cannot be made: {error.strerror}; name a file with --db") from error
         return path

@@ -66,7 +66,7 @@ def parsed(path: str) -> Address:
     given = [piece.partition("=")[::2] for piece in parts.query.split("&")] if parts.query else []
     login, _, hosts = parts.netloc.rpartition("@")
     # A password with a character that has to be escaped is not taken for a host that may be shown.
-    if not HOSTS.fullmatch(hosts) or "@" in login + parts.path or parts.fragment:
+    if not re.fullmatch(HOSTS, hosts) or "@" in login + parts.path or parts.fragment:
         raise refused
     if not all(_NAME.match(name) for name, _ in given):
         raise refused
