@@ -53,8 +53,7 @@ def find_project(tx: Transaction, signs: Signs) -> Found:
     next. The path of a project, which is the remote of its local clones, tells nothing of that.
     """
     place = _storable(signs.place)
-    aliases = _aliases_of(signs)
-    unknown = tuple(alias for alias in aliases if _led_to(tx, alias) is None)
+    unknown = _unknown(tx, signs)
     stranger, strange = None, set[str]()
     for known in _leads(tx, signs):
         stored = _stored_aliases(tx, known.key)
@@ -263,15 +262,21 @@ def _stored_aliases(tx: Transaction, key: str) -> list[tuple[str, str]]:
     return tx.execute("SELECT scheme, value FROM scope_aliases WHERE scope = ?", (key,)).fetchall()
 
 
-def _aliases_of(signs: Signs) -> tuple[tuple[str, str], ...]:
-    """Return every name of a project that its folder tells, each once."""
+def _unknown(tx: Transaction, signs: Signs) -> tuple[tuple[str, str], ...]:
+    """Return the names of a project that its folder tells and that lead to none yet, each once.
+
+    What other memories call a path is stored along with it, and made of no path that is: hashes take long to load.
+    """
+    paths = [path for path in signs.spellings if _led_to(tx, ("path", _storable(path))) is None]
+    known = {*signs.spellings}.difference(paths)
     aliases = [
-        *(("path", spelling) for spelling in signs.spellings),
-        *(alias for path in signs.given for alias in other_ids(path)),
+        *(("path", path) for path in paths),
+        *(alias for path in (*signs.given, *paths) if path not in known for alias in other_ids(path)),
         *([("git", signs.common)] if signs.common else []),
         *([("remote", signs.remote)] if signs.remote else []),
     ]
-    return tuple(dict.fromkeys((scheme, _storable(value)) for scheme, value in aliases))
+    names = dict.fromkeys((scheme, _storable(value)) for scheme, value in aliases)
+    return tuple(name for name in names if _led_to(tx, name) is None)
 
 
 def _free_key(tx: Transaction, place: str) -> str:

@@ -1,6 +1,5 @@
 """What every surface but Python says: values as JSON, and refusals in one form with their codes."""
 
-import binascii
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -17,9 +16,11 @@ from graphmem.errors import (
 from graphmem.late import late
 
 if TYPE_CHECKING:
+    import binascii
     import dataclasses
     import json
 else:
+    binascii = late("binascii")
     dataclasses = late("dataclasses")
     json = late("json")
 
