@@ -35,6 +35,12 @@ def names_for_types(module):
     return names
 
 
+def leave_settings(monkeypatch):
+    """Leave nothing in the environment of what whoever runs the tests has set for a memory or its hosts."""
+    for name in [name for name in os.environ if name.startswith(("GRAPHMEM_", "XDG_", "CLAUDE_"))]:
+        monkeypatch.delenv(name)
+
+
 def node_package(package):
     """Return the folder in which npm has put a package, such as 'name' or 'name@1.2'; skip the test where it cannot."""
     if shutil.which("node") is None or shutil.which("npm") is None:

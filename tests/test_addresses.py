@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import leave_settings
 
 from graphmem import InvalidInput, Memory
-from graphmem.core.addresses import is_server, tenant_of, without_password, without_passwords
+from graphmem.core.addresses import holds_password, is_server, tenant_of, without_password, without_passwords
 from graphmem.surfaces import hook_helper, setting_up
 from graphmem.surfaces.cli import main
 from graphmem.surfaces.doctor import clients
@@ -22,8 +23,7 @@ ADDRESS = f"postgresql://me:{WORD}@db.invalid/m?tenant=t1"
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
     """A home that is empty, and the working folder."""
-    for name in [name for name in os.environ if name.startswith(("GRAPHMEM_", "XDG_", "CLAUDE_"))]:
-        monkeypatch.delenv(name)
+    leave_settings(monkeypatch)
     folder = tmp_path / "home"
     folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))
@@ -68,7 +68,37 @@ def test_what_looks_like_an_address_is_no_path(given, home):
     assert not list(home.iterdir())
 
 
-@pytest.mark.parametrize("path", ["memory.db", ":memory:", "C:/a@b", "C://a.db", "a:b@c", "./postgresql", "/a//b:c@d"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        f"host=db.invalid dbname=m password={WORD}",
+        f"user=me password='{WORD}:/x' host=/tmp",
+        f" password = {WORD}\nservice = m",
+        f"hostaddr=127.0.0.1 password={WORD}://me@db",
+    ],
+)
+def test_keywords_of_libpq_are_no_path(given, home):
+    assert holds_password(given)
+    with pytest.raises(InvalidInput, match=r"path = '\.\.\.': is no address of a server: write postgresql://"):
+        Memory.open(given)
+    assert not list(home.iterdir())
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "memory.db",
+        "a=b.db",
+        "dbname",
+        "x/host=1",
+        ":memory:",
+        "C:/a@b",
+        "C://a.db",
+        "a:b@c",
+        "./postgresql",
+        "/a//b:c@d",
+    ],
+)
 def test_a_path_is_no_address(path):
     assert not is_server(path)
     assert without_password(path) == path

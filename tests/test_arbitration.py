@@ -4,9 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmem.core.arbitration import Statement, abstains, superseded, symbols
+from graphmem.core import arbitration
+from graphmem.core.arbitration import Statement, abstains, superseded
+from graphmem.core.keys import fold
 
 # ---- symbols
+
+
+def symbols(text):
+    """What a text names exactly: numbers, versions, Latin words of three letters or more."""
+    folded = fold(text)
+    return arbitration._numbers(folded) | arbitration._latin_words(folded)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import click
 import pytest
-from support import HashEmbedder, rows_of
+from support import HashEmbedder, leave_settings, rows_of
 
 from graphmem import Memory, Part, Situation, Triple
 from graphmem.core.choices import RECALL_KINDS, RECALL_MODES, SOURCE_CLASSES
@@ -225,9 +225,8 @@ def own_home(tmp_path_factory, monkeypatch):
     """A fresh home, which is the working folder, and data folder, and no settings of whoever runs the tests."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.chdir(home)
-    mine = [name for name in os.environ if name.startswith(("GRAPHMEM_", "XDG_"))]
-    for name in [*mine, "PYTHONIOENCODING"]:
-        monkeypatch.delenv(name, raising=False)
+    leave_settings(monkeypatch)
+    monkeypatch.delenv("PYTHONIOENCODING", raising=False)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
     return home
@@ -1240,6 +1239,17 @@ def test_a_mistake_is_told_on_standard_error_and_names_the_thing(cli, path, mist
     else:
         assert usage == []
         assert told.startswith("graphmem: ")
+
+
+@pytest.mark.parametrize("command", ["repair", "upkeep"])
+def test_who_puts_a_memory_behind_a_command_is_told_where_it_belongs(cli, path, command):
+    Memory.open(path).close()
+
+    for memory in (path, "postgresql://me@db.invalid/m"):
+        result = cli(command, memory, db=None)
+        assert result.code == 2
+        assert result.err.endswith("name a memory before the command, with --db\n")
+    assert "--db" not in cli(command, "extra", db=None).err
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click.testing
 import pytest
-from support import sql
+from support import leave_settings, sql
 
 from graphmem import Memory
 from graphmem.surfaces import claude_setup
@@ -30,8 +30,7 @@ COPIES = ("n.sync-conflict-20260301-101010-ABCDEFG.md", "n (Ann's conflicted cop
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
     """A home of its own, in which the test works, and no settings of whoever runs the tests."""
-    for name in [name for name in os.environ if name.startswith(("GRAPHMEM_", "XDG_", "CLAUDE_"))]:
-        monkeypatch.delenv(name)
+    leave_settings(monkeypatch)
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
     monkeypatch.setenv("HOME", str(home))

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import signal
 import socket
 import stat
@@ -14,6 +13,7 @@ import pytest
 from contract import CALLS, REFUSED
 from starlette.routing import Route
 from starlette.testclient import TestClient
+from support import leave_settings
 from test_store import fill
 
 from graphmem import Memory
@@ -385,8 +385,7 @@ def test_a_fault_of_our_own_is_told_by_the_log_alone(client, filled, monkeypatch
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path, monkeypatch):
-    for name in [name for name in os.environ if name.startswith(("GRAPHMEM_", "XDG_"))]:
-        monkeypatch.delenv(name)
+    leave_settings(monkeypatch)
     monkeypatch.setenv("HOME", str(tmp_path))
 
 

@@ -708,6 +708,19 @@ def test_promemory_tells_types_and_scopes_apart(path, tmp_path, clock):
         assert "elsewhere" in found(scope="projects", scope_id="0123456789ab")
 
 
+def test_promemory_finds_a_type_behind_many_of_another(memory):
+    for number in range(120):
+        memory.remember(f"Deploy {number}", source="user")
+    memory.remember(
+        "Deploy by hand", body=f"Deploys {'and more words that tell little ' * 20}", kind="checkpoint", source="user"
+    )
+
+    given = {"operation": "search", "query": "deploy", "type": "checkpoint", "limit": 1}
+    reply = call(memory, "memory", given, profile="promemory")
+
+    assert "by hand" in reply.content[0].text
+
+
 def test_a_part_of_another_project_is_refused_with_both(path, tmp_path, clock):
     with Memory.open(path, clock=clock, project=tmp_path) as memory:
         memory.mirror("s1", [Part("m1", text="secret plans")], scope="project:0123456789ab")

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support import leave_settings
 
 from graphmem import Memory, Situation, StoreFailed
 
@@ -33,8 +34,7 @@ def server():
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path, monkeypatch):
-    for name in [name for name in os.environ if name.startswith(("GRAPHMEM_", "XDG_"))]:
-        monkeypatch.delenv(name)
+    leave_settings(monkeypatch)
     monkeypatch.setenv("HOME", str(tmp_path))
 
 

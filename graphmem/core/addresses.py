@@ -16,6 +16,8 @@ DEFAULT_TENANT = "default"
 # Compiled when first used: a command that is given a file needs none of them.
 # With one slash it is what a pathlib.Path makes of an address.
 _ANY = r"(?i)\s*(postgres(ql)?:/|[a-z][a-z0-9+.-]+:/(/|[^/]*@))"
+# The keywords and values of libpq, which would say the same as an address and are none here.
+_KEYWORDS = r"(?is)(?=\s*\w+\s*=)(?:.*\s)?(?:host|hostaddr|dbname|service)\s*="
 _OURS = r"(?i)postgres(ql)?://[^\t\r\n]*"
 _IN_TEXT = r"""(?i)\b[a-z][a-z0-9+.-]{1,40}:/\S*[^\s"'(){}\[\].,:;]"""
 _HOST = r"(\[[^]@]*\]|[^][:@,/?#]*)(:\d*)?"
@@ -39,7 +41,11 @@ def is_server(path: object) -> bool:
     (True, True, False)
     """
     text = os.fspath(path) if isinstance(path, os.PathLike) else path
-    return isinstance(text, str) and ":/" in text and re.match(_ANY, text) is not None
+    if not isinstance(text, str):
+        return False
+    return (":/" in text and re.match(_ANY, text) is not None) or (
+        "=" in text and re.match(_KEYWORDS, text) is not None
+    )
 
 
 def require_ours(path: str) -> None:
@@ -61,8 +67,10 @@ def holds_password(path: str) -> bool:
     >>> holds_password("postgresql://me:secret@db.example/memories"), holds_password("postgresql://me@db.example/m")
     (True, False)
     """
-    found = re.fullmatch(_FORM, re.split(_TENANT, path)[0])
-    return is_server(path) and (found is None or found["password"] is not None or "password=" in path.lower())
+    if not is_server(path):
+        return False
+    found = None if re.match(_KEYWORDS, path) else re.fullmatch(_FORM, re.split(_TENANT, path)[0])
+    return found is None or found["password"] is not None or "password=" in path.lower()
 
 
 def without_password(path: str | os.PathLike[str]) -> str:
@@ -76,6 +84,8 @@ def without_password(path: str | os.PathLike[str]) -> str:
     text = os.fspath(path)
     if not is_server(text):
         return text
+    if re.match(_KEYWORDS, text):
+        return "..."
     server, *tenants = re.split(_TENANT, text)
     found = re.fullmatch(_FORM, server)
     if found is None:

@@ -47,16 +47,6 @@ _CLAUSE_END = re.compile(r",(?!\d)|[。;!?(]")
 _AROUND = " \t\n,，、。.;；!！?？:：=()（）「」\"'"
 
 
-def symbols(text: str) -> frozenset[str]:
-    """Return what a text names exactly: numbers, versions, Latin words of three letters or more, in folded form.
-
-    >>> sorted(symbols("用pnpm跑在端口13010，版本 v1.2"))
-    ['1.2', '13010', 'pnpm']
-    """
-    folded = fold(text)
-    return _numbers(folded) | _latin_words(folded)
-
-
 def abstains(query: str, texts: Iterable[str]) -> bool:
     """Tell whether a question asks for what none of the texts names: then the memory has no record of it.
 

@@ -9,11 +9,13 @@ import contextlib
 import gc
 import io
 import os
+import re
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
+from graphmem.core.addresses import is_server
 from graphmem.errors import GraphmemError
 from graphmem.late import late
 from graphmem.surfaces import wire
@@ -74,13 +76,22 @@ def _run(arguments: list[str]) -> int:
         click.echo(error.format_message(), err=True)
         return error.exit_code
     except click.ClickException as error:
-        _print_error(wire.refusal("Usage", error.format_message()), as_json=as_json)
+        _print_error(wire.refusal("Usage", _told(error)), as_json=as_json)
         return error.exit_code
     except GraphmemError as error:
         logging.getLogger("graphmem").debug("failed", exc_info=True)
         _print_error(wire.refusal_of(error), as_json=as_json)
         return wire.exit_code(error)
     return result if isinstance(result, int) else 0
+
+
+def _told(error: click.ClickException) -> str:
+    """Return what is wrong with a command line. Who puts a memory behind a command is told where it belongs."""
+    told = error.format_message()
+    extra = re.fullmatch(r"Got unexpected extra arguments? \((\S*).*\)", told)
+    if extra is None or not (is_server(extra[1]) or os.path.isfile(extra[1])):  # noqa: PTH113 (loads pathlib)
+        return told
+    return f"{told}: name a memory before the command, with --db"
 
 
 def _print_error(refusal: dict[str, dict[str, str]], *, as_json: bool) -> None:

@@ -110,8 +110,13 @@ def _memory(memory: Memory, given: Mapping[str, Any]) -> dict[str, Any]:
     if wanted is not None and wanted not in _TYPES:
         raise InvalidInput("type", wanted, f"give one of {', '.join(_TYPES)}, or leave it out")
     limit = _limit(given)
-    hits = memory.recall(given["query"], kinds="note", scopes=scopes, limit=max(3 * limit, _LOOKED_AT))
-    found = [(hit, note) for hit, note in notes_of(memory, hits) if wanted is None or _type_of(note) == wanted]
+    looked_at = _LOOKED_AT
+    while True:  # until there are enough of the type, or no more
+        hits = memory.recall(given["query"], kinds="note", scopes=scopes, limit=looked_at)
+        found = [(hit, note) for hit, note in notes_of(memory, hits) if wanted is None or _type_of(note) == wanted]
+        if len(found) >= limit or len(hits) < looked_at:
+            break
+        looked_at *= 4
     found = found[: above_floor([hit.score for hit, _ in found], memory.config.search_score_floor)][:limit]
     told = [
         f"graphmem://notes/{note.id}\nScope: {note.scope or 'global'}  Type: {_type_of(note)}  Score: {hit.score:.3f}\n"
