@@ -1,14 +1,20 @@
-"""Files of every older schema, filled, are brought up to date: no row is lost, and all of it works."""
+"""Files of every older schema, filled, are brought up to date: no row is lost, and all of it works.
+
+After a new migration: python tests/test_migrations.py writes what a new file is made of.
+"""
 
 import contextlib
 import sqlite3
+import textwrap
+from pathlib import Path
 
 import pytest
 from sqlite_utils import Database
 from support import sql
 
 from graphmem import Memory, Situation
-from graphmem.store import schema
+from graphmem.store import schema, scripts
+from graphmem.store.scripts import script
 
 AT = "2026-09-01T00:00:00.000Z"
 NAMES = tuple(migration.name for migration in schema._migrations().pending(Database(memory=True)))
@@ -76,6 +82,62 @@ def counts(path):
     }
 
 
+def migrated():
+    """Return a database to which all migrations were applied."""
+    with schema.open_empty(1) as connection:
+        schema.migrate(connection, "")
+        copy = sqlite3.connect(":memory:")
+        connection.backup(copy)
+        return copy
+
+
+def dedented(statement):
+    first, _, rest = statement.partition("\n")
+    return "\n".join(filter(None, [first, textwrap.dedent(rest)]))
+
+
+def made_of(connection):
+    """What a database is made of, but for the tables of FTS5, which are made by the code of today."""
+    return {
+        name: dedented(statement)
+        for name, statement in connection.execute("SELECT name, sql FROM sqlite_master WHERE sql <> '' ORDER BY rowid")
+        if not name.startswith(("text_index", "text_terms", "sqlite_"))
+    }
+
+
+def script_of(connection):
+    """Return the statements that make what a migrated database is."""
+    rows = [f"('graphmem', '{name}', strftime('%Y-%m-%d %H:%M:%f+00:00', 'now'))" for name in NAMES]
+    counters = [f"('{name}', {value})" for name, value in connection.execute("SELECT name, value FROM counters")]
+    statements = [
+        *made_of(connection).values(),
+        "INSERT INTO _sqlite_migrations(migration_set, name, applied_at) VALUES\n    " + ",\n    ".join(rows),
+        "INSERT INTO counters(name, value) VALUES " + ", ".join(counters),
+    ]
+    told = (
+        "-- What all migrations of schema.py leave, and a new file is made of. Written by tests/test_migrations.py.\n"
+    )
+    return told + schema.SEPARATOR.join(statements) + "\n"
+
+
+def test_a_new_file_is_made_of_what_all_migrations_leave(path):
+    Memory.open(path).close()
+
+    with contextlib.closing(migrated()) as old, contextlib.closing(sqlite3.connect(path)) as new:
+        assert script("schema.sql") == script_of(old)
+        assert made_of(new) == made_of(old)
+        for told in (
+            "SELECT name, sql FROM sqlite_master WHERE name GLOB 'text_[it]*' ORDER BY name",
+            "SELECT migration_set, name, applied_at GLOB '20??-??-?? *+00:00' FROM _sqlite_migrations",
+            "SELECT * FROM counters ORDER BY name",
+            "SELECT * FROM sqlite_sequence",
+            "PRAGMA application_id",
+            "PRAGMA user_version",
+        ):
+            assert new.execute(told).fetchall() == old.execute(told).fetchall()
+    assert not any(counts(path).values())
+
+
 @pytest.mark.parametrize("version", range(1, len(NAMES)))
 def test_a_filled_file_of_an_older_schema_keeps_every_row_and_works(path, version):
     before = old_file(path, version)
@@ -118,3 +180,8 @@ def test_whatever_another_program_writes_its_scope_is_known_to_hold_it(path, tab
         assert "later" in {scope.key for scope in memory.scopes()}
         assert sql(path, "SELECT filled FROM scopes WHERE key = 'later'") == [(1,)]
         assert memory.check().ok
+
+
+if __name__ == "__main__":
+    with contextlib.closing(migrated()) as latest:
+        Path(scripts.__file__).with_name("schema.sql").write_text(script_of(latest), "utf-8")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from graphmem.errors import StoreCorrupt
-from graphmem.store.postgres.scripts import script
 from graphmem.store.schema import VERSION
+from graphmem.store.scripts import script
 from graphmem.store.transaction import Column, RowsRefused
 
 if TYPE_CHECKING:
@@ -115,13 +115,13 @@ def set_number(tx: "PostgresTransaction", table: str, last: int) -> None:
 @functools.cache
 def all_tables() -> tuple[str, ...]:
     """Return the names of the tables of a tenant, those of the store too."""
-    return tuple(re.findall(r"^CREATE TABLE (\w+)", script("schema.sql"), re.MULTILINE))
+    return tuple(re.findall(r"^CREATE TABLE (\w+)", script("postgres/schema.sql"), re.MULTILINE))
 
 
 @functools.cache
 def numbered() -> tuple[tuple[str, str], ...]:
     """Return the tables that number their rows, and the column of the number."""
-    found = re.findall(r"^CREATE TABLE (\w+)\(\n +(\w+) BIGINT GENERATED", script("schema.sql"), re.MULTILINE)
+    found = re.findall(r"^CREATE TABLE (\w+)\(\n +(\w+) BIGINT GENERATED", script("postgres/schema.sql"), re.MULTILINE)
     return tuple((table, column) for table, column in found)
 
 

@@ -9,8 +9,8 @@ from psycopg import sql
 
 from graphmem.errors import SchemaTooNew, StoreFailed
 from graphmem.store.postgres.address import Address, role_of
-from graphmem.store.postgres.scripts import script
 from graphmem.store.schema import VERSION
+from graphmem.store.scripts import script
 
 # Numbers of advisory locks, which all programs of a database share: "gmem" in front.
 _SHARED_LOCK = 0x676D656D << 16
@@ -71,7 +71,7 @@ def _statements(version: int | None, address: Address) -> list[str]:
     """Return what brings a tenant of a version up to date, None for one that is empty."""
     if version is None:
         return [
-            script("schema.sql").replace(" TEXT", ' TEXT COLLATE "C"'),
+            script("postgres/schema.sql").replace(" TEXT", ' TEXT COLLATE "C"'),
             "INSERT INTO store_state(version) VALUES (0)",
         ]
     older = abs(version)
@@ -92,7 +92,7 @@ def share(connection: psycopg.Connection[Any]) -> None:
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock($1)", (_SHARED_LOCK,))
         if _shared_version(connection) < _SHARED_VERSION:
-            connection.execute(script("shared.sql"))
+            connection.execute(script("postgres/shared.sql"))
             connection.execute(f"COMMENT ON SCHEMA graphmem IS 'version {_SHARED_VERSION}'")
 
 
