@@ -298,6 +298,7 @@ def ask(server, file, *calls):
     return answers
 
 
+@pytest.mark.slow  # npm installs it first
 @pytest.mark.needs_node
 def test_the_real_server_reads_what_is_exported_and_goes_on_with_it(server, filled, tmp_path):
     filled.commit([Triple(NASTY, NASTY, "\u2028\u2029x", sentence=NASTY)])
@@ -361,6 +362,7 @@ def test_what_is_exported_and_imported_is_the_same_graph(facts, observed):
     assert again.added == 0
 
 
+@pytest.mark.slow  # npm installs it first
 @pytest.mark.needs_node
 def test_what_the_real_server_wrote_comes_back_to_it(server, memory, tmp_path):
     theirs, ours = tmp_path / "theirs.jsonl", tmp_path / "ours.jsonl"
