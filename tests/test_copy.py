@@ -241,10 +241,10 @@ def test_a_copy_that_is_killed_goes_on_where_it_was(source, dest, small):
 MAKING = """
 import os, sys
 from graphmem import Memory
-from graphmem.store import database, postings
+from graphmem.store import database, fts5
 
 source, dest, where = sys.argv[1:]
-setattr(*{"before": (database, "migrate"), "within": (postings, "settle_all")}[where], lambda *_: os._exit(9))
+setattr(*{"before": (database, "migrate"), "within": (fts5, "create")}[where], lambda *_: os._exit(9))
 Memory.copy(source, dest)
 """
 

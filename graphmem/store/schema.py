@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from graphmem.core.keys import title_key
 from graphmem.errors import SchemaTooNew, StoreCorrupt, StoreFailed
 from graphmem.store.connection import Connection
-from graphmem.store.scripts import script
 
 if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
@@ -801,6 +800,7 @@ def _make(connection: Connection) -> None:
     In a third of the time that the migrations take, and without sqlite_utils, which takes longer to import than that.
     """
     from graphmem.store import fts5
+    from graphmem.store.scripts import script
 
     for statement in script("schema.sql").split(SEPARATOR):
         connection.execute(statement)
