@@ -141,6 +141,12 @@ def test_a_secret_goes_and_what_stands_around_it_stays(text, kept):
         ("Your code: G-482913", "482913"),
         ("PIN: 4829", "4829"),
         ("身份证号 110105 19491231 002X", "110105 19491231 002X"),
+        ("管理员账号admin 密码123456", "123456"),
+        ("账户 13800138000，密码 8888", "8888"),
+        ("WIFI:T:WPA;S:home;P:hunter\\;22x;H:false;;", "hunter\\;22x"),
+        ("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", "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"),
+        ("AKLTNzQ5YjE2ZDc4OWE0NDRjMDg3ZGY2YjIxNWEyMzQ1Njc", "AKLTNzQ5YjE2ZDc4OWE0NDRjMDg3ZGY2YjIxNWEyMzQ1Njc"),
+        ("secret_4f9KqLz81mXcVb27RtYp0sWdGh3JnA6EuQo5TiCx2Bk", "secret_4f9KqLz81mXcVb27RtYp0sWdGh3JnA6EuQo5TiCx2Bk"),
     ],
 )
 def test_secrets_are_found_as_people_and_programs_write_them(text, secret):
@@ -169,6 +175,10 @@ def test_secrets_are_found_as_people_and_programs_write_them(text, secret):
         "session:ses_0a1b2c3d4e5f6a7b8c9d0e1f2a3b",
         "session_id=550e8400-e29b-41d4-a716-446655440000",
         "密码：8-20位字母和数字",
+        "用户名 3-16 位，密码 6-20 位",
+        "账号 3 个，密码 2026 年改过",
+        "账号admin 密码 2026年改过",
+        "WIFI: P: is the power; see below",
         "密码：不少于8位",
         '"password": "Wachtwoord"',
         '"secret": "Geheimnis"',

@@ -345,9 +345,10 @@ def _of_delta(lines: Sequence[str]) -> tuple[tuple[Candidate, ...], tuple[Candid
     heading = ""
     for line in lines:
         if match := _DELTA_HEADING.fullmatch(line):
-            heading = match[1].rstrip().removesuffix(":").rstrip().casefold()
+            told = match[1].rstrip().removesuffix(":").rstrip()
+            heading = told.casefold()
             if heading not in _DELTA_SECTIONS:
-                remarks.append(f"the delta has an unknown heading, {match[1]!r}, which was left out")
+                remarks.append(f"the delta has an unknown heading, {told!r}, which was left out")
             continue
         sections.setdefault(heading, []).append(line)
     found: dict[bool, list[Candidate]] = {True: [], False: []}

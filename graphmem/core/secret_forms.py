@@ -119,6 +119,7 @@ class _Rule(NamedTuple):
 
 _B, _E = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
 _U = r"(?<![A-Za-z0-9_])"
+_IN_QR = r"(?:\\.|[^;\\\n])"
 
 _RULES = (
     _Rule("API key", ("sk-", "pk-", "rk-"), _B + r"[spr]k-[A-Za-z0-9_-]{16,}", is_random),
@@ -168,7 +169,7 @@ _RULES = (
     _Rule("Azure key", ("ey=",), r"(?:Account|Access)Key=([A-Za-z0-9+/]{20,}={0,2})"),
     _Rule("age key", ("AGE-SECRET-KEY-",), _B + r"AGE-SECRET-KEY-(?:PQ-)?1[0-9A-Za-z]{20,}"),
     _Rule("Linear key", ("lin_api_", "lin_oauth_"), _U + r"lin_(?:api|oauth)_[A-Za-z0-9]{30,}"),
-    _Rule("Notion token", ("ntn_",), _U + r"ntn_[A-Za-z0-9]{30,}"),
+    _Rule("Notion token", ("ntn_", "secret_"), _U + r"(?:ntn_[A-Za-z0-9]{30,}|secret_[A-Za-z0-9]{43})" + _E, is_random),
     _Rule("Mailgun key", ("key-",), _B + r"key-[0-9a-f]{32}" + _E),
     _Rule("Mailchimp key", ("-us",), _B + r"[0-9a-f]{32}-us[0-9]{1,2}" + _E),
     _Rule("Postman key", ("PMAK-",), _B + r"PMAK-[A-Za-z0-9-]{24,}"),
@@ -183,14 +184,18 @@ _RULES = (
     _Rule("Replicate token", ("r8_",), _U + r"r8_[A-Za-z0-9]{30,}"),
     _Rule("Groq key", ("gsk_",), _U + r"gsk_[A-Za-z0-9]{30,}"),
     _Rule("Perplexity key", ("pplx-",), _B + r"pplx-[A-Za-z0-9]{30,}"),
+    _Rule("Tavily key", ("tvly-",), _B + r"tvly-[A-Za-z0-9-]{20,}", is_random),
     _Rule("xAI key", ("xai-",), _B + r"xai-[A-Za-z0-9]{40,}"),
     _Rule("Sentry token", ("sntrys_", "sntryu_"), _U + r"sntry[su]_[A-Za-z0-9_=+/-]{30,}"),
     _Rule("New Relic key", ("NRAK-", "NRJS-", "NRII-"), _B + r"NR(?:AK|JS|II)-[A-Za-z0-9_-]{19,}"),
     _Rule("RubyGems key", ("rubygems_",), _U + r"rubygems_[a-f0-9]{40,}"),
     _Rule("Docker token", ("dckr_",), _U + r"dckr_[a-z]{2,4}_[A-Za-z0-9_-]{20,}"),
     _Rule("Alibaba key id", ("LTAI",), _B + r"LTAI[A-Za-z0-9]{12,26}" + _E, is_random),
+    _Rule("Volcengine key id", ("AKLT",), _B + r"AKLT[A-Za-z0-9]{30,}", is_random),
     _Rule("Tencent key id", ("AKID",), _B + r"AKID[A-Za-z0-9]{28,}", is_random),
     _Rule("Tailscale key", ("tskey-",), _B + r"tskey-[A-Za-z0-9-]{16,}", is_random),
+    # As a QR code has it: https://github.com/zxing/zxing/wiki/Barcode-Contents
+    _Rule("Wi-Fi password", ("WIFI",), rf"WIFI:(?:[A-OQ-Z]\w?:{_IN_QR}{{0,64}}+;){{0,6}}+P:({_IN_QR}{{3,64}}+);"),
     _Rule("Terraform token", (".atlasv1.",), _B + r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}"),
 )  # fmt: skip
 

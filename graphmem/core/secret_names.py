@@ -118,7 +118,9 @@ def said_secrets(text: str, low: str) -> Iterator[Secret]:
         for match in compiled(_SAID).finditer(text):
             value = _value_at(text, match.end(), tight=False)
             joined = bool(match[2].strip(" \t，"))
-            if value is not None and _is_said(value, text, name=match[1], joined=joined):
+            if value is not None and (
+                _is_said(value, text, name=match[1], joined=joined) or _is_of_account(value, text, match.start())
+            ):
                 yield Secret("password" if match[1][-1] in "码碼令" else "key", value.start, _rest_of(text, value))
                 continue
             phrase = compiled(_PHRASE).match(text, match.end()) if joined else None
@@ -560,6 +562,8 @@ _SAID = (
     r"(?!密[码碼]|口令|令牌)"
     r"(?=[!-~]{3}|[^\s，。；、！？,;!?0-9]{0,31}+[0-9])"
 )
+_ACCOUNT = r"(?:[账帐]号|[账帐]户|用户名|登录名|管理员|手机号)[ \t]?[:：=是为]?[ \t]?[!-~]{2,30}[ \t，,、;；/]{0,3}\Z"
+_LONGEST_ACCOUNT = 40  # characters
 _PHRASE = r"[^\s，。；、！？,;!?\"'`“”‘’「」（）()【】《》：:]{3,32}"
 # With these in it, it is a sentence about passwords.
 _ABOUT = (
@@ -578,6 +582,14 @@ _CODE_BEHIND = (
 )
 _CODE = r"[0-9]{3}(?<![0-9].{3})(?:[0-9]{1,5}|[ -][0-9]{3})(?![0-9a-z位个年月])"
 _CODE_MARKERS = ("码", "碼", "code", "otp", "pin", "one-time", "动态口令", "인증번호", "コード")
+
+
+def _is_of_account(value: _Value, text: str, begin: int) -> bool:
+    """Tell whether digits after a Chinese name, which begins there, are a password: an account stands before it."""
+    if not (value.text.isascii() and value.text.isdigit() and len(value.text) >= 4):
+        return False
+    account = compiled(_ACCOUNT).search(text, max(0, begin - _LONGEST_ACCOUNT), begin)
+    return account is not None and not compiled(_COUNTED).match(text, value.end)
 
 
 def _is_said(value: _Value, text: str, *, name: str, joined: bool) -> bool:
