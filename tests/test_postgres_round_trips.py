@@ -84,11 +84,30 @@ def test_people_with_several_scenes_cost_no_more(memory, waits):
     assert waits(lambda: memory.enter_scene(Situation.of(chan="c", peer="ann"))) == 2
 
 
-def test_a_turn_without_a_channel_takes_three(memory, waits):
-    """Its words lead to scenes, and those are asked for."""
+@pytest.mark.parametrize("here", [PERSON, ROOM, NO_CHANNEL])
+def test_a_turn_for_whose_words_a_scene_has_no_more_room_takes_two(memory, waits, here):
+    named = {feature.kind: feature.value for feature in here.given if feature.kind != "topic"}
+    grow(memory, here)
+    for turn in range(40):
+        memory.enter_scene(Situation.of(**named, topics=["tea", "rain", f"word{turn}", f"other{turn}"]))
+    (scene,) = memory.scenes(origin="emergent")
+    assert len(memory.scene(scene.key).features) == memory.config.scene_features
+
+    assert waits(lambda: memory.enter_scene(Situation.of(**named, topics=["tea", "rain", "snow"]))) == 2
+
+
+def test_a_turn_without_a_channel_takes_two(memory, waits):
+    """The scenes that most of its words lead to come with what they are made of."""
     grow(memory, NO_CHANNEL)
 
-    assert waits(lambda: memory.enter_scene(NO_CHANNEL)) == 3
+    assert waits(lambda: memory.enter_scene(NO_CHANNEL)) == 2
+
+
+def test_a_turn_on_a_channel_of_many_scenes_takes_two(memory, waits):
+    for tool in range(80):
+        grow(memory, Situation.of(chan="room", tool=f"tool{tool}", topics=[f"topic{tool}"]))
+
+    assert waits(lambda: memory.enter_scene(Situation.of(chan="room", tool="tool7", topics=["topic7"]))) == 2
 
 
 @pytest.mark.parametrize("here", [PERSON, ROOM, NO_CHANNEL])
@@ -100,11 +119,24 @@ def test_a_turn_that_joins_nothing_takes_two(memory, waits, here):
 
 
 @pytest.mark.parametrize("here", [PERSON, ROOM, NO_CHANNEL])
-def test_the_turn_that_makes_a_scene_takes_three(memory, waits, here):
-    """Once in the life of a scene its number is waited for."""
+def test_the_turn_that_makes_a_scene_takes_two(memory, waits, here):
     memory.enter_scene(here)
 
-    assert waits(lambda: memory.enter_scene(here)) == 3
+    assert waits(lambda: memory.enter_scene(here)) == 2
+    assert memory.enter_scene(here).strength == 2
+
+
+def test_a_turn_that_declares_new_scenes_takes_two(memory, waits):
+    assert waits(lambda: memory.enter_scene(PERSON, declared=["project:tea", "chan:qq"])) == 2
+
+
+def test_a_scene_that_is_declared_in_the_turn_that_makes_it_is_made_once(memory):
+    """Its number was asked for while its key was free."""
+    memory.enter_scene(ROOM)
+    visit = memory.enter_scene(ROOM, declared=["auto:chan:room_tool:editor"])
+
+    assert (visit.key, visit.strength) == ("auto:chan:room_tool:editor", 2)
+    assert memory.check().problems == ()
 
 
 def test_to_look_which_scenes_answer_takes_three(memory, waits):

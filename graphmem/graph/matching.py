@@ -24,6 +24,8 @@ from graphmem.store.transaction import Transaction
 _COMMON = 64
 # A channel that leads to so many scenes of people is looked up only by these.
 _BUSY = 1000
+# So many scenes are asked for ahead by words.
+_LIKELY = 16
 _ROUNDING = 0.5 * 10.0**-DIGITS
 _PEOPLE = tuple(f"{kind}:" for kind in PERSON_KINDS)
 _CHANNEL = "chan:"
@@ -34,15 +36,18 @@ _OF_FEATURE = f"""
     SELECT s.id, s.key, s.strength, s.visits FROM scene_features p CROSS JOIN scenes s ON s.id = p.scene_id
     WHERE {_VISITED} AND p.feature = ? AND p.posted BETWEEN ? AND ?"""
 _WITH_ANOTHER = " AND EXISTS (SELECT 1 FROM scene_features other WHERE other.scene_id = s.id AND other.feature = ?)"
-_FEATURES = "SELECT feature, mass FROM scene_features WHERE scene_id = ? ORDER BY feature"
-# Id, key, strength and visits of a scene, and its features with their masses.
+_OF_CROWD = f"""{_OF_FEATURE}{_WITH_ANOTHER} AND
+    (SELECT COUNT(*) FROM (SELECT 1 FROM scene_features WHERE feature = ? AND posted = ? LIMIT ?) crowd) >= ?"""
+_FEATURES = "SELECT feature, mass, touched FROM scene_features WHERE scene_id = ? ORDER BY feature"
+# Id, key, strength and visits of a scene, and its features, each with its mass and last visit.
 _Found = tuple[tuple[Any, ...], list[tuple[Any, ...]]]
 
 
 class Candidate(NamedTuple):
     """A scene that may be joined or recalled: its score, rounded, and the ground of `recall_ground`.
 
-    masses: of each feature, in the order of their names. named: the people, groups and channels among them.
+    features: each with its mass and its last visit. masses: of each feature, in the order of their names. named: the
+    people, groups and channels among them.
     """
 
     scene_id: int
@@ -50,6 +55,7 @@ class Candidate(NamedTuple):
     score: float
     strength: int
     visits: int
+    features: Sequence[tuple[str, float, int]]
     masses: dict[str, float]
     named: list[str]
     ground: str = "score"
@@ -75,17 +81,21 @@ def best(tx: Transaction, situation: Situation) -> Candidate | None:
     if situation.people:
         return _first(_of_party(tx, situation), situation)
     asked = _on_channels(tx, situation, limit=_COMMON)
+    # The heaviest of the others most likely tells the scenes of a crowd apart.
+    heaviest = next((feature for feature in situation.weights if feature not in situation.channels), None)
+    of_crowd = _of_crowd(tx, situation, heaviest) if heaviest and tx.engine.is_remote else None
     beside = _beside_channels(tx, situation, situation.config.join_score)
-    here = _by_id(asked)
-    if len(here) >= _COMMON:
-        # The heaviest of the others most likely tells the scenes of a crowd apart.
-        for heaviest in [feature for feature in situation.weights if feature not in situation.channels][:1]:
-            likely = _of_nobody(tx, situation, _by_id(_on_channels(tx, situation, heaviest)), beside)
-            joined = _first(likely, situation)
+    here = [list(each) for each in asked]
+    is_crowd = [len(each) >= _COMMON for each in here]
+    if any(is_crowd):
+        if heaviest:
+            of_crowd = of_crowd or _of_crowd(tx, situation, heaviest)
+            likely = [crowd if crowded else each for each, crowd, crowded in zip(here, of_crowd, is_crowd, strict=True)]
+            joined = _first(_of_nobody(tx, situation, _by_id(likely), beside), situation)
             if joined and not _suffices(situation, joined.score, *_rest(situation, [heaviest])):
                 return joined
-        here = _by_id(_on_channels(tx, situation))
-    return _first(_of_nobody(tx, situation, here, beside), situation)
+        here = [list(each) for each in _on_channels(tx, situation)]
+    return _first(_of_nobody(tx, situation, _by_id(here), beside), situation)
 
 
 def _first(found: Iterable[Candidate], situation: Situation) -> Candidate | None:
@@ -185,11 +195,12 @@ def _of_anybody(tx: Transaction, situation: Situation) -> Iterable[_Found]:
 
 
 def _of_nobody(
-    tx: Transaction, situation: Situation, here: dict[int, _Found], beside: Iterable[int]
+    tx: Transaction, situation: Situation, here: dict[int, _Found], beside: dict[int, _Found | None]
 ) -> list[Candidate]:
-    """Return those that name no people of the scenes on the channels of a situation and of others, by id."""
-    asked: list[Iterable[_Found]] = [here.values()]
-    for part, marks in in_parts([scene_id for scene_id in beside if scene_id not in here]):
+    """Return those that name no people of the scenes on the channels of a situation and of others."""
+    others = {scene_id: known for scene_id, known in beside.items() if scene_id not in here}
+    asked: list[Iterable[_Found]] = [here.values(), [known for known in others.values() if known]]
+    for part, marks in in_parts([scene_id for scene_id, known in others.items() if not known]):
         among = f"SELECT s.id, s.key, s.strength, s.visits FROM scenes s WHERE {_VISITED} AND s.id IN ({marks})"
         asked.append(tx.engine.nested(tx, among, part, _FEATURES, EVERY_ROW))
     scored = (_scored(one, situation) for one in itertools.chain.from_iterable(asked))
@@ -203,6 +214,20 @@ def _on_channels(tx: Transaction, situation: Situation, *others: str, limit: int
     """
     posted = FOR_ALL, FOR_ALL
     return [_led_to(tx, each, *others, posted=posted, limit=limit) for each in situation.channels]
+
+
+def _of_crowd(tx: Transaction, situation: Situation, other: str) -> list[Iterable[_Found]]:
+    """Ask for the scenes without people on each channel that have another feature; for none of a channel of a few."""
+    return [
+        tx.engine.nested(
+            tx,
+            _OF_CROWD,
+            (each, FOR_ALL, FOR_ALL, other, each, FOR_ALL, _COMMON, _COMMON),
+            _FEATURES,
+            EVERY_ROW,
+        )
+        for each in situation.channels
+    ]
 
 
 def _rest(situation: Situation, without: Iterable[str]) -> tuple[float, float]:
@@ -235,19 +260,23 @@ def _most_beside(situation: Situation, least: float, shared: float, shared_ident
     return max(most, shared / enough - situation.weight)
 
 
-def _beside_channels(tx: Transaction, situation: Situation, least: float) -> list[int]:
+def _beside_channels(tx: Transaction, situation: Situation, least: float) -> dict[int, _Found | None]:
     """Return the scenes without people that may share enough, looked for by all but the channels of a situation.
 
-    Features are looked up until the rest, shared in full, would not suffice.
+    Features are looked up until the rest, shared in full, would not suffice. From a server the scenes that most of them
+    lead to come along; for others there is None.
     """
     weights, identity, channels = situation.weights, situation.identity, situation.channels
     apart = channels | situation.peers | situation.groups
     rest, rest_identity = _rest(situation, apart)
     if not _suffices(situation, least, rest, rest_identity):
-        return []
+        return {}
     left = [feature for feature in weights if feature not in apart]
     # Beside its channels a situation only misses scenes without any; those with others are vetoed.
     lowest = FOR_ALL if channels else beside_channel(_most_beside(situation, least, rest, rest_identity))
+    likely: Iterable[_Found] = ()
+    if tx.engine.is_remote and not channels:  # else hardly ever are there any
+        likely = _most_led_to(tx, _needed(situation, least, left, rest, rest_identity), lowest)
     found: dict[int, tuple[float, float, int]] = {}  # at most what is shared, of all and identity features; posted
     for limit in (_COMMON, EVERY_ROW):
         common = []
@@ -270,11 +299,31 @@ def _beside_channels(tx: Transaction, situation: Situation, least: float) -> lis
                     shared, shared_identity, _ = found.get(scene_id, (0.0, 0.0, posted))
                     found[scene_id] = shared + weight, shared_identity + weight_identity, posted
         left = common
-    return [
-        scene_id
+    known = _by_id([likely])
+    return {
+        scene_id: known.get(scene_id)
         for scene_id, (shared, shared_identity, posted) in found.items()
         if _suffices(situation, least, shared + rest, shared_identity + rest_identity, least_beside(posted))
-    ]
+    }
+
+
+def _most_led_to(tx: Transaction, features: Sequence[str], lowest: int) -> Iterable[_Found]:
+    """Ask for the scenes to which most of some features lead."""
+    if not features:
+        return ()
+    asked: list[str | int] = [each for feature in features for each in (feature, lowest, FOR_ALL, _COMMON)]
+    return tx.engine.nested(tx, _of_most(len(features)), (*asked, _LIKELY), _FEATURES, EVERY_ROW)
+
+
+@functools.cache
+def _of_most(features: int) -> str:
+    of_one = """SELECT scene_id FROM
+        (SELECT scene_id FROM scene_features WHERE feature = ? AND posted BETWEEN ? AND ? LIMIT ?) led"""
+    return f"""
+        SELECT s.id, s.key, s.strength, s.visits FROM scenes s JOIN
+            (SELECT scene_id, COUNT(*) AS places FROM ({" UNION ALL ".join([of_one] * features)}) led
+             GROUP BY scene_id ORDER BY places DESC, scene_id LIMIT ?) likely ON likely.scene_id = s.id
+        WHERE {_VISITED}"""
 
 
 def _needed(
@@ -291,9 +340,9 @@ def _needed(
 
 def _scored(scene: _Found, situation: Situation) -> Candidate:
     (scene_id, key, strength, visits), features = scene
-    masses: dict[str, float] = dict(features)
+    masses: dict[str, float] = {feature: mass for feature, mass, _ in features}
     named = [feature for feature in masses if feature.startswith(_NAMES)]
-    return Candidate(scene_id, key, _score(situation, masses, visits), strength, visits, masses, named)
+    return Candidate(scene_id, key, _score(situation, masses, visits), strength, visits, features, masses, named)
 
 
 def _score(situation: Situation, masses: dict[str, float], visits: int) -> float:

@@ -8,8 +8,9 @@ alone: did their features lead to them, a channel's scene would swallow every tu
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from graphmem import log
@@ -51,6 +52,8 @@ else:
 
 DEFAULT_LIMIT = 8
 DAYS_NOTED = 120  # of the strength of a scene
+_IS_FREE = """NOT EXISTS (SELECT 1 FROM scenes WHERE key = {key})
+    AND NOT EXISTS (SELECT 1 FROM scene_aliases WHERE key = {key})"""
 # Three values a scene; SQLite allows 32766 in a statement. Scenes beyond fit so badly that they add nothing.
 _SCENES_IN_A_RECALL = 5_000
 KEYS_IN_A_RECALL = 5_000
@@ -78,17 +81,45 @@ def visit(
     """Declare scenes by their keys and enter the scene of a situation, which may be empty."""
     # All that has to be known is asked for before any of it is waited for.
     strengthened = _strengthen(tx, keys, at) if keys else ()
+    numbers = _numbers(tx, keys) if keys and tx.engine.is_remote else ()
     evidence = _evidence(tx, situation) if situation else ()
     found = matching.best(tx, situation) if situation else None
-    declared = _declared(tx, keys, strengthened, at, config) if keys else []
-    return _enter(tx, situation, at, found, evidence) if situation else Entered(), declared
+    declared = _declared(tx, keys, strengthened, numbers, at, config) if keys else []
+    made = {scene.key for scene in declared if scene.created}
+    return _enter(tx, situation, at, found, evidence, made) if situation else Entered(), declared
 
 
-def _evidence(tx: Transaction, situation: Situation) -> Iterable[tuple[int, str]]:
-    """Ask how often the label of a situation was met, and when last."""
+def _numbers(tx: Transaction, keys: Sequence[str]) -> Iterable[tuple[str, int | None]]:
+    """Ask for the numbers of scenes to be, by the keys that lead to none."""
+    values = ", ".join(["(?)"] * len(keys))
     return tx.engine.ahead(
-        tx, "SELECT count, updated_at FROM situation_evidence WHERE label = ?", lambda: (situation.growing_label,)
+        tx,
+        f"""SELECT wanted.column1, {tx.engine.next_number("scenes")} FROM (VALUES {values}) wanted
+            WHERE {_IS_FREE.format(key="wanted.column1")}""",
+        lambda: keys,
     )
+
+
+def _evidence(tx: Transaction, situation: Situation) -> Iterable[tuple[int | None, str | None, int | None]]:
+    """Ask how often the label of a situation was met, when last, and for the number of the scene that may grow now.
+
+    There is one where this visit is the last that is needed and the key of the scene is free.
+    """
+
+    def parameters() -> tuple[str | int, ...]:
+        label = situation.growing_label
+        key = auto_key(label) if label else ""
+        return situation.config.visits_to_grow, key, key, label
+
+    return tx.engine.ahead(tx, _evidence_with(tx.engine.next_number("scenes")), parameters)
+
+
+@functools.cache
+def _evidence_with(number: str) -> str:
+    return f"""
+        SELECT met.count, met.updated_at,
+               CASE WHEN COALESCE(met.count, 0) + 1 >= ? AND {_IS_FREE.format(key="?")} THEN {number} END
+        FROM (SELECT 1) one LEFT JOIN situation_evidence met ON met.label = ?"""
 
 
 def _enter(
@@ -96,19 +127,24 @@ def _enter(
     situation: Situation,
     at: str,
     found: matching.Candidate | None,
-    evidence: Iterable[tuple[int, str]],
+    evidence: Iterable[tuple[int | None, str | None, int | None]],
+    made: Collection[str],
 ) -> Entered:
-    """Join the scene that was found, or count the visit towards a new one."""
+    """Join the scene that was found, or count the visit towards a new one. made: keys of scenes made meanwhile."""
     if found is not None:
         return _join(tx, situation, at, found)
-    label = situation.growing_label
-    if not label or not _evidence_suffices(tx, label, evidence, at, situation.config):
+    label, config = situation.growing_label, situation.config
+    if not label:
+        return Entered()
+    ((count, last, number),) = evidence
+    if not _evidence_suffices(tx, label, (count, last), at, config):
         log.debug("no scene yet for %r", label)
         return Entered()
-    scene_id, key, strength = _grow(tx, label, at)
-    channels = postings.at_a_visit([situation.weights[channel] for channel in situation.channels], 1)
-    _add_features(tx, scene_id, situation.weights, situation, visit=1, channels=channels)
-    _give_up_surplus(tx, scene_id, len(situation.weights), situation.config)
+    scene_id, key, strength = _grow(tx, label, at, None if auto_key(label) in made else number)
+    dropped = surplus_features({feature: (weight, 1) for feature, weight in situation.weights.items()}, config)
+    kept = {feature: weight for feature, weight in situation.weights.items() if feature not in dropped}
+    channels = postings.at_a_visit([kept[channel] for channel in situation.channels if channel in kept], 1)
+    _add_features(tx, scene_id, kept, situation, visit=1, channels=channels)
     tx.execute("DELETE FROM situation_evidence WHERE label = ?", (label,))
     log.debug("scene %r grew", key)
     return Entered(key, created=True, similarity=1.0, strength=strength)
@@ -146,24 +182,37 @@ def _join(tx: Transaction, situation: Situation, at: str, scene: matching.Candid
         known,
     )
     if fresh or not situation.people:  # else nothing is posted otherwise
-        before, channels = _channel_weights(scene, situation)
+        channels = scene.channels
+        before = postings.at_a_visit(channels.values(), scene.visits)
+        for channel in situation.channels:
+            channels[channel] = channels.get(channel, 0.0) + situation.weights[channel]
+        if fresh and len(scene.features) + len(fresh) > situation.config.scene_features:
+            for feature in _give_up_surplus(tx, scene, situation, visit):
+                fresh.pop(feature, None)
+                channels.pop(feature, None)
+        after = postings.at_a_visit(channels.values(), visit)
         if fresh:
-            _add_features(tx, scene.scene_id, fresh, situation, visit=visit, channels=channels)
-        if postings.moved(before, channels, people=len(situation.people)):
-            postings.settle(tx, [scene.scene_id])
-        if fresh:
-            _give_up_surplus(tx, scene.scene_id, len(scene.masses) + len(fresh), situation.config)
+            _add_features(tx, scene.scene_id, fresh, situation, visit=visit, channels=after)
+        moved = postings.moved(scene.masses, before, after, people=len(scene.people))
+        tx.executemany(
+            "UPDATE scene_features SET posted = ? WHERE scene_id = ? AND feature = ?",
+            [(posted, scene.scene_id, feature) for posted, feature in moved],
+        )
     log.debug("joined %r with score %.3f", scene.key, scene.score)
     return Entered(scene.key, False, scene.score, scene.strength + 1, is_news=bool(fresh))
 
 
-def _channel_weights(scene: matching.Candidate, situation: Situation) -> tuple[float | None, float | None]:
-    """Return what the channels of a scene weighed at a visit, and what they weigh with a visit more."""
-    masses = scene.channels
-    before = postings.at_a_visit(masses.values(), scene.visits)
-    for channel in situation.channels:
-        masses[channel] = masses.get(channel, 0.0) + situation.weights[channel]
-    return before, postings.at_a_visit(masses.values(), scene.visits + 1)
+def _give_up_surplus(tx: Transaction, scene: matching.Candidate, situation: Situation, visit: int) -> list[str]:
+    """Drop the features for which a scene has no room at a visit, and return them: some may be new to it."""
+    features = {feature: (mass, touched) for feature, mass, touched in scene.features}
+    for feature, weight in situation.weights.items():
+        features[feature] = scene.masses.get(feature, 0.0) + weight, visit
+    dropped = surplus_features(features, situation.config)
+    tx.executemany(
+        "DELETE FROM scene_features WHERE scene_id = ? AND feature = ?",
+        [(scene.scene_id, feature) for feature in dropped if feature in scene.masses],
+    )
+    return dropped
 
 
 def _add_features(
@@ -186,27 +235,14 @@ def _add_features(
     )
 
 
-def _give_up_surplus(tx: Transaction, scene_id: int, count: int, config: Config) -> None:
-    """Drop the features that a scene with so many of them has no room for."""
-    if count <= config.scene_features:
-        return
-    rows = tx.execute("SELECT feature, mass, touched FROM scene_features WHERE scene_id = ?", (scene_id,))
-    dropped = surplus_features({feature: (mass, touched) for feature, mass, touched in rows}, config)
-    tx.executemany(
-        "DELETE FROM scene_features WHERE scene_id = ? AND feature = ?", [(scene_id, feature) for feature in dropped]
-    )
-    if any(kind_of(feature) == "chan" for feature in dropped):  # perhaps its last one
-        postings.settle(tx, [scene_id])
-
-
 def _evidence_suffices(
-    tx: Transaction, label: str, evidence: Iterable[tuple[int, str]], at: str, config: Config
+    tx: Transaction, label: str, met: tuple[int | None, str | None], at: str, config: Config
 ) -> bool:
-    """Count a visit under a label; tell whether there are enough within the evidence lifetime."""
+    """Count a visit under a label, given how often it was met and when last; tell whether there are enough by now."""
     count, last = 1, at
-    for met, when in evidence:
-        if _days_apart(at, when) <= config.evidence_days:
-            count, last = met + 1, max(when, at)
+    before, when = met
+    if before and when and _days_apart(at, when) <= config.evidence_days:
+        count, last = before + 1, max(when, at)
     tx.execute(
         """INSERT INTO situation_evidence(label, count, updated_at) VALUES (?, ?, ?)
            ON CONFLICT (label) DO UPDATE SET count = excluded.count, updated_at = excluded.updated_at""",
@@ -219,16 +255,19 @@ def _days_apart(a: str, b: str) -> float:
     return abs(dt.datetime.fromisoformat(a) - dt.datetime.fromisoformat(b)) / dt.timedelta(days=1)
 
 
-def _grow(tx: Transaction, label: str, at: str) -> tuple[int, str, int]:
-    """Make the scene of a label, or adopt the row of that key that a write made before; return id, key, strength."""
+def _grow(tx: Transaction, label: str, at: str, number: int | None) -> tuple[int, str, int]:
+    """Make the scene of a label, or adopt the row of that key that a write made before; return id, key, strength.
+
+    number: the id of a scene to be, where its key is known to be free.
+    """
     key = base = auto_key(label)
-    number = 1
-    while (scene_id := _insert_scene(tx, key, visits=1, at=at)) is None:
+    count = 1
+    while (scene_id := _insert_scene(tx, key, visits=1, at=at, number=number)) is None:
         if key == base and (adopted := _adopt(tx, key, at)):
             scene_id, strength = adopted
             return scene_id, key, strength
-        number += 1
-        key = suffixed_key(base, number)
+        count += 1
+        key = suffixed_key(base, count)
     return scene_id, key, 1
 
 
@@ -243,20 +282,29 @@ def _adopt(tx: Transaction, key: str, at: str) -> tuple[int, int] | None:
     return found
 
 
-def _insert_scene(tx: Transaction, key: str, *, visits: int, at: str) -> int | None:
-    """Make a scene and return its id; None where a scene has the key, or had it."""
-    made = tx.execute(
-        """INSERT INTO scenes(key, strength, visits, origin, created_at, updated_at)
-           SELECT ?1, 1, ?2, ?3, ?4, ?4
-           WHERE NOT EXISTS (SELECT 1 FROM scenes WHERE key = ?1)
-               AND NOT EXISTS (SELECT 1 FROM scene_aliases WHERE key = ?1)
-           RETURNING id""",
-        (key, visits, origin_of(key), at),
-    ).fetchone()
-    if made is None:
-        return None
-    text_index.put(tx, "scene", [(made[0], text_index.tokens(title=key))])
-    return int(made[0])
+def _insert_scene(tx: Transaction, key: str, *, visits: int, at: str, number: int | None = None) -> int | None:
+    """Make a scene and return its id; None where a scene has the key, or had it.
+
+    number: its id, where the key is known to be free; then the database is not waited for.
+    """
+    values = key, visits, origin_of(key), at
+    if number is None:
+        made = tx.execute(
+            f"""INSERT INTO scenes(key, strength, visits, origin, created_at, updated_at)
+                SELECT ?1, 1, ?2, ?3, ?4, ?4 WHERE {_IS_FREE.format(key="?1")} RETURNING id""",
+            values,
+        ).fetchone()
+        if made is None:
+            return None
+        number = int(made[0])
+    else:
+        tx.execute(
+            """INSERT INTO scenes(key, strength, visits, origin, created_at, updated_at, id)
+               VALUES (?1, 1, ?2, ?3, ?4, ?4, ?5)""",
+            (*values, number),
+        )
+    text_index.put(tx, "scene", [(number, text_index.tokens(title=key))])
+    return number
 
 
 # ---- declaring
@@ -289,9 +337,9 @@ def scene_ids(tx: Transaction, keys: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def _make(tx: Transaction, key: str, at: str, config: Config) -> int:
-    """Make a scene; a declared one gets the features that its key spells."""
-    scene_id = _insert_scene(tx, key, visits=0, at=at)
+def _make(tx: Transaction, key: str, at: str, config: Config, number: int | None = None) -> int:
+    """Make a scene; a declared one gets the features that its key spells. number: see `_insert_scene`."""
+    scene_id = _insert_scene(tx, key, visits=0, at=at, number=number)
     assert scene_id is not None, "a key is looked up before"
     tx.executemany(
         "INSERT INTO scene_features(scene_id, feature, weight, posted) VALUES (?, ?, ?, NULL)",
@@ -302,7 +350,7 @@ def _make(tx: Transaction, key: str, at: str, config: Config) -> int:
 
 def declare(tx: Transaction, key: str, at: str, config: Config) -> DeclaredScene:
     """Make a scene exist; one that existed is strengthened by one."""
-    return _declared(tx, [key], _strengthen(tx, [key], at), at, config)[0]
+    return _declared(tx, [key], _strengthen(tx, [key], at), (), at, config)[0]
 
 
 def _strengthen(tx: Transaction, keys: Sequence[str], at: str) -> Iterable[list[tuple[str, int]]]:
@@ -318,13 +366,19 @@ def _strengthen(tx: Transaction, keys: Sequence[str], at: str) -> Iterable[list[
 
 
 def _declared(
-    tx: Transaction, keys: Sequence[str], strengthened: Iterable[list[tuple[str, int]]], at: str, config: Config
+    tx: Transaction,
+    keys: Sequence[str],
+    strengthened: Iterable[list[tuple[str, int]]],
+    numbers: Iterable[tuple[str, int | None]],
+    at: str,
+    config: Config,
 ) -> list[DeclaredScene]:
-    """Return scenes that were strengthened; where a key led to none, one is made."""
+    """Return scenes that were strengthened; where a key led to none, one is made. numbers: of those, where known."""
+    known = dict(numbers)
     declared = []
     for key, found in zip(keys, strengthened, strict=True):
         if not found:
-            _make(tx, key, at, config)
+            _make(tx, key, at, config, known.get(key))
         declared += [model.DeclaredScene(own_key, not found, strength) for own_key, strength in found or [(key, 1)]]
     return declared
 

@@ -72,13 +72,23 @@ def posting(kind: str, *, people: int, channels: float | None) -> int | None:
     return of_channel(people) if kind == "chan" else None
 
 
-def moved(before: float | None, after: float | None, *, people: int) -> bool:
-    """Tell whether a scene has to be posted anew when its channels weigh something else; see `posting`."""
+def moved(
+    features: Iterable[str], before: float | None, after: float | None, *, people: int
+) -> Iterator[tuple[int | None, str]]:
+    """Yield what features of a scene are posted as, and which, where its channels weigh something else; see `posting`.
+
+    >>> list(moved(["chan:x", "topic:tea"], 1.0, 0.5, people=0))
+    [(-3, 'topic:tea')]
+    """
     if before == after:
-        return False
-    if before is None or after is None:
-        return True
-    return not people and beside_channel(before) != beside_channel(after)
+        return
+    if before is not None and after is not None and (people or beside_channel(before) == beside_channel(after)):
+        return
+    for feature in features:
+        kind = kind_of(feature)
+        now = posting(kind, people=people, channels=after)
+        if now != posting(kind, people=people, channels=before):
+            yield now, feature
 
 
 def at_a_visit(masses: Collection[float], visits: int) -> float | None:

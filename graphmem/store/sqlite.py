@@ -11,6 +11,8 @@ from graphmem.store.database import primary_code
 from graphmem.store.schema import VERSION
 from graphmem.store.transaction import Column, RowsRefused
 
+is_remote = False
+
 _MOST_LINES = 100
 
 _Row = tuple[Any, ...]
@@ -51,6 +53,11 @@ def columns(tx: Connection, table: str) -> list[Column]:
 def numbers(tx: Connection) -> dict[str, int]:
     """Return the last number that each table has given to a row, which is never given again."""
     return dict(tx.execute("SELECT name, seq FROM sqlite_sequence ORDER BY name").fetchall())
+
+
+def next_number(_table: str) -> str:
+    """Return what stands in a statement for the number of a row to be, which is known when the row is made."""
+    return "NULL"
 
 
 def set_number(tx: Connection, table: str, last: int) -> None:

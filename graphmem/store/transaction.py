@@ -110,7 +110,12 @@ class Column(NamedTuple):
 
 
 class Engine(Protocol):
-    """What the databases do each in their own way, besides the text index."""
+    """What the databases do each in their own way, besides the text index.
+
+    is_remote: whether an answer costs a way to a server, so that what may be wanted is asked along with the rest.
+    """
+
+    is_remote: bool
 
     def each(self, tx: Any, statement: str, rows: Iterable[Sequence[Any]], /) -> Iterable[list[tuple[Any, ...]]]:
         """Execute a statement once for each of some rows of parameters; return what each gave.
@@ -142,6 +147,9 @@ class Engine(Protocol):
 
     def numbers(self, tx: Any, /) -> dict[str, int]:
         """Return the last number that each table has given to a row, which is never given again."""
+
+    def next_number(self, table: str, /) -> str:
+        """Return SQL that takes the number of a row to be: NULL where that is known no earlier than the row is made."""
 
     def set_number(self, tx: Any, table: str, last: int, /) -> None:
         """Let the rows of a table be numbered from behind a number."""

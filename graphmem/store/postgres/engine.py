@@ -40,6 +40,8 @@ _FOREIGN = """SELECT c.relname, p.relname,
               FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_class p ON p.oid = k.confrelid
               WHERE k.contype = 'f' AND k.conrelid = to_regclass(?) ORDER BY c.relname, p.relname"""
 
+is_remote = True
+
 # What stands before the columns of an inner statement.
 _INNER = "inner_row"
 _Row = tuple[Any, ...]
@@ -105,6 +107,12 @@ def numbers(tx: "PostgresTransaction") -> dict[str, int]:
         known.append((table, tx.execute(f"SELECT last_value, is_called FROM {sequence}")))
     told = [(table, *rows.fetchone()) for table, rows in known]
     return {table: last for table, last, is_called in sorted(told) if is_called}
+
+
+@functools.cache
+def next_number(table: str) -> str:
+    """Return SQL that takes the next number of a table, which is then given to no other row."""
+    return f"nextval(pg_get_serial_sequence('{table}', '{dict(numbered())[table]}'))"
 
 
 def set_number(tx: "PostgresTransaction", table: str, last: int) -> None:
