@@ -71,13 +71,13 @@ def connecting(kind):
 
 
 def examples(number):
-    """How many examples a long property is tried with: all in the slow tests, else a half.
+    """How many examples a long property is tried with: all in the slow tests, else a quarter.
 
     On PostgreSQL, where each takes ten times as long, a tenth.
     """
     if os.environ.get("GRAPHMEM_TEST_STORE") == "postgres":
         return number // 10
-    return number if os.environ.get("GRAPHMEM_TEST_EXAMPLES") == "all" else number // 2
+    return number if os.environ.get("GRAPHMEM_TEST_EXAMPLES") == "all" else number // 4
 
 
 def _on_postgres(path):

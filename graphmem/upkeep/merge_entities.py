@@ -109,7 +109,7 @@ def _marks(tx: Transaction, both: _Ends) -> dict[str, Any]:
         table: tx.execute(f"SELECT COALESCE(MAX(id), 0) FROM {table}").fetchone()[0]
         for table in ("evidence", "relations", "scene_refs")
     }
-    said = tx.execute(f"SELECT id, relation_id FROM evidence WHERE relation_id IN ({_FACTS})", both)
+    said = tx.execute(f"SELECT id, relation_id FROM evidence WHERE relation_id IN ({_FACTS}) ORDER BY id", both)
     return {**last, "said": dict(said.fetchall())}
 
 
