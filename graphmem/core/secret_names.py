@@ -5,7 +5,7 @@ What a name is given is no secret where it is a placeholder, a reference, a call
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from graphmem.core.secret_forms import Secret, compiled
@@ -23,20 +23,32 @@ def named_secrets(text: str, low: str) -> Iterator[Secret]:
         return
     # Prose speaks of keys and sessions more than of passwords, and of those without a sign.
     speaks = _has_any(low, _SAID_MARKERS) or ("key" in low and compiled("key" + _IS_KEY).search(low) is not None)
+    value_at = _values_of(text)
     for sign in _SIGNS:
         if (sign.said and not speaks) or not _has_any(low, sign.markers):
             continue
         judge, done = _Judge(text, said=sign.said), 0
+        # Uniform text has the same few beginnings over and over.
+        may_be_named = functools.lru_cache(_REMEMBERED)(functools.partial(_may_be_named, sign))
+        name_of = functools.lru_cache(_REMEMBERED)(functools.partial(_name_of, sign))
         for match in compiled(sign.pattern).finditer(low):
-            if match.start() < done:
+            end = match.start()
+            if end < done:
                 continue
-            # A name is dear to look for, and signs are few.
-            begin, strong = _name_of(match, sign, text, low, done)
-            done = match.end()
-            if begin < 0:
-                continue
-            name = low[begin:done]
-            value = _value_at(text, done, tight=name.endswith("="))
+            start, done = max(done, end - _LONGEST_NAME), match.end()
+            strong = not sign.names and match[1] is not None
+            length = 0
+            if sign.names:
+                # A name is dear to look for, and signs are few.
+                if not may_be_named(low[start:end]):
+                    continue
+                seen = max(0, end - 2 * _LONGEST_NAME - 1)
+                moves = match[0].strip() == "to"
+                length, strong = name_of(text[seen:end], low[seen:end], end - start, moves=moves)
+                if not length:
+                    continue
+            name = low[end - length : done]
+            value = value_at(done, tight=name.endswith("="))
             if value is None or (sign.loose and not _is_mixed(value.text)):
                 continue
             if judge.is_secret(value, name, strong=strong):
@@ -96,9 +108,9 @@ def command_secrets(text: str, low: str) -> Iterator[Secret]:
         given += compiled(_COMMANDS).finditer(text)
     if _has_any(low, _STATEMENT_MARKERS):
         given += compiled(_STATEMENTS).finditer(low)
-    judge = _Judge(text, said=True)
+    judge, value_at = _Judge(text, said=True), _values_of(text)
     for match in given:
-        value = _value_at(text, match.end(), tight=False)
+        value = value_at(match.end())
         if value is not None and judge.is_secret(value, "password", strong=True):
             yield Secret("password", value.start, _rest_of(text, value))
     if "kind: secret" in low and compiled(r"kind: secret[ \t]*(?:\n|\Z)").search(low):
@@ -115,11 +127,13 @@ def said_secrets(text: str, low: str) -> Iterator[Secret]:
     ['password']
     """
     if not text.isascii():
+        value_at, is_said = _values_of(text), functools.lru_cache(_REMEMBERED)(_is_said)
         for match in compiled(_SAID).finditer(text):
-            value = _value_at(text, match.end(), tight=False)
+            value = value_at(match.end())
             joined = bool(match[2].strip(" \t，"))
             if value is not None and (
-                _is_said(value, text, name=match[1], joined=joined) or _is_of_account(value, text, match.start())
+                (is_said(value.text, match[1], joined=joined, quoted=value.quoted) and not _is_count(value, text))
+                or _is_of_account(value, text, match.start())
             ):
                 yield Secret("password" if match[1][-1] in "码碼令" else "key", value.start, _rest_of(text, value))
                 continue
@@ -127,10 +141,18 @@ def said_secrets(text: str, low: str) -> Iterator[Secret]:
             if phrase and not phrase[0].isascii() and not compiled(_ABOUT).search(phrase[0]):
                 yield Secret("password", *phrase.span())
     if _has_any(low, _CODE_MARKERS):
+        # Uniform text has the same few beginnings over and over.
+        is_named = functools.lru_cache(_REMEMBERED)(_ends_in_name_of_code)
+        behind = compiled(_CODE_BEHIND)
         for match in compiled(_CODE).finditer(low):
-            before = compiled(_CODE_NAME).search(low, max(0, match.start() - _LONGEST_NAME), match.start())
-            if before or compiled(_CODE_BEHIND).match(low, match.end()):
-                yield Secret("one-time code", *match.span())
+            start, end = match.span()
+            if is_named(low[max(0, start - _LONGEST_NAME - 1) : start]) or behind.match(low, end):
+                yield Secret("one-time code", start, end)
+
+
+def _ends_in_name_of_code(text: str) -> bool:
+    """Tell whether a text ends in the name of a code and a sign; its first character only stands before a name."""
+    return compiled(_CODE_NAME).search(text, len(text) > _LONGEST_NAME) is not None
 
 
 def _has_any(text: str, markers: tuple[str, ...]) -> bool:
@@ -196,6 +218,7 @@ _BEFORE_SIGN = r"\\{0,3}+[\"'`*]{0,3}+\]?+[ \t]{0,8}+\Z"
 _FOR = r"(?:[ \t](?:\([^()\n]{1,20}\)|(?:for|of|on)(?:[ \t][\w.@-]{1,24}){1,3}?))"
 _NAME = _NAMES + _BEFORE_SIGN
 _SAID_NAME = rf"(?>({_STRONG}|pin)|token)"
+_REMEMBERED = 64  # beginnings, for the length of a call
 _LONGEST_NAME = 48  # characters, with what stands before the sign
 # How names end, so that hardly anything else is looked at.
 _STRONG_ENDS = frozenset(
@@ -248,29 +271,34 @@ _SIGNS = (
 )  # fmt: skip
 
 
-def _name_of(match: re.Match[str], sign: _Sign, text: str, low: str, start: int) -> tuple[int, bool]:
-    """Return where the name begins that stands before a sign, or -1 where none does; and whether it is a strong one."""
-    end = match.start()
-    if not sign.names:
-        return end, match[1] is not None
-    if end - start > _LONGEST_NAME:
-        start = end - _LONGEST_NAME
-    head = low[start:end].rstrip(" \t\n,{\"'`]\\*")
-    if sign.ends:
-        head = head.rstrip("0123456789_-")
-        if head[-3:] not in sign.ends or not compiled(_CLOSER.get(head[-3:], "")).match(head, len(head)):
-            return -1, False
-    elif not _has_any(head, sign.markers):
-        return -1, False
-    found = compiled(sign.names).search(low, start, end)
+def _may_be_named(sign: _Sign, low: str) -> bool:
+    """Tell at little cost whether a text may end in a name; it is what stands before a sign."""
+    head = low.rstrip(" \t\n,{\"'`]\\*")
+    if not sign.ends:
+        return _has_any(head, sign.markers)
+    head = head.rstrip("0123456789_-")
+    if head[-3:] not in sign.ends:
+        return False
+    closer = _CLOSER.get(head[-3:])
+    return closer is None or compiled(closer).match(head, len(head)) is not None
+
+
+def _name_of(sign: _Sign, before: str, low: str, room: int, *, moves: bool) -> tuple[int, bool]:
+    """Return how long the name is in which a text ends, 0 where there is none; and whether it is a strong one.
+
+    before: what stands before a sign, low: the same in small letters. room: how many characters of it may be the name.
+    moves: whether the sign is `to`, before which something has to change.
+    """
+    end = len(low)
+    found = compiled(sign.names).search(low, end - room)
     if found is None:
-        return -1, False
+        return 0, False
     begin, strong = found.start(), found[1] is not None
-    if not strong and begin and low[begin - 1].isalpha() and not _begins_word(text, begin):
-        return -1, False
-    if match[0].strip() == "to" and not compiled(_CHANGING).search(low, max(0, begin - _LONGEST_NAME), begin):
-        return -1, False
-    return begin, strong
+    if not strong and begin and low[begin - 1].isalpha() and not _begins_word(before, begin):
+        return 0, False
+    if moves and not compiled(_CHANGING).search(low, max(0, begin - _LONGEST_NAME), begin):
+        return 0, False
+    return end - begin, strong
 
 
 _CHANGING = r"(?<![a-z])(?:set|chang(?:e|ed|ing)|reset|updated?|ma[dk]e)(?![a-z])"
@@ -302,34 +330,50 @@ class _Value(NamedTuple):
 
 
 _CLOSING = {"“": "”", "‘": "’", "「": "」", "『": "』"}
+_OPENERS = frozenset("bBfFrRuU\\\"'`“‘「『")
 _STOPS = ")]}.,;:!?\\|*"
 _LOOKED_AT = 256  # characters of a value
 _LONGEST_QUOTED = 1000
 
 
-def _value_at(text: str, place: int, *, tight: bool) -> _Value | None:
-    """Return the value that begins at a place, the first characters of it; None where there is none."""
-    opened = compiled(r"(?:[bBfFrRuU]{1,2})?\\{0,3}[\"'`“‘「『]").match(text, place)
-    if opened is not None:
-        start = opened.end()
-        closing = _CLOSING.get(text[start - 1], text[start - 1])
-        end = text.find(closing, start, start + _LONGEST_QUOTED)
-        while end > start and text[end - 1] == "\\" != text[start - 2 : start - 1]:
-            end = text.find(closing, end + 1, start + _LONGEST_QUOTED)
-        if end > start and "\n" not in text[start:end]:
-            inside = text[start:end].rstrip("\\")
-            return _Value(inside, start, start + len(inside), quoted=True, tight=tight)
-        place = start
-    last = place + _LOOKED_AT
-    if text.find("&", place, last) > 0 and (parameter := compiled(r"&[A-Za-z0-9_.-]{1,32}=").search(text, place, last)):
+def _values_of(text: str) -> Callable[..., _Value | None]:
+    """Return what gives the value that begins at a place of a text, the first characters of it; None where none does.
+
+    tight: see `_Value`. What it remembers it forgets with the text.
+    """
+    bare_value = functools.lru_cache(_REMEMBERED)(_bare_value)
+
+    def value_at(place: int, *, tight: bool = False) -> _Value | None:
+        if text[place : place + 1] in _OPENERS:
+            opened = compiled(r"(?:[bBfFrRuU]{1,2})?\\{0,3}[\"'`“‘「『]").match(text, place)
+            if opened is not None:
+                place = opened.end()
+                if inside := _quoted_value(text, place):
+                    return _Value(inside, place, place + len(inside), quoted=True, tight=tight)
+        bare = bare_value(text[place : place + _LOOKED_AT])
+        return None if bare is None else _Value(bare, place, place + len(bare), quoted=False, tight=tight)
+
+    return value_at
+
+
+def _quoted_value(text: str, start: int) -> str:
+    """Return what stands in quotes, which opened before a place; empty where they do not close in the line."""
+    closing = _CLOSING.get(text[start - 1], text[start - 1])
+    end = text.find(closing, start, start + _LONGEST_QUOTED)
+    while end > start and text[end - 1] == "\\" != text[start - 2 : start - 1]:
+        end = text.find(closing, end + 1, start + _LONGEST_QUOTED)
+    return text[start:end].rstrip("\\") if end > start and "\n" not in text[start:end] else ""
+
+
+def _bare_value(text: str) -> str | None:
+    """Return the value without quotes with which a text begins, None where it begins with none."""
+    last = len(text)
+    if "&" in text and (parameter := compiled(r"&[A-Za-z0-9_.-]{1,32}=").search(text)):
         last = parameter.start()
-    match = compiled(f"{_BARE}+").match(text, place, last)
+    match = compiled(f"{_BARE}+").match(text, 0, last)
     if match is None:
         return None
-    inside = match[0]
-    if len(inside) < _LOOKED_AT:
-        inside = inside.rstrip(_STOPS)
-    return _Value(inside, place, place + len(inside), quoted=False, tight=tight)
+    return match[0].rstrip(_STOPS) if len(match[0]) < _LOOKED_AT else match[0]
 
 
 def _rest_of(text: str, value: _Value) -> int:
@@ -383,6 +427,7 @@ _MEASURE = (
 )
 _PATH = r"(?:/|~/|\.{1,2}/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]{1,12}://).*"
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_NUMBERS = "[0-9]+(?:[-~][0-9]+)?"
 _COUNTED = r"[位年月日天次个個小分秒元字%]|[ \t]{0,2}(?:characters|chars|digits|attempts|seconds|times)"
 _SHORTEST_VALUE = 3
 
@@ -394,16 +439,17 @@ class _Judge:
         self._text = text
         self._said = said
         # Uniform text has the same few values over and over.
-        self._judged: dict[tuple[str, str], bool] = {}
+        self._judged: dict[tuple[str, str, bool], bool] = {}
 
     def is_secret(self, value: _Value, name: str, *, strong: bool) -> bool:
         """Tell whether a value is a secret, and no placeholder, reference, type or prose.
 
         strong: the name says so by itself, while others are also names of harmless things.
         """
-        asked = (name, value.text)
+        asked = (name, value.text, value.quoted)
         if asked not in self._judged:
-            self._judged[asked] = not _is_harmless(value) and self._is_secret(value, name, strong)
+            is_harmless = _is_harmless(value.text, quoted=value.quoted)
+            self._judged[asked] = not is_harmless and self._is_secret(value, name, strong)
         if not self._judged[asked]:
             return False
         # What follows tells prose and counts.
@@ -451,9 +497,8 @@ class _Judge:
         return _is_scrambled(value.text) or after is not None
 
 
-def _is_harmless(value: _Value) -> bool:
+def _is_harmless(inside: str, *, quoted: bool) -> bool:
     """Tell whether a value says by itself that it is none."""
-    inside = value.text
     return (
         len(inside) < _SHORTEST_VALUE
         # An address on a chain, where all can read it.
@@ -461,7 +506,7 @@ def _is_harmless(value: _Value) -> bool:
         or inside.startswith(REDACTED)
         or _is_placeholder(inside)
         or (compiled(_PATH).fullmatch(inside) is not None and not _is_key_material(inside))
-        or (not value.quoted and compiled(_EXPRESSION).fullmatch(inside) is not None)
+        or (not quoted and compiled(_EXPRESSION).fullmatch(inside) is not None)
         or compiled(_MEASURE).fullmatch(inside.lower()) is not None
     )
 
@@ -589,22 +634,26 @@ def _is_of_account(value: _Value, text: str, begin: int) -> bool:
     if not (value.text.isascii() and value.text.isdigit() and len(value.text) >= 4):
         return False
     account = compiled(_ACCOUNT).search(text, max(0, begin - _LONGEST_ACCOUNT), begin)
-    return account is not None and not compiled(_COUNTED).match(text, value.end)
+    return account is not None and not _is_count(value, text)
 
 
-def _is_said(value: _Value, text: str, *, name: str, joined: bool) -> bool:
+def _is_count(value: _Value, text: str) -> bool:
+    """Tell whether a number, or two, say how many of something there are."""
+    return (
+        compiled(_COUNTED).match(text, value.end) is not None and compiled(_NUMBERS).fullmatch(value.text) is not None
+    )
+
+
+def _is_said(inside: str, name: str, *, joined: bool, quoted: bool) -> bool:
     """Tell whether ASCII text after a Chinese name is its value. joined: `是` or a colon stands between."""
-    inside = value.text
-    if not inside.isascii() or _is_harmless(value):
+    if not inside.isascii() or _is_harmless(inside, quoted=quoted):
         return False
     password = name[-1] in "码碼令" and name != "授权码"
     letters = compiled("[A-Za-z]").search(inside)
     if not joined:
         return len(inside) >= 6 and _has_digit(inside) and letters is not None
-    if compiled("[0-9]+(?:[-~][0-9]+)?").fullmatch(inside):
-        return len(inside) >= (4 if password else 8) and not compiled(_COUNTED).match(text, value.end)
     if _has_digit(inside):
-        return len(inside) >= (4 if password else 6)
+        return len(inside) >= (4 if password else 8 if compiled(_NUMBERS).fullmatch(inside) else 6)
     word = inside.lower()
     if word in _WORDS or compiled(_NAMING).search(word):
         return False
