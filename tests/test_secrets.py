@@ -94,6 +94,8 @@ def test_a_secret_goes_and_what_stands_around_it_stays(text, kept):
         ('<add key="ApiKey" value="9f8e7d6c5b4a39281706"/>', "9f8e7d6c5b4a39281706"),
         ("<password>Tr0ub4dor</password>", "Tr0ub4dor"),
         ("<dbPassword>Tr0ub4dor</dbPassword>", "Tr0ub4dor"),
+        ("<pw>Tr0ub4dor</pw>", "Tr0ub4dor"),
+        ('password=a.b1 password="a.b1"', '"a.b1"'),  # the first is an expression
         ("//npm.x.com/:_password=aHVudGVyMjI=", "aHVudGVyMjI="),
         (
             "//registry.npmjs.org/:_authToken=3b9c2f1e-7a8d-4c5b-9e6f-1a2b3c4d5e6f",
@@ -239,7 +241,7 @@ def test_every_form_is_seen_beside_text_without_spaces(around):
     ["A", "a.b.", "{", "-sk-", "中", "1", "\n", "://", "password=", "eyJ", "-----BEGIN", "-----BEGIN PRIVATE KEY-----",
      "-----END PRIVATE KEY-----", "密码是", "?token=", "a\u200b", REDACTED, "password='", "1234 5678 ",
      "token=ab1&", "key=", "mysql -p", "secret | ", "password: \n  ", "<token>abc</", "login a password ", "密码从",
-     "123456是 code", "kind: secret\ndata:\n"],
+     "123456是 code", "kind: secret\ndata:\n", "code 1234 ", "密码是abc123，"],
 )  # fmt: skip
 def test_long_uniform_text_comes_to_an_end(uniform):
     # Were it not linear, the suite would stand still here.

@@ -226,7 +226,7 @@ _STRONG_ENDS = frozenset(
     for end in (
         "password", "passwd", "phrase", "code", "pwd", "key", "secret", "token", "contraseña", "contrasena", "passwort",
         "mot de passe", "senha", "пароль", "パスワード", "비밀번호", "pin",
-        *(f"{before}pw" for before in ("", *" _-.\"'`*{,($&?\n")),
+        *(f"{before}pw" for before in ("", *" _-.\"'`*{,($&?<\n")),
     )
 )  # fmt: skip
 _NAME_ENDS = _STRONG_ENDS.union(
